@@ -107,7 +107,7 @@ def fill(world: Any, order: Ints, seed: int, every: int, node: Ints, device: Int
     update_pending(
         world.ordering, world.shapes, world.work, world.ranks, world.rules.now, world.rules.shortest
     )
-    clear_room(world)
+    clear_room(world.nodes, world.room)
     for c in range(world.room.open.size):
         world.room.open[c] = world.nodes.capacity[c]
     for i in range(order.size):

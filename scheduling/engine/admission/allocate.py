@@ -13,19 +13,25 @@ from scheduling.engine.quota.fair_share import (
     takes_kept,
 )
 from scheduling.engine.quota.limits import full_queue, user_limit
+from scheduling.engine.state.input import Quotas, Tree, Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS
 from scheduling.engine.statement.operations import admit, promise
 
 
 @once
-def need_of(world: Session, w: int) -> int:
-    return world.work.least[w] * world.work.need[GPUS, w]
+def need_of(work: Work, w: int) -> int:
+    return work.least[w] * work.need[GPUS, w]
 
 
 @inner
 def quota_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
-    if full_queue(world, w) >= 0 or user_limit(world, w, gpus) >= 0:
+    tree, work, queues, users = world.tree, world.work, world.queues, world.users
+    if (
+        full_queue(tree, work, queues, w) >= 0
+        or user_limit(tree, work, queues, users, w, gpus) >= 0
+    ):
         return False
     return share_allows(world, w, c, gpus, turn)
 
@@ -33,54 +39,58 @@ def quota_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
 @inner
 def share_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
-    q = world.work.queue[w]
+    quotas, rules, q = world.quotas, world.rules, world.work.queue[w]
     tree, queues, division = world.tree, world.queues, world.division
     over = levels_over(tree, queues, division, q, c, gpus)
     top = sharer(tree, q)
     beside = over if top == q else levels_over(tree, queues, division, top, c, gpus)
-    if beside > turn or over_limit(world, q, c, gpus) >= 0:
+    if beside > turn or over_limit(tree, quotas, rules, queues, q, c, gpus) >= 0:
         return False
     if over > 0 and takes_kept(world, q, c, gpus) >= 0:
         return False
     fixed = not world.ranks.preemptible[world.work.priority[w]]
-    return not fixed or over_nominal(world, q, c, gpus) < 0
+    return not fixed or over_nominal(tree, quotas, division, queues, q, c, gpus) < 0
 
 
 @inner
 def passes_nominal(world: Session, w: int, c: int) -> bool:
     """Whether ``w`` cannot be preempted and would pass its nominal: nobody who leaves changes that."""
-    if world.ranks.preemptible[world.work.priority[w]]:
+    tree, quotas, work, division = world.tree, world.quotas, world.work, world.division
+    queues = world.queues
+    if world.ranks.preemptible[work.priority[w]]:
         return False
-    return bool(over_nominal(world, world.work.queue[w], c, need_of(world, w)) >= 0)
+    return bool(
+        over_nominal(tree, quotas, division, queues, work.queue[w], c, need_of(work, w)) >= 0
+    )
 
 
 @inner
 def only_reserved(world: Session, w: int, c: int) -> bool:
     """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
-    if not quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]]):
+    work = world.work
+    if not quota_allows(world, w, c, need_of(work, w), world.tree.depth[work.queue[w]]):
         return False
-    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= world.work.least[w])
+    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= work.least[w])
 
 
 @inner
-def fills_what_leaves(world: Session, q: int, c: int, gpus: int) -> bool:
+def fills_what_leaves(
+    tree: Tree, quotas: Quotas, queues: Queues, q: int, c: int, gpus: int
+) -> bool:
     """A limit holds at every moment: what leaves counts in it until it is gone."""
     while q > 0:
-        if (
-            world.queues.usage.held[c, q] + world.queues.usage.leaving[c, q] + gpus
-            > world.quotas.cap[c, q]
-        ):
+        if queues.usage.held[c, q] + queues.usage.leaving[c, q] + gpus > quotas.cap[c, q]:
             return True
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return False
 
 
 @inner
 def start_or_promise(world: Session, w: int, c: int, members: int) -> None:
     """The claimed seats are taken if they are free at this moment and no limit is in the way."""
-    gpus = members * world.work.need[GPUS, w]
-    late = fills_what_leaves(world, world.work.queue[w], c, gpus)
-    if not late and is_free(world.room, world.work, world.seats, w, members):
+    work, gpus = world.work, members * world.work.need[GPUS, w]
+    late = fills_what_leaves(world.tree, world.quotas, world.queues, work.queue[w], c, gpus)
+    if not late and is_free(world.room, work, world.seats, w, members):
         admit(world, w, c, members)
     else:
         promise(world, w, c, members)

@@ -27,13 +27,13 @@ def keeps_off(world: Session, w: int, c: int) -> bool:
     """Whether the last free GPUs of class ``c`` are kept from ``w``: it is not due, has not waited past the
     bound of its class, and expects much work.
     """
-    merit = world.ordering.merit
-    if not by_merit(world.tree, world.work.queue[w]) or merit.due[w]:
+    work, merit = world.work, world.ordering.merit
+    if not by_merit(world.tree, work.queue[w]) or merit.due[w]:
         return False
     if world.ordering.pending.rank[w] == RISEN or not LONG_GPU_S < merit.expected[w] < np.inf:
         return False
-    need, free = need_of(world, w), _free(world.queues, c)
-    whole = _shared_out(world.tree, world.division, world.queues, world.work.queue[w], c)
+    need, free = need_of(work, w), _free(world.queues, c)
+    whole = _shared_out(world.tree, world.division, world.queues, work.queue[w], c)
     kept = _kept_of(whole)
     could_leave_them = need <= whole - kept + EPS
     return bool(need <= free and free - need < kept and could_leave_them)
@@ -60,10 +60,10 @@ def _free(queues: Queues, c: int) -> int:
 @once
 def tell_kept_off(world: Session, w: int) -> bool:
     """Whether that is why ``w`` waits, on the first class of its wish of which it is; its line says so."""
-    out, q, c = world.out, world.work.queue[w], -1
-    for k in range(world.work.wish.shape[0] - 1, -1, -1):
-        if world.work.wish[k, w] >= 0 and keeps_off(world, w, world.work.wish[k, w]):
-            c = world.work.wish[k, w]
+    work, out, q, c = world.work, world.out, world.work.queue[w], -1
+    for k in range(work.wish.shape[0] - 1, -1, -1):
+        if work.wish[k, w] >= 0 and keeps_off(world, w, work.wish[k, w]):
+            c = work.wish[k, w]
     if c < 0:
         return False
     out.reason[w], out.blame[w], out.rival[w], out.until[w] = codes.KEPT_FOR_SHORT, q, -1, 0.0
@@ -71,7 +71,7 @@ def tell_kept_off(world: Session, w: int) -> bool:
         out.figures[w, i] = 0.0
     kept = _kept_of(_shared_out(world.tree, world.division, world.queues, q, c))
     out.figures[w, SHORT_KEPT.free] = _free(world.queues, c)
-    out.figures[w, SHORT_KEPT.needs] = need_of(world, w)
+    out.figures[w, SHORT_KEPT.needs] = need_of(work, w)
     out.figures[w, SHORT_KEPT.kept_free] = kept
-    out.figures[w, SHORT_KEPT.expected_gpu_s] = expected_gpu_s(world.work, w)
+    out.figures[w, SHORT_KEPT.expected_gpu_s] = expected_gpu_s(work, w)
     return True

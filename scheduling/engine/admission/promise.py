@@ -14,6 +14,9 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.placement.node_room import ONE, take_now
 from scheduling.engine.placement.place import sit_as_promised
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Pending
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
@@ -33,10 +36,10 @@ def seat_the_promised(world: Session) -> None:
     for w in item:
         out.members[w] = _claim(world, w)
     for w in item:
-        ready[w] = out.members[w] > 0 and _has_room_for_all(world, w)
+        ready[w] = out.members[w] > 0 and _has_room_for_all(world.room, out, w)
     for w in item:
         if out.members[w] > 0 and not ready[w]:
-            _stand_up(world, w)
+            _stand_up(world.work, world.room, out, w)
     for w in item:
         if out.members[w] > 0:
             _decide(world, w, ready)
@@ -67,8 +70,7 @@ def _claim(world: Session, w: int) -> int:
 
 
 @inner
-def _has_room_for_all(world: Session, w: int) -> bool:
-    out, room = world.out, world.room
+def _has_room_for_all(room: NodeRoom, out: Decisions, w: int) -> bool:
     for i in range(out.pool.first[w], out.pool.first[w] + out.members[w]):
         n, device = out.pool.node[i], out.pool.device[i]
         if device >= 0 and room.shared_now[n, device] > ONE:
@@ -80,23 +82,23 @@ def _has_room_for_all(world: Session, w: int) -> bool:
 
 
 @inner
-def _stand_up(world: Session, w: int) -> None:
+def _stand_up(work: Work, room: NodeRoom, out: Decisions, w: int) -> None:
     """The seats are claimed for later only."""
-    out = world.out
     for i in range(out.pool.first[w], out.pool.first[w] + out.members[w]):
-        take_now(world.room, world.work, w, out.pool.node[i], out.pool.device[i], -1)
+        take_now(room, work, w, out.pool.node[i], out.pool.device[i], -1)
 
 
 @inner
 def _decide(world: Session, w: int, ready: Flags) -> None:
     """Start, go on waiting for the victims, or give the seats up where quota forbids it by now."""
+    tree, quotas, queues = world.tree, world.quotas, world.queues
     work, out, q, c = world.work, world.out, world.work.queue[w], world.work.gpu_class[w]
     members = recall(out, world.seats, w)
     gpus = members * work.need[GPUS, w]
-    allowed = quota_allows(world, w, c, gpus, world.tree.depth[q])
-    start = allowed and ready[w] and not fills_what_leaves(world, q, c, gpus)
+    allowed = quota_allows(world, w, c, gpus, tree.depth[q])
+    start = allowed and ready[w] and not fills_what_leaves(tree, quotas, queues, q, c, gpus)
     if ready[w] and not start:
-        _stand_up(world, w)
+        _stand_up(work, world.room, out, w)
     out.members[w] = 0
     if start:
         admit(world, w, c, members)

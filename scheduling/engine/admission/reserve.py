@@ -18,6 +18,11 @@ from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.placement.never_fits import slots_when_empty
 from scheduling.engine.placement.node_room import free_of, leave, may_use, sit
 from scheduling.engine.reasons.figures import FREE_KEPT
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Nodes, Rules, Work
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.changed import TURNS, changed
@@ -25,13 +30,11 @@ from scheduling.engine.statement.lines import seat_out
 
 
 @once
-def backfills(world: Session, w: int, c: int) -> bool:
+def backfills(work: Work, rules: Rules, queues: Queues, w: int, c: int) -> bool:
     """Whether ``w`` would be over before the nodes reserved on class ``c`` are expected to be free."""
-    if world.queues.reservations.slot[c] < 0:
+    if queues.reservations.slot[c] < 0:
         return False
-    return (
-        world.rules.now + world.work.ends_within[w] <= world.queues.reservations.until_s[c] < np.inf
-    )
+    return rules.now + work.ends_within[w] <= queues.reservations.until_s[c] < np.inf
 
 
 @inner
@@ -39,17 +42,21 @@ def reserve(world: Session, w: int, c: int) -> bool:
     """Claim the least members of ``w`` on class ``c``; its wait becomes a reservation, unless a
     protection is what it waits for. False if it has to wait longer for that.
     """
-    shielded = world.out.reason[w] == codes.VICTIMS_PROTECTED
-    if world.ordering.running.predicted_in_all == 0 and not shielded and not _waited(world, w):
+    work, rules, shielded = world.work, world.rules, world.out.reason[w] == codes.VICTIMS_PROTECTED
+    if (
+        world.ordering.running.predicted_in_all == 0
+        and not shielded
+        and not _waited(work, rules, w)
+    ):
         return False
-    free, most = _free_and_most(world, w, c)
+    free, most = _free_and_most(world.nodes, work, world.room, w, c)
     domain, until = _when_it_fits(world, w, c, free, most)
-    out, queues, level = world.out, world.queues, world.work.required[w]
+    out, queues, level = world.out, world.queues, work.required[w]
     if until == np.inf and level != ANYWHERE:
-        domain = _emptiest_domain(world, w, c, level)
+        domain = _emptiest_domain(world.nodes, work, world.room, w, c, level)
     if until == np.inf and shielded:
         until = out.until[w]
-    if until == np.inf and not _waited(world, w):
+    if until == np.inf and not _waited(work, rules, w):
         return False
     held = _claim(world, w, c, domain, free, most)
     if held < 0:
@@ -57,10 +64,10 @@ def reserve(world: Session, w: int, c: int) -> bool:
     queues.reservations.slot[c], queues.reservations.until_s[c], queues.reservations.members[c] = (
         w,
         until,
-        world.work.least[w],
+        work.least[w],
     )
     out.action[w] = codes.RESERVE
-    changed(world, TURNS, c, world.work.queue[w])
+    changed(world.candidates, world.shapes, TURNS, c, work.queue[w])
     if out.reason[w] in (
         codes.NO_FREE_GPUS,
         codes.FRAGMENTED,
@@ -74,43 +81,42 @@ def reserve(world: Session, w: int, c: int) -> bool:
 
 
 @once
-def _waited(world: Session, w: int) -> bool:
+def _waited(work: Work, rules: Rules, w: int) -> bool:
     """Long enough to be held nodes without knowing when they are free."""
-    return world.rules.now >= world.work.submitted[w] + world.rules.reserve_after
+    return rules.now >= work.submitted[w] + rules.reserve_after
 
 
 @inner
-def let_nodes_go(world: Session) -> None:
+def let_nodes_go(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> None:
     """Nobody holds nodes any more."""
-    for c in range(world.queues.reservations.slot.size):
-        let_nodes_of(world, c)
-        world.queues.reservations.slot[c] = -1
+    for c in range(queues.reservations.slot.size):
+        let_nodes_of(work, room, queues, out, c)
+        queues.reservations.slot[c] = -1
 
 
 @inner
-def let_nodes_of(world: Session, c: int) -> None:
+def let_nodes_of(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: int) -> None:
     """Whoever holds nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
-    queues, out, w = world.queues, world.out, world.queues.reservations.slot[c]
+    w = queues.reservations.slot[c]
     for i in range(queues.reservations.members[c] if w >= 0 else 0):
-        leave(world.room, world.work, w, out.pool.node[out.pool.first[w] + i], -1, 1)
+        leave(room, work, w, out.pool.node[out.pool.first[w] + i], -1, 1)
 
 
 @inner
-def hold_nodes_again(world: Session, c: int) -> None:
-    queues, out, w = world.queues, world.out, world.queues.reservations.slot[c]
+def hold_nodes_again(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: int) -> None:
+    w = queues.reservations.slot[c]
     for i in range(queues.reservations.members[c]):
-        sit(world.room, world.work, w, out.pool.node[out.pool.first[w] + i], -1, LATER)
+        sit(room, work, w, out.pool.node[out.pool.first[w] + i], -1, LATER)
 
 
 @once
-def _free_and_most(world: Session, w: int, c: int) -> tuple[Ints, Ints]:
+def _free_and_most(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int) -> tuple[Ints, Ints]:
     """By node: GPUs nobody claims, and members of ``w`` that the empty node takes."""
-    nodes = world.nodes
     free, most = np.zeros(nodes.gpu_class.size, np.int64), np.zeros(nodes.gpu_class.size, np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        free[n] = max(0, world.room.free_later[GPUS, n])
-        most[n] = slots_when_empty(nodes, world.work, w, n)
+        free[n] = max(0, room.free_later[GPUS, n])
+        most[n] = slots_when_empty(nodes, work, w, n)
     return free, most
 
 
@@ -125,7 +131,7 @@ def _when_it_fits(world: Session, w: int, c: int, free: Ints, most: Ints) -> tup
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         slots[0 if level == ANYWHERE else nodes.domain[level, n]] += min(most[n], free[n] // gpus)
-    at, ending = _ends(world, c)
+    at, ending = _ends(work, world.rules, world.ordering, c)
     for k in order_of(at):
         v, until = ending[k], at[k]
         h = holds.head[v]
@@ -142,18 +148,15 @@ def _when_it_fits(world: Session, w: int, c: int, free: Ints, most: Ints) -> tup
 
 
 @inner
-def _ends(world: Session, c: int) -> tuple[Floats, Ints]:
+def _ends(work: Work, rules: Rules, ordering: Ordering, c: int) -> tuple[Floats, Ints]:
     """Expected ends of the work that runs on class ``c``, of those that are predicted."""
-    work, ordering = world.work, world.ordering
-    at, ending, size = (
-        np.empty(ordering.running.size[0]),
-        np.empty(ordering.running.size[0], np.int64),
-        0,
-    )
+    at = np.empty(ordering.running.size[0])
+    ending = np.empty(ordering.running.size[0], np.int64)
+    size = 0
     for k in range(ordering.running.size[0]):
         v = ordering.running.slot[k]
         if work.gpu_class[v] == c and work.ends_within[v] < np.inf and not work.leaving[v]:
-            at[size], ending[size] = expected_end(world, v), v
+            at[size], ending[size] = expected_end(work, rules, v), v
             size += 1
     return at[:size], ending[:size]
 
@@ -163,7 +166,7 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
     """Claim the least members on the nodes with most room at the expected moment; returns how many of
     their GPUs are free already, -1 if they do not fit.
     """
-    work, nodes, level = world.work, world.nodes, world.work.required[w]
+    room, work, nodes, level = world.room, world.work, world.nodes, world.work.required[w]
     gpus, sat, held = work.need[GPUS, w], 0, 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
@@ -171,18 +174,18 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
             most[n] = 0
     seats = world.seats
     while sat < work.least[w]:
-        n = _roomiest(world, c, free, most, gpus)
+        n = _roomiest(nodes, c, free, most, gpus)
         if n < 0:
             for i in range(sat):
-                leave(world.room, work, w, seats.node[i], -1, 1)
+                leave(room, work, w, seats.node[i], -1, 1)
             return -1
         take = min(
             work.least[w] - sat, most[n] if free[n] < gpus else min(most[n], free[n] // gpus)
         )
-        held += max(0, min(free_of(world.room, GPUS, n, NOW), take * gpus))
+        held += max(0, min(free_of(room, GPUS, n, NOW), take * gpus))
         most[n] = 0
         for _ in range(take):
-            sit(world.room, work, w, n, -1, LATER)
+            sit(room, work, w, n, -1, LATER)
             seats.node[sat], seats.device[sat] = n, -1
             sat += 1
     seat_out(world.out, seats, w, sat)
@@ -190,11 +193,11 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
 
 
 @once
-def _roomiest(world: Session, c: int, free: Ints, most: Ints, gpus: int) -> int:
+def _roomiest(nodes: Nodes, c: int, free: Ints, most: Ints, gpus: int) -> int:
     """Most members at the moment, then most free GPUs, lowest name on ties."""
     best, best_slots = -1, -1
-    for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
-        n = world.nodes.of_class[i]
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
         if most[n] == 0:
             continue
         slots = min(most[n], free[n] // gpus)
@@ -204,16 +207,15 @@ def _roomiest(world: Session, c: int, free: Ints, most: Ints, gpus: int) -> int:
 
 
 @inner
-def _emptiest_domain(world: Session, w: int, c: int, level: int) -> int:
+def _emptiest_domain(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int, level: int) -> int:
     """The domain that could hold the gang and has most free GPUs, lowest name on ties."""
-    nodes, work = world.nodes, world.work
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
     size = nodes.domain[level].max() + 1
     free, slots = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for i in range(first, last):
         n = nodes.of_class[i]
-        if may_use(world.room, work, w, n):
-            free[nodes.domain[level, n]] += world.room.free_later[GPUS, n]
+        if may_use(room, work, w, n):
+            free[nodes.domain[level, n]] += room.free_later[GPUS, n]
         slots[nodes.domain[level, n]] += slots_when_empty(nodes, work, w, n)
     best = -1
     for d in range(size):
@@ -223,13 +225,13 @@ def _emptiest_domain(world: Session, w: int, c: int, level: int) -> int:
 
 
 @inner
-def clear_reservations(world: Session) -> None:
+def clear_reservations(queues: Queues) -> None:
     """Nobody keeps nodes."""
-    for c in range(world.queues.reservations.slot.size):
-        forget_reservation(world, c)
+    for c in range(queues.reservations.slot.size):
+        forget_reservation(queues, c)
 
 
 @inner
-def forget_reservation(world: Session, c: int) -> None:
+def forget_reservation(queues: Queues, c: int) -> None:
     """Nobody keeps nodes of class ``c``."""
-    world.queues.reservations.slot[c] = -1
+    queues.reservations.slot[c] = -1

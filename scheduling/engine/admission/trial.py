@@ -8,6 +8,9 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import levels_over, sharer
 from scheduling.engine.quota.limits import eviction_limit_reached
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS, LATER, NOW
 from scheduling.engine.statement.operations import admit, promise
@@ -18,27 +21,28 @@ DONE, REFUSED, NOT_YET = 0, 1, 2
 @inner
 def try_class(world: Session, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
+    tree, rules, queues = world.tree, world.rules, world.queues
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
-    over = levels_over(
-        world.tree, world.queues, world.division, sharer(world.tree, q), c, work.least[w] * gpus
-    )
-    if eviction_limit_reached(world, w):
+    over = levels_over(tree, queues, world.division, sharer(tree, q), c, work.least[w] * gpus)
+    if eviction_limit_reached(work, rules, w):
         turn = 0
     if over > turn:
-        return REFUSED if eviction_limit_reached(world, w) else NOT_YET
+        return REFUSED if eviction_limit_reached(work, rules, w) else NOT_YET
     most = work.most[w]
     while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
         most -= 1
     if most < work.least[w]:
         return REFUSED
-    late = fills_what_leaves(world, q, c, most * gpus)
+    late = fills_what_leaves(tree, world.quotas, queues, q, c, most * gpus)
     for when in (NOW, BACKFILL, LATER):
         if when == LATER and world.room.coming[c] == 0:
             continue
-        if when == LATER and over > 0 and _others_first(world, c):
+        if when == LATER and over > 0 and _others_first(world.room, queues, c):
             return NOT_YET
-        if when != LATER and (late or (when == BACKFILL and not backfills(world, w, c))):
+        if when != LATER and (
+            late or (when == BACKFILL and not backfills(work, rules, queues, w, c))
+        ):
             continue
         members = place(world, w, c, most, when)
         if members == 0:
@@ -47,23 +51,23 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
             promise(world, w, c, members)
         else:
             admit(world, w, c, members)
-            _note_start(world, w)
+            _note_start(queues, world.out, w)
         return DONE
     return REFUSED
 
 
 @once
-def _others_first(world: Session, c: int) -> bool:
+def _others_first(room: NodeRoom, queues: Queues, c: int) -> bool:
     """Whether somebody has left class ``c`` in this round: whom that brings inside its share is asked before
     anybody borrows what comes free, in the next one.
     """
-    return bool(world.queues.round.left > 0 and world.room.coming[c] > world.room.came[c])
+    return bool(queues.round.left > 0 and room.coming[c] > room.came[c])
 
 
 @once
-def _note_start(world: Session, w: int) -> None:
+def _note_start(queues: Queues, out: Decisions, w: int) -> None:
     """Who steps back and starts again is there twice."""
-    rounds, begun = world.queues.round, world.out.starts.slot
+    rounds, begun = queues.round, out.starts.slot
     if rounds.starts < begun.size:
         begun[rounds.starts] = w
         rounds.starts += 1

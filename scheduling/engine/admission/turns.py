@@ -17,19 +17,23 @@ from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.node_room import may_use
-from scheduling.engine.state.input import gpus_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Rules, Work, gpus_of
+from scheduling.engine.state.order import Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.changed import TURNS, changed
 
 
 @inner
-def forget_open_turns(world: Session) -> None:
+def forget_open_turns(queues: Queues, out: Decisions) -> None:
     """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
-    turn = world.queues.turns.slot
+    turn = queues.turns.slot
     for c in range(turn.shape[0]):
         for q in range(turn.shape[1]):
-            if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
+            if turn[c, q] >= 0 and out.action[turn[c, q]] == codes.UNDECIDED:
                 turn[c, q] = -1
 
 
@@ -39,61 +43,59 @@ def ahead_of(world: Session, w: int, c: int) -> int:
 
     ``w`` may pass only if the share holds both, or if it is over before the turn comes.
     """
-    q = world.work.queue[w]
-    first = world.queues.turns.slot[c, q]
+    work, queues, q = world.work, world.queues, world.work.queue[w]
+    first = queues.turns.slot[c, q]
     if first < 0 or first == w:
         return -1
-    if world.rules.now + world.work.ends_within[w] <= world.queues.turns.until_s[c, q] < np.inf:
+    if world.rules.now + work.ends_within[w] <= queues.turns.until_s[c, q] < np.inf:
         return -1
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    fixed = not world.ranks.preemptible[work.priority[w]]
     if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
         return -1
-    both = need_of(world, first) + need_of(world, w)
-    inside = world.queues.usage.held[c, q] + both <= world.division.fair[c, q] + EPS
+    both = need_of(work, first) + need_of(work, w)
+    inside = queues.usage.held[c, q] + both <= world.division.fair[c, q] + EPS
     return -1 if inside else first
 
 
 @inner
 def keep_turn(world: Session, w: int) -> None:
     """``w`` goes before what comes after it in its queue, on each class whose share could hold it."""
-    q = world.work.queue[w]
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    for k in range(world.work.wish.shape[0]):
-        c = world.work.wish[k, w]
+    work, queues, q = world.work, world.queues, world.work.queue[w]
+    fixed = not world.ranks.preemptible[work.priority[w]]
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
         if c < 0:
             return
         inside = world.division.fair[c, q]
         if fixed:
             inside = min(inside, float(world.quotas.nominal[c, q]))
-        if world.queues.turns.slot[c, q] >= 0 or need_of(world, w) > inside + EPS:
+        if queues.turns.slot[c, q] >= 0 or need_of(work, w) > inside + EPS:
             continue
         if not _is_in_its_own_way(world, w, c):
             continue
         until = _expected_turn(world, w, c)
         if until < np.inf or world.ordering.pending.rank[w] == RISEN:
-            world.queues.turns.slot[c, q] = w
-            world.queues.turns.until_s[c, q] = until
+            queues.turns.slot[c, q] = w
+            queues.turns.until_s[c, q] = until
 
 
 @once
 def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
-    free = world.room.open[c] + world.room.coming[c]
-    if free + world.queues.usage.held[c, world.work.queue[w]] < need_of(world, w):
+    work, free = world.work, world.room.open[c] + world.room.coming[c]
+    if free + world.queues.usage.held[c, work.queue[w]] < need_of(work, w):
         return False
-    return bool(world.work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(world, w))
+    return bool(work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(work, w))
 
 
 @once
 def _on_its_nodes(world: Session, w: int, c: int) -> int:
     """The part of that on nodes that ``w`` may use."""
-    nodes, room, work, holds, ordering = (
-        world.nodes,
-        world.room,
-        world.work,
-        world.holds,
-        world.ordering,
-    )
+    nodes = world.nodes
+    room = world.room
+    work = world.work
+    holds = world.holds
+    ordering = world.ordering
     gpus, q = 0, work.queue[w]
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
@@ -110,19 +112,21 @@ def _on_its_nodes(world: Session, w: int, c: int) -> int:
 
 
 @inner
-def give_up_turn(world: Session, w: int) -> None:
+def give_up_turn(
+    work: Work, queues: Queues, candidates: Candidates, shapes: Shapes, w: int
+) -> None:
     """On every class; whom it kept waiting is asked again."""
-    q = world.work.queue[w]
-    for c in range(world.queues.turns.slot.shape[0]):
-        if world.queues.turns.slot[c, q] == w:
-            world.queues.turns.slot[c, q] = -1
-            changed(world, TURNS, c, q)
+    q = work.queue[w]
+    for c in range(queues.turns.slot.shape[0]):
+        if queues.turns.slot[c, q] == w:
+            queues.turns.slot[c, q] = -1
+            changed(candidates, shapes, TURNS, c, q)
 
 
 @once
-def expected_end(world: Session, w: int) -> float:
+def expected_end(work: Work, rules: Rules, w: int) -> float:
     """When ``w`` is over, by the policy's quantile; infinite if unknown. Overdue work may end any moment."""
-    return max(world.rules.now, world.work.started[w] + world.work.ends_within[w])
+    return max(rules.now, work.started[w] + work.ends_within[w])
 
 
 @inner
@@ -130,21 +134,21 @@ def _expected_turn(world: Session, w: int, c: int) -> float:
     """When enough of the queue's own work on class ``c`` has ended for its share to hold ``w``. What has
     just started ends together, with the last of it.
     """
-    work, ordering, q = world.work, world.ordering, world.work.queue[w]
-    above = world.queues.usage.held[c, q] + need_of(world, w) - world.division.fair[c, q]
+    queues, work, ordering, q = world.queues, world.work, world.ordering, world.work.queue[w]
+    above = queues.usage.held[c, q] + need_of(work, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
-    begun = world.queues.starts.started[c, q] > 0 and world.queues.starts.until_s[c, q] < np.inf
+    begun = queues.starts.started[c, q] > 0 and queues.starts.until_s[c, q] < np.inf
     if ordering.running.predicted[q] == 0 and not begun:
         return np.inf
     ends = np.empty(ordering.running.queue_begin[q + 2] - ordering.running.queue_begin[q + 1] + 1)
     gpus = np.empty(ends.size, np.int64)
-    ends[0], gpus[0] = world.queues.starts.until_s[c, q], world.queues.starts.started[c, q]
+    ends[0], gpus[0] = queues.starts.until_s[c, q], queues.starts.started[c, q]
     size = 1
     for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
         v = ordering.running.slot[k]
         if work.gpu_class[v] == c and work.ends_within[v] < np.inf and not work.leaving[v]:
-            ends[size], gpus[size] = expected_end(world, v), gpus_of(work, v)
+            ends[size], gpus[size] = expected_end(work, world.rules, v), gpus_of(work, v)
             size += 1
     return _when_freed(ends[:size], gpus, above)
 
@@ -159,9 +163,9 @@ def _when_freed(ends: object, gpus: Ints, above: float) -> float:
 
 
 @inner
-def clear_turns(world: Session) -> None:
+def clear_turns(queues: Queues) -> None:
     """Nobody keeps a turn."""
-    turns = world.queues.turns
+    turns = queues.turns
     for c in range(turns.slot.shape[0]):
         for q in range(turns.slot.shape[1]):
             turns.slot[c, q] = -1

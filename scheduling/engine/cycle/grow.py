@@ -21,7 +21,11 @@ from scheduling.engine.quota.fair_share import levels_over, sharer
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
-from scheduling.engine.state.input import Tree
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Holds, Ranks, Tree, Work
+from scheduling.engine.state.nodes import Seats
+from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING
 from scheduling.engine.statement.lines import decide, recall, seat_out
@@ -29,10 +33,10 @@ from scheduling.engine.statement.operations import tell_start
 
 
 @inner
-def _anybody_elastic(world: Session) -> bool:
-    out, found = world.out, world.ordering.running.elastic > 0
+def _anybody_elastic(work: Work, out: Decisions, ordering: Ordering) -> bool:
+    found = ordering.running.elastic > 0
     for k in range(out.size[0]):
-        found = found or world.work.elastic[out.order[k]]
+        found = found or work.elastic[out.order[k]]
     return bool(found)
 
 
@@ -41,12 +45,15 @@ def grow_all(world: Session) -> None:
     """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
     go: decides GROW for those that run, adds to the line of those that start.
     """
-    if not _anybody_elastic(world):
+    work, room = world.work, world.room
+    if not _anybody_elastic(work, world.out, world.ordering):
         return
     ordering, tree, out = world.ordering, world.tree, world.out
     left = np.zeros(tree.parent.size, np.int64)
-    first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)
-    parting, owed, settled = _parting(world), _is_owed(world), settled_classes(world)
+    first, after = np.full(left.size, -1, np.int64), np.empty(work.phase.size, np.int64)
+    parting = _parting(work, ordering)
+    owed = _is_owed(world)
+    settled = settled_classes(work, room, out, ordering)
     for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
         if not parting[ordering.running.slot[k]]:
             _list(world, first, after, left, owed, ordering.running.slot[k])
@@ -60,7 +67,7 @@ def grow_all(world: Session) -> None:
     grown = 0
     while left[0] > 0 and grown < room_for:
         q = neediest(tree, world.queues, left)
-        w = _next_to_grow(world, first[q], after)
+        w = _next_to_grow(work, world.ranks, world.queues, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
         may = _may_grow(world, w, owed)
         n = _node_for(world, w, who, node, grown) if may else -1
@@ -68,19 +75,18 @@ def grow_all(world: Session) -> None:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
         else:
-            if may and settled[_class_of(world, w)]:
+            if may and settled[_class_of(work, out, w)]:
                 _regain(world, w)
             _strike(first, after, q, w)
-            _count(world.tree, left, q, -1)
+            _count(tree, left, q, -1)
     for i in range(grown):
         if who[i] >= 0:
             _write_down(world, who, node, device, i, grown)
 
 
 @once
-def _parting(world: Session) -> Flags:
+def _parting(work: Work, ordering: Ordering) -> Flags:
     """Gangs of which members still leave: what they have just given up they would only take again."""
-    work, ordering = world.work, world.ordering
     found = np.zeros(work.phase.size, np.bool_)
     for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
         w = ordering.running.slot[k]
@@ -97,15 +103,16 @@ def _is_owed(world: Session) -> Flags:
     Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
     cycle.
     """
+    nodes, work, room, index = world.nodes, world.work, world.room, world.index
     queues, found = world.queues, np.zeros(world.queues.reservations.slot.size, np.bool_)
     for c in range(found.size):
         for q in range(queues.usage.dominant_share.size):
             w = queues.turns.slot[c, q]
-            if w < 0 or world.room.open[c] < need_of(world, w):
+            if w < 0 or room.open[c] < need_of(work, w):
                 continue
-            if world.work.where[w] >= 0 and free_to(world, w, c)[0] < need_of(world, w):
+            if work.where[w] >= 0 and free_to(nodes, work, room, index, w, c)[0] < need_of(work, w):
                 continue
-            over = levels_over(world.tree, queues, world.division, q, c, need_of(world, w))
+            over = levels_over(world.tree, queues, world.division, q, c, need_of(work, w))
             found[c] = found[c] or over == 0
     return found
 
@@ -140,7 +147,7 @@ def _count(tree: Tree, left: Ints, q: int, one: int) -> None:
 @inner
 def _may_grow(world: Session, w: int, owed: Flags) -> bool:
     """``out.members`` counts what it starts with, or has grown by, in this cycle."""
-    work, out = world.work, world.out
+    tree, quotas, queues, work, out = world.tree, world.quotas, world.queues, world.work, world.out
     starts = out.action[w] == codes.ADMIT
     runs = work.phase[w] == RUNNING and out.action[w] == codes.UNDECIDED
     if not work.elastic[w] or work.leaving[w] or not (starts or runs):
@@ -149,36 +156,36 @@ def _may_grow(world: Session, w: int, owed: Flags) -> bool:
         return False
     if runs and work.members[w] < work.least[w]:
         return False
-    q, c, gpus = work.queue[w], _class_of(world, w), work.need[GPUS, w]
-    if world.tree.stop[q] > 0 or fills_what_leaves(world, q, c, gpus):
+    q, c, gpus = work.queue[w], _class_of(work, out, w), work.need[GPUS, w]
+    if tree.stop[q] > 0 or fills_what_leaves(tree, quotas, queues, q, c, gpus):
         return False
-    if user_gpu_limit(world, w, gpus) >= 0:
+    if user_gpu_limit(tree, work, queues, world.users, w, gpus) >= 0:
         return False
-    lent = owed[c] and world.queues.usage.held[c, q] + gpus > world.quotas.nominal[c, q]
-    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else world.tree.depth[q])
+    lent = owed[c] and queues.usage.held[c, q] + gpus > quotas.nominal[c, q]
+    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else tree.depth[q])
 
 
 @once
-def _class_of(world: Session, w: int) -> int:
-    starts = world.out.action[w] == codes.ADMIT
-    return world.out.gpu_class[w] if starts else world.work.gpu_class[w]
+def _class_of(work: Work, out: Decisions, w: int) -> int:
+    starts = out.action[w] == codes.ADMIT
+    return out.gpu_class[w] if starts else work.gpu_class[w]
 
 
 @inner
-def _next_to_grow(world: Session, w: int, after: Ints) -> int:
+def _next_to_grow(work: Work, ranks: Ranks, queues: Queues, w: int, after: Ints) -> int:
     """The first in the order of ``w`` and all ``after`` it."""
     best = w
     while w >= 0:
-        if _grows_before(world, w, best):
+        if _grows_before(work, ranks, queues, w, best):
             best = w
         w = after[w]
     return best
 
 
 @once
-def _grows_before(world: Session, a: int, b: int) -> bool:
+def _grows_before(work: Work, ranks: Ranks, queues: Queues, a: int, b: int) -> bool:
     """Priority value, least held by its user, who runs before who starts, started first, tie."""
-    work, value, held = world.work, world.ranks.value, world.queues.usage.user_weighted
+    value, held = ranks.value, queues.usage.user_weighted
     x, y = value[work.priority[a]], value[work.priority[b]]
     if x != y:
         return x > y
@@ -199,7 +206,9 @@ def _node_for(world: Session, w: int, who: Ints, node: Ints, grown: int) -> int:
     emptiest where the policy spreads; then the lowest name.
     """
     work, nodes, room = world.work, world.nodes, world.room
-    c, level, home = _class_of(world, w), work.required[w], _first_node(world, w)
+    c = _class_of(work, world.out, w)
+    level = work.required[w]
+    home = _first_node(world.holds, world.out, w)
     own = _own_members(world, w, who, node, grown)
     sign = -1 if world.rules.spread else 1
     best, fewest, least = -1, 0, 0
@@ -239,9 +248,10 @@ def _own_members(world: Session, w: int, who: Ints, node: Ints, grown: int) -> I
 @once
 def _regain(world: Session, w: int) -> None:
     """Others give up for ``w`` what is owed to it. It holds none of that yet."""
-    work, c, members = world.work, _class_of(world, w), 0
-    now = work.members[w] + world.out.members[w]
-    while now + members < work.most[w] and regain_member(world, w, c, _first_node(world, w)):
+    holds, out = world.holds, world.out
+    work, c, members = world.work, _class_of(world.work, out, w), 0
+    now = work.members[w] + out.members[w]
+    while now + members < work.most[w] and regain_member(world, w, c, _first_node(holds, out, w)):
         charge(world, w, c, 1, False)
         members += 1
     if members > 0:
@@ -249,20 +259,21 @@ def _regain(world: Session, w: int) -> None:
 
 
 @once
-def _first_node(world: Session, w: int) -> int:
+def _first_node(holds: Holds, out: Decisions, w: int) -> int:
     """A node on which it sits, now or once it has started."""
-    if world.out.action[w] == codes.ADMIT:
-        return world.out.pool.node[world.out.pool.first[w]]
-    return world.holds.node[world.holds.head[w]]
+    if out.action[w] == codes.ADMIT:
+        return out.pool.node[out.pool.first[w]]
+    return holds.node[holds.head[w]]
 
 
 @once
 def _add_member(world: Session, w: int, n: int) -> int:
     """Returns the device it sits on."""
-    work, c = world.work, _class_of(world, w)
-    device = pick_device(world.room, work, w, n, NOW)
-    sit(world.room, work, w, n, device, NOW)
-    take_open(world.room, c, work.need[GPUS, w])
+    room = world.room
+    work, c = world.work, _class_of(world.work, world.out, w)
+    device = pick_device(room, work, w, n, NOW)
+    sit(room, work, w, n, device, NOW)
+    take_open(room, c, work.need[GPUS, w])
     charge(world, w, c, 1, not world.ranks.preemptible[work.priority[w]])
     world.out.members[w] += 1
     return device
@@ -273,9 +284,13 @@ def _write_down(
     world: Session, who: Ints, node: Ints, device: Ints, first: int, grown: int
 ) -> None:
     """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
-    work, out, seats, w = world.work, world.out, world.seats, who[first]
+    holds, work, out, seats, w = world.holds, world.work, world.out, world.seats, who[first]
     starts = out.action[w] == codes.ADMIT
-    total = _recall_start(world, w, who, first, grown) if starts else _recall_holds(world, w)
+    total = (
+        _recall_start(seats, out, w, who, first, grown)
+        if starts
+        else _recall_holds(holds, seats, w)
+    )
     for i in range(first, grown):
         if who[i] == w:
             seats.node[total], seats.device[total] = node[i], device[i]
@@ -295,18 +310,18 @@ def _write_down(
 
 
 @once
-def _recall_start(world: Session, w: int, who: Ints, first: int, grown: int) -> int:
+def _recall_start(seats: Seats, out: Decisions, w: int, who: Ints, first: int, grown: int) -> int:
     """The seats with which it starts; returns how many."""
     for i in range(first, grown):
         if who[i] == w:
-            world.out.members[w] -= 1
-    return recall(world.out, world.seats, w)
+            out.members[w] -= 1
+    return recall(out, seats, w)
 
 
 @once
-def _recall_holds(world: Session, w: int) -> int:
+def _recall_holds(holds: Holds, seats: Seats, w: int) -> int:
     """The seats on which it runs; returns how many."""
-    holds, seats, total, h = world.holds, world.seats, 0, world.holds.head[w]
+    total, h = 0, holds.head[w]
     while h >= 0:
         for _ in range(holds.members[h]):
             seats.node[total], seats.device[total] = holds.node[h], holds.device[h]

@@ -15,7 +15,7 @@ from scheduling.engine.order.running import update_running
 from scheduling.engine.placement.node_room import lay_out, sum_open
 from scheduling.engine.quota.usage import weigh_queues
 from scheduling.engine.state.order import FEW
-from scheduling.engine.state.session import Session
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.statement.lines import clear_out, note_the_settled
 from scheduling.engine.statement.operations import clear_starts
 
@@ -29,43 +29,44 @@ def plan_world(world: Any, now: float, acts: bool) -> None:
 @inner
 def run_cycle(world: Any, now: float, acts: bool) -> None:
     """``plan_world`` for kernels."""
+    work, out, candidates, ordering = world.work, world.out, world.candidates, world.ordering
     rules = world.rules
     rules.now = now
-    update_pending(world.ordering, world.shapes, world.work, world.ranks, now, rules.shortest)
-    again = world.ordering.pending.narrowed[0] == FEW
+    update_pending(ordering, world.shapes, work, world.ranks, now, rules.shortest)
+    again = ordering.pending.narrowed[0] == FEW
     if not again:
-        update_running(world.ordering, world.shapes, world.work)
-    clear_out(world)
+        update_running(ordering, world.shapes, work)
+    clear_out(out, candidates)
     if acts:
-        lay_out(world)
-    _begin(world)
+        lay_out(world.nodes, work, world.holds, world.room)
+    _begin(world.queues)
     share_out(world)
     if not acts:
-        note_the_settled(world)
+        note_the_settled(out, ordering)
         return
     weigh_queues(world)
-    sum_open(world)
+    sum_open(world.nodes, world.room)
     if again:
-        reset_candidates(world.candidates)
+        reset_candidates(candidates)
     else:
-        forget_candidates(world.candidates)
+        forget_candidates(candidates)
     decide_all(world)
-    forget_given(world.work, world.holds, world.out, world.candidates)
-    note_the_settled(world)
+    forget_given(work, world.holds, out, candidates)
+    note_the_settled(out, ordering)
 
 
 @kernel
 def divide_world(world: Any) -> None:
     """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
-    clear_out(world)
-    _begin(world)
+    clear_out(world.out, world.candidates)
+    _begin(world.queues)
     share_out(world)
-    note_the_settled(world)
+    note_the_settled(world.out, world.ordering)
 
 
 @inner
-def _begin(world: Session) -> None:
+def _begin(queues: Queues) -> None:
     """Nothing has started, nobody keeps a turn or nodes."""
-    clear_starts(world)
-    clear_turns(world)
-    clear_reservations(world)
+    clear_starts(queues)
+    clear_turns(queues)
+    clear_reservations(queues)

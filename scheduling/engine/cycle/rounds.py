@@ -11,18 +11,20 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
 from scheduling.engine.admission.turns import clear_turns
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import undecide
 
 
 @inner
-def must_ask_again(world: Session, since: int) -> bool:
+def must_ask_again(queues: Queues, out: Decisions, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
     or a start while turns or nodes are kept; or whether somebody stepped back.
     """
-    out, started = world.out, False
-    if world.queues.round.asks_again:
+    started = False
+    if queues.round.asks_again:
         return True
     for k in range(since, out.size[0]):
         action = out.action[out.order[k]]
@@ -30,7 +32,7 @@ def must_ask_again(world: Session, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
-    return started and _keeps(world.queues)
+    return started and _keeps(queues)
 
 
 @once
@@ -45,10 +47,9 @@ def _keeps(queues: Queues) -> bool:
 
 
 @inner
-def reopen_waits(world: Session) -> None:
+def reopen_waits(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> None:
     """Take back what was decided on those who wait, and what is kept for them."""
-    out = world.out
-    let_nodes_go(world)
+    let_nodes_go(work, room, queues, out)
     kept = 0
     for k in range(out.size[0]):
         w = out.order[k]
@@ -59,4 +60,4 @@ def reopen_waits(world: Session) -> None:
             continue
         undecide(out, w)
     out.size[0] = kept
-    clear_turns(world)
+    clear_turns(queues)

@@ -46,7 +46,10 @@ from scheduling.engine.placement.node_room import begin_round
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import full_queue, user_limit
 from scheduling.engine.state.input import Tree
+from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import (
     GPUS,
 )
@@ -59,22 +62,23 @@ MOST_ROUNDS = 8
 
 @once
 def decide_all(world: Session) -> None:
+    queues, out = world.queues, world.out
     evict_the_unwanted(world)
     seat_the_promised(world)
-    note_cells(world)
+    note_cells(world.work, world.rules, world.ordering, world.shapes)
     line_up_by_merit(world)
     clear_searches_by_merit(world.tree, world.candidates.merit)
-    rounds = world.queues.round
+    rounds = queues.round
     rounds.moves = rounds.starts = rounds.trials = rounds.stretched = rounds.mixed = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
-        before = world.out.size[0]
-        world.queues.round.left, world.queues.round.asks_again = again, 0
+        before = out.size[0]
+        queues.round.left, queues.round.asks_again = again, 0
         begin_round(world.room)
         _ask_all(world)
         spare_the_needless(world, before)
-        if again == 0 or not (share_out_again(world) or must_ask_again(world, before)):
+        if again == 0 or not (share_out_again(world) or must_ask_again(queues, out, before)):
             break
-        reopen_waits(world)
+        reopen_waits(world.work, world.room, queues, out)
     share_lines(world)
     grow_all(world)
 
@@ -101,25 +105,28 @@ def _ask_all(world: Session) -> None:
 @inner
 def _one_pass(world: Session, turn: int) -> None:
     """Ask every workload but those at the positions to ``walk.skip`` once, the neediest queue first."""
+    division, queues = world.division, world.queues
     ordering, tree, left = world.ordering, world.tree, world.ordering.walk.left
-    _begin_pass(world)
-    forget_open_turns(world)
-    changed(world, TURNS, EVERY, EVERY)
+    _begin_pass(tree, ordering)
+    forget_open_turns(queues, world.out)
+    changed(world.candidates, world.shapes, TURNS, EVERY, EVERY)
     leaf, stirs = 0, True
     while left[0] > 0:
         # Who is neediest stays so until somebody starts or its line is empty.
         if stirs:
             note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
-            leaf = neediest(tree, world.queues, left)
-            if not by_merit(tree, leaf) and 0 <= turn < lowest_pass(world, leaf):
+            leaf = neediest(tree, queues, left)
+            if not by_merit(tree, leaf) and 0 <= turn < lowest_pass(
+                tree, division, queues, ordering, leaf
+            ):
                 _count(tree, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
         if by_merit(tree, leaf):
             k = next_by_merit(ordering, leaf)
         else:
-            k = next_workload(ordering, world.work, world.queues, leaf, world.rules.shortest)
+            k = next_workload(ordering, world.work, queues, leaf, world.rules.shortest)
         stirs = consider(world, ordering.pending.slot[k], ordering.pending.cell[k], turn)
         q = world.work.queue[ordering.pending.slot[k]] if by_merit(tree, leaf) else leaf
         left[q] -= 1
@@ -128,11 +135,11 @@ def _one_pass(world: Session, turn: int) -> None:
 
 
 @once
-def _begin_pass(world: Session) -> None:
+def _begin_pass(tree: Tree, ordering: Ordering) -> None:
     """Count ``walk.left``, the workloads of leaves and, above them, the leaves that have any; every group
     begins.
     """
-    ordering, tree, left = world.ordering, world.tree, world.ordering.walk.left
+    left = ordering.walk.left
     start, skip, at = ordering.pending.group_begin, ordering.walk.skip, ordering.walk.cursor
     for q in range(left.size):
         left[q] = 0
@@ -149,11 +156,13 @@ def _begin_pass(world: Session) -> None:
 
 
 @inner
-def lowest_pass(world: Session, leaf: int) -> int:
+def lowest_pass(
+    tree: Tree, division: Division, queues: Queues, ordering: Ordering, leaf: int
+) -> int:
     """The first pass in which anybody of ``leaf`` may start: before it nobody there has to be asked."""
-    lowest, need = world.tree.depth[leaf], world.ordering.pending.smallest_ask[leaf]
-    for c in range(world.queues.usage.held.shape[0]):
-        lowest = min(lowest, levels_over(world.tree, world.queues, world.division, leaf, c, need))
+    lowest, need = tree.depth[leaf], ordering.pending.smallest_ask[leaf]
+    for c in range(queues.usage.held.shape[0]):
+        lowest = min(lowest, levels_over(tree, queues, division, leaf, c, need))
     return lowest
 
 
@@ -173,7 +182,7 @@ def consider(world: Session, w: int, cell: int, turn: int) -> bool:
     """
     if turn >= 0 and _stops_at_a_limit(world, w):
         return False
-    if refused_alike(world, w, cell):
+    if refused_alike(world.work, world.shapes, w, cell):
         return False
     state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
     if state == DONE:
@@ -181,7 +190,7 @@ def consider(world: Session, w: int, cell: int, turn: int) -> bool:
     if state == NOT_YET and turn >= 0 and takes_what_is_its_own(world, w, turn):
         return True
     if state == NOT_YET or turn < 0:
-        note_refusal(world, w, False)
+        note_refusal(world.work, world.shapes, w, False)
         return False
     return _refused(world, w, turn)
 
@@ -189,10 +198,10 @@ def consider(world: Session, w: int, cell: int, turn: int) -> bool:
 @inner
 def _refused(world: Session, w: int, turn: int) -> bool:
     """Steps c and d."""
-    work = world.work
+    shapes, work = world.shapes, world.work
     first, ahead = -1, -1
     if world.rules.max_moves > 0 and others_move(world, w):
-        give_up_turn(world, w)
+        give_up_turn(work, world.queues, world.candidates, shapes, w)
         return True
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
@@ -203,7 +212,7 @@ def _refused(world: Session, w: int, turn: int) -> bool:
             ahead = before if ahead < 0 else ahead
             continue
         if gets_room(world, w, c, turn):
-            give_up_turn(world, w)
+            give_up_turn(work, world.queues, world.candidates, shapes, w)
             return True
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
@@ -211,7 +220,7 @@ def _refused(world: Session, w: int, turn: int) -> bool:
         if tell_kept_off(world, w):
             return False
     if first < 0 or not _hold_on(world, w, first):
-        note_refusal(world, w, True)
+        note_refusal(work, shapes, w, True)
     return False
 
 
@@ -240,9 +249,13 @@ def _hold_on(world: Session, w: int, c: int) -> bool:
 @once
 def _stops_at_a_limit(world: Session, w: int) -> bool:
     """At a limit on workloads or users it waits: nobody is displaced for it, and others pass it."""
-    if full_queue(world, w) < 0 and user_limit(world, w, need_of(world, w)) < 0:
+    tree, work, queues, users = world.tree, world.work, world.queues, world.users
+    if (
+        full_queue(tree, work, queues, w) < 0
+        and user_limit(tree, work, queues, users, w, need_of(work, w)) < 0
+    ):
         return False
-    conclude(world, w, world.work.wish[0, w], -1)
+    conclude(world, w, work.wish[0, w], -1)
     return True
 
 
@@ -262,7 +275,7 @@ def _try_all(world: Session, w: int, turn: int) -> int:
             continue
         now = try_class(world, w, c, turn)
         if now == DONE:
-            give_up_turn(world, w)
+            give_up_turn(work, world.queues, world.candidates, world.shapes, w)
             return DONE
         if now == NOT_YET:
             state = NOT_YET

@@ -9,8 +9,8 @@ from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forev
 from scheduling.engine.placement.never_fits import fits_empty, known_row
 from scheduling.engine.quota.limits import limit_too_low, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
-from scheduling.engine.state.input import Work, gpus_of
-from scheduling.engine.state.queues import Demand
+from scheduling.engine.state.input import Nodes, Tree, Users, Work, gpus_of
+from scheduling.engine.state.queues import Demand, Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 from scheduling.engine.statement.operations import note_coming
@@ -22,17 +22,17 @@ lie in memory.
 
 
 @inner
-def clear_demand(world: Session) -> None:
+def clear_demand(nodes: Nodes, queues: Queues) -> None:
     """Nothing is asked for but by who is left out of the pending order."""
-    demand = world.queues.demand
+    demand = queues.demand
     for c in range(demand.supply.size):
-        demand.supply[c] = world.nodes.capacity[c]
+        demand.supply[c] = nodes.capacity[c]
         for q in range(demand.queued.size):
             demand.asked[c, q] = demand.asked_outside[c, q]
             demand.charged_micro[c, q] = 0
     for q in range(demand.queued.size):
         demand.queued[q] = 0
-    if world.queues.limits.any:
+    if queues.limits.any:
         for pair in range(demand.user_asks.size):
             demand.user_queued[pair] = demand.user_asks[pair] = 0
 
@@ -49,6 +49,7 @@ def sum_held(world: Session) -> None:
 
     Where many run they are read in the order of memory.
     """
+    tree = world.tree
     work, queues, ordering, rules = world.work, world.queues, world.ordering, world.rules
     slots, last, used = work.phase.size, 0.0, 0.0
     many = slots > LARGE and ordering.running.size[0] * DENSE > slots
@@ -58,7 +59,7 @@ def sum_held(world: Session) -> None:
             continue
         q, c, gpus = work.queue[w], work.gpu_class[w], gpus_of(work, w)
         if work.leaving[w]:
-            note_coming(world, w, gpus)
+            note_coming(tree, work, world.room, queues, w, gpus)
         elif q < 0:
             queues.demand.supply[c] = max(0, queues.demand.supply[c] - gpus)
         else:
@@ -69,8 +70,8 @@ def sum_held(world: Session) -> None:
                 if ahead != last:
                     last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
                 queues.demand.charged_micro[c, q] += int(1000.0 * gpus * used)
-    sum_up_usage(world)
-    _sum_up_charges(world)
+    sum_up_usage(tree, queues)
+    _sum_up_charges(tree, queues)
 
 
 @inner
@@ -81,8 +82,8 @@ def _wants(work: Work, w: int, members: int) -> int:
 
 
 @inner
-def _sum_up_charges(world: Session) -> None:
-    charged, parent = world.queues.demand.charged_micro, world.tree.parent
+def _sum_up_charges(tree: Tree, queues: Queues) -> None:
+    charged, parent = queues.demand.charged_micro, tree.parent
     for c in range(charged.shape[0]):
         for q in range(parent.size - 1, 0, -1):
             charged[c, parent[q]] += charged[c, q]
@@ -122,12 +123,10 @@ def _ask_all(world: Session) -> None:
     phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
     need, least, most, required = work.need, work.least, work.most, work.required
     where = work.where
-    stop, ceiling, asked, rationed = (
-        world.tree.stop,
-        queues.limits.ceiling,
-        queues.demand.asked,
-        queues.limits.hours_spent,
-    )
+    stop = world.tree.stop
+    ceiling = queues.limits.ceiling
+    asked = queues.demand.asked
+    rationed = queues.limits.hours_spent
     for w in range(phase.size):
         if phase[w] != PENDING:
             continue
@@ -151,22 +150,22 @@ def _ask_by_shape(world: Session) -> None:
     """Those of a kind ask alike. One by one are asked those held back, of no kind, or of one that cannot
     start whatever happens.
     """
-    ordering, shapes = world.ordering, world.shapes
+    tree, work, ordering, shapes = world.tree, world.work, world.ordering, world.shapes
     special = ordering.pending.shapeless > 0
     for shape in range(shapes.number):
         w, many = shapes.first[shape], shapes.waiting[shape] - shapes.held[shape]
-        shapes.asked[shape] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
+        shapes.asked[shape] = many > 0 and _may_ask(tree, work, w) and _ask(world, w, many)
         special = special or (many > 0 and not shapes.asked[shape])
     for k in range(ordering.pending.size[0] if special else 0):
         w = ordering.pending.slot[k]
-        if shapes.of[w] < 0 or not shapes.asked[shapes.of[w]] or world.work.held[w]:
+        if shapes.of[w] < 0 or not shapes.asked[shapes.of[w]] or work.held[w]:
             _settle_or_ask(world, w)
 
 
 @once
-def _may_ask(world: Session, w: int) -> bool:
-    q = world.work.queue[w]
-    return bool(q >= 0 and world.work.wish[0, w] >= 0 and world.tree.stop[q] == 0)
+def _may_ask(tree: Tree, work: Work, w: int) -> bool:
+    q = work.queue[w]
+    return bool(q >= 0 and work.wish[0, w] >= 0 and tree.stop[q] == 0)
 
 
 @inner
@@ -191,27 +190,31 @@ def _ask(world: Session, w: int, many: int) -> bool:
     """Add what ``many`` like ``w`` ask for to its queue in each class they may run on; False if there is
     none. Where limits on workloads are set, they are asked one by one.
     """
-    work, fits, may = world.work, 0, True
+    queues, work, fits, may = world.queues, world.work, 0, True
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
         if not _may_run_on(world, w, c):
             continue
-        if fits == 0 and world.queues.limits.any:
-            may = may_ask(world, w)
+        if fits == 0 and queues.limits.any:
+            may = may_ask(world.tree, work, queues, world.users, w)
         fits += 1
         if may:
-            world.queues.demand.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
+            queues.demand.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
     return fits > 0
 
 
 @inner
 def _may_run_on(world: Session, w: int, c: int) -> bool:
     """Whether it could start there on empty nodes, under the limits and hours as they are."""
-    if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
+    tree, quotas, nodes, work = world.tree, world.quotas, world.nodes, world.work
+    rules, queues, seats = world.rules, world.queues, world.seats
+    if limit_too_low(tree, quotas, work, queues, w, c) >= 0 or not fits_empty(
+        nodes, work, seats, w, c
+    ):
         return False
-    return bool(spent_hours(world, world.work.queue[w], c) < 0)
+    return bool(spent_hours(tree, quotas, rules, queues, work.queue[w], c) < 0)
 
 
 @inner
@@ -244,28 +247,33 @@ def _ask_everywhere(world: Session, w: int, asked: Ints, sign: int) -> None:
 @once
 def _refuse_for_good(world: Session, w: int) -> None:
     """It fits no class, or only those whose hours are spent."""
+    tree, quotas, nodes, queues = world.tree, world.quotas, world.nodes, world.queues
+    seats = world.seats
     work, spent = world.work, -1
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
-        if limit_too_low(world, w, c) < 0 and fits_empty(world, w, c):
+        if limit_too_low(tree, quotas, work, queues, w, c) < 0 and fits_empty(
+            nodes, work, seats, w, c
+        ):
             spent = c
     if spent >= 0:
         refuse_for_hours(world, w, spent)
     else:
-        refuse_forever(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))
+        refuse_forever(
+            world, w, work.wish[0, w], limit_too_low(tree, quotas, work, queues, w, work.wish[0, w])
+        )
 
 
 @inner
-def may_ask(world: Session, w: int) -> bool:
+def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> bool:
     """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now.
 
     Of the limits on workloads the leaf's own counts: which of its siblings goes first is not known yet.
     """
-    tree, queues = world.tree, world.queues
-    gpus = world.work.most[w] * world.work.need[GPUS, w]
-    q, pair = world.work.queue[w], world.work.user[w]
+    gpus = work.most[w] * work.need[GPUS, w]
+    q, pair = work.queue[w], work.user[w]
     if queues.usage.running[q] + queues.demand.queued[q] >= tree.most_running[q]:
         return False
     while q > 0:
@@ -276,11 +284,11 @@ def may_ask(world: Session, w: int) -> bool:
         holds = queues.usage.user_gpus[pair] + queues.demand.user_asks[pair]
         if full or holds + gpus > tree.most_gpus_per_user[q]:
             return False
-        q, pair = tree.parent[q], world.users.above[pair]
-    pair = world.work.user[w]
-    queues.demand.queued[world.work.queue[w]] += 1
+        q, pair = tree.parent[q], users.above[pair]
+    pair = work.user[w]
+    queues.demand.queued[work.queue[w]] += 1
     while pair >= 0:
         queues.demand.user_queued[pair] += 1
         queues.demand.user_asks[pair] += gpus
-        pair = world.users.above[pair]
+        pair = users.above[pair]
     return True

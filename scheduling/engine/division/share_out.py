@@ -9,6 +9,8 @@ from scheduling.engine.division.divide import divide
 from scheduling.engine.placement.node_room import clear_coming
 from scheduling.engine.quota.limits import find_limits
 from scheduling.engine.quota.usage import clear_usage, find_ratios
+from scheduling.engine.state.input import Quotas, Rules
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS
 from scheduling.engine.statement.changed import EVERY, SHARES, changed
@@ -19,14 +21,15 @@ MOST_DIVISIONS = 8
 @inner
 def share_out(world: Session) -> None:
     """Sum what queues hold and ask for and divide it."""
-    find_limits(world)
-    clear_usage(world)
-    clear_demand(world)
+    queues = world.queues
+    find_limits(world.tree, world.quotas, world.rules, queues)
+    clear_usage(world.tree, world.rules, queues, world.users)
+    clear_demand(world.nodes, queues)
     clear_coming(world.room)
     sum_held(world)
     sum_asked(world)
-    world.queues.redivision.divided[:] = world.queues.demand.asked
-    world.queues.redivision.changed_asks = world.queues.redivision.divisions = 0
+    queues.redivision.divided[:] = queues.demand.asked
+    queues.redivision.changed_asks = queues.redivision.divisions = 0
     _divide(world)
 
 
@@ -35,7 +38,7 @@ def _divide(world: Session) -> None:
     queues, history = world.queues, world.rules.history
     asking, charged = queues.redivision.divided, queues.demand.charged_micro
     divide(world.tree, world.quotas, queues.demand.supply, asking, charged, history, world.division)
-    if _recall_former(world):
+    if _recall_former(world.quotas, world.rules, queues, world.former):
         divide(
             world.tree, world.former, queues.demand.supply, asking, charged, history, world.guard
         )
@@ -58,10 +61,10 @@ def share_out_again(world: Session) -> bool:
     if _are_equal(queues.redivision.divided, before):
         return False
     _divide(world)
-    find_ratios(world)
+    find_ratios(world.tree, world.nodes, division, queues)
     if _are_close(fair, division.fair):
         return False
-    changed(world, SHARES, EVERY, EVERY)
+    changed(world.candidates, world.shapes, SHARES, EVERY, EVERY)
     return True
 
 
@@ -97,25 +100,20 @@ def _are_close(these: Floats, those: Floats) -> bool:
 
 
 @inner
-def _recall_former(world: Session) -> bool:
+def _recall_former(quotas: Quotas, rules: Rules, queues: Queues, former: Quotas) -> bool:
     """Whether any quota is in its grace; the others' former values are then those in force."""
-    quotas, former, graced, found = (
-        world.quotas,
-        world.former,
-        world.queues.redivision.grace_until_s,
-        False,
-    )
+    graced, found = queues.redivision.grace_until_s, False
     for c in range(quotas.grace.shape[0]):
         graced[c] = 0.0
         for q in range(quotas.grace.shape[1]):
-            if world.rules.now < quotas.grace[c, q]:
+            if rules.now < quotas.grace[c, q]:
                 graced[c] = max(graced[c], quotas.grace[c, q])
                 found = True
     if not found:
         return False
     for c in range(quotas.grace.shape[0]):
         for q in range(quotas.grace.shape[1]):
-            if world.rules.now >= quotas.grace[c, q]:
+            if rules.now >= quotas.grace[c, q]:
                 former.nominal[c, q], former.limit[c, q] = quotas.nominal[c, q], quotas.limit[c, q]
                 former.cap[c, q], former.lending[c, q] = quotas.cap[c, q], quotas.lending[c, q]
                 former.weight[c, q], former.usage[c, q] = quotas.weight[c, q], quotas.usage[c, q]

@@ -31,6 +31,7 @@ from scheduling.engine.eviction.precedence import (
 from scheduling.engine.eviction.rules import OWN_TOO
 from scheduling.engine.eviction.search import MADE, Ask, find_room
 from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.state.input import Tree, Work
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
@@ -50,7 +51,7 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
     """
     if not _may_go_first(world, w, c):
         return False
-    request = preempting(world, w, c)
+    request = preempting(world.work, w, c)
     own, more = begun_below(world, w, c, False)
     if not may_be_entitled(world, request, more):
         return False
@@ -61,29 +62,30 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
         return True
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
-    note_in_vain(world, w, c, OTHERS)
+    note_in_vain(world.work, world.queues, world.shapes, w, c, OTHERS)
     return False
 
 
 @inner
 def _starts_before(world: Session, w: int, c: int, who: Ints, gpus: int) -> bool:
     """``w`` starts, or makes room, where ``who`` of ``gpus`` have stepped back; else they start again."""
-    if free_at_most(world, w, c) + gpus < need_of(world, w):
+    work, candidates = world.work, world.candidates
+    if free_at_most(world, w, c) + gpus < need_of(work, w):
         return False
-    rated = world.candidates.bounds.rated[0]
+    rated = candidates.bounds.rated[0]
     world.queues.round.trials += 1
     all_step_back(world, who)
-    starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
+    starts, yielding = _gets_inside(world, w, c, _meet(world.tree, work, w, who)), who[:0]
     if starts:
-        search_afresh(world)
-        changed(world, ROOM, c, EVERY)
+        search_afresh(candidates)
+        changed(candidates, world.shapes, ROOM, c, EVERY)
         yielding = _take_seats_again(world, w, who)
         ask_again(world, w, c, yielding)
     else:
         all_start_again(world)
-    if world.candidates.bounds.rated[0] < rated:  # Nodes were rated while their queues held less.
+    if candidates.bounds.rated[0] < rated:  # Nodes were rated while their queues held less.
         for v in who:
-            changed(world, HOLDING, c, world.work.queue[v])
+            changed(candidates, world.shapes, HOLDING, c, work.queue[v])
     for v in yielding:
         try_class(world, v, c, 0)
     return starts
@@ -109,13 +111,14 @@ def _may_stay(world: Session, w: int, v: int) -> bool:
     """With ``v``, which has taken its seats, no limit is passed and no node overfull; inside the share if it
     is of the queue of ``w``.
     """
+    tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
     q, c = world.work.queue[v], world.out.gpu_class[v]
-    if over_limit(world, q, c, 0) >= 0 or takes_kept(world, q, c, 0) >= 0:
+    if over_limit(tree, quotas, rules, queues, q, c, 0) >= 0 or takes_kept(world, q, c, 0) >= 0:
         return False
     own = q == world.work.queue[w]
-    if own and levels_over(world.tree, world.queues, world.division, q, c, 0) > 0:
+    if own and levels_over(tree, queues, world.division, q, c, 0) > 0:
         return False
-    return has_its_seats(world, v)
+    return has_its_seats(world.room, world.out, v)
 
 
 @once
@@ -129,7 +132,7 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
     if began_to_its_cost(world, w, c) == 0:
         return False
     begun = world.queues.starts.started[c, world.work.queue[w]]
-    if not may_be_entitled(world, preempting(world, w, c), begun):
+    if not may_be_entitled(world, preempting(world.work, w, c), begun):
         return False
     if fails_again(world, w, c, OTHERS):
         return False
@@ -209,11 +212,11 @@ def _is_above(world: Session, v: int, w: int) -> bool:
 
 
 @once
-def _meet(world: Session, w: int, who: Ints) -> int:
+def _meet(tree: Tree, work: Work, w: int, who: Ints) -> int:
     """The lowest queue that ``w`` and all of ``who`` are in."""
-    meet = world.work.queue[w]
+    meet = work.queue[w]
     for v in who:
-        meet = common_ancestor(world.tree, world.work.queue[v], meet)
+        meet = common_ancestor(tree, work.queue[v], meet)
     return int(meet)
 
 
@@ -224,7 +227,7 @@ def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     failed, refused[c, q] = refused[c, q], -1
     if try_class(world, w, c, 0) == DONE:
         return True
-    if find_room(world, Ask(w, c, need_of(world, w), OWN_TOO, meet)) == MADE:
+    if find_room(world, Ask(w, c, need_of(world.work, w), OWN_TOO, meet)) == MADE:
         return True
     refused[c, q] = failed
     return False

@@ -13,9 +13,12 @@ from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, V
 from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Ranks, Rules, Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
-from scheduling.engine.state.victims import BOUND, LOOSE
+from scheduling.engine.state.victims import BOUND, LOOSE, Candidates
 from scheduling.engine.statement.lines import copy_figures, decide
 
 
@@ -26,7 +29,8 @@ def is_promising(world: Session, request: VictimRequest) -> bool:
     An upper bound at the cost of a walk over the queues. What it leaves out because time or a budget
     forbids it is noted in ``search.forbidden``.
     """
-    if spent_hours(world, world.work.queue[request.w], request.c) >= 0:
+    tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
+    if spent_hours(tree, quotas, rules, queues, world.work.queue[request.w], request.c) >= 0:
         return False
     if request.rule >= BOTH:
         gain = _gain_of_both(world, request)
@@ -34,20 +38,22 @@ def is_promising(world: Session, request: VictimRequest) -> bool:
         gain = (
             _reclaimable(world, request)
             if request.rule == RECLAIM
-            else displaceable(world, request)
+            else displaceable(world.work, world.ranks, queues, world.candidates, request)
         )
     free = world.room.open[request.c] + world.room.coming[request.c]
     return bool(gain > 0 and free + gain >= request.need)
 
 
 @inner
-def displaceable(world: Session, request: VictimRequest) -> int:
+def displaceable(
+    work: Work, ranks: Ranks, queues: Queues, candidates: Candidates, request: VictimRequest
+) -> int:
     """Milli-GPU of lower priority in the leaf."""
-    q, value = world.work.queue[request.w], world.ranks.value
-    mine, gain = value[world.work.priority[request.w]], 0
+    q, value = work.queue[request.w], ranks.value
+    mine, gain = value[work.priority[request.w]], 0
     for p in range(value.size):
         if value[p] < mine:
-            gain += _mass(world, request, q, p)
+            gain += _mass(queues, candidates, request, q, p)
     return gain
 
 
@@ -68,13 +74,14 @@ def _gain_of_both(world: Session, request: VictimRequest) -> int:
     """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``request.top``; 0
     where they would leave a queue below it short of what the workload needs.
     """
-    q, gain = world.work.queue[request.w], displaceable(world, request)
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    q, gain = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
     if not is_entitled(world, request, q, gain):
         return 0
     _sum_up(world, request)
     while q != request.top:
         q, kid = world.tree.parent[q], q
-        gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
+        gain += candidates.held.takeable_below[q] - candidates.held.takeable[kid]
         if not is_entitled(world, request, q, gain):
             return 0
     return gain
@@ -93,7 +100,8 @@ def first_of_both(world: Session, request: VictimRequest) -> int:
     """The lowest queue below which both together may take what reclaim below ``request.top`` and preempt
     could not; -1 if there is none.
     """
-    q, own = world.work.queue[request.w], displaceable(world, request)
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    q, own = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
     if own == 0:
         return int(world.tree.parent[request.top]) if request.top != q else -1
     if not may_be_entitled(world, request, 0):
@@ -106,8 +114,13 @@ def may_be_entitled(world: Session, request: VictimRequest, begun: int) -> bool:
     """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
-    q, need = world.work.queue[request.w], request.need
-    beside = world.queues.usage.held[request.c, q] - displaceable(world, request) - begun
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    q, need = work.queue[request.w], request.need
+    beside = (
+        queues.usage.held[request.c, q]
+        - displaceable(work, ranks, queues, candidates, request)
+        - begun
+    )
     return bool(beside + need <= world.division.fair[request.c, q] + EPS)
 
 
@@ -131,7 +144,7 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
         gain = candidates.held.takeable_below[q]
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
-                gain += _mass(world, request, q, p)
+                gain += _mass(queues, candidates, request, q, p)
         most = int(above) + 1 + (candidates.held.largest_gang[c, q] if request.owed else 0)
         gain = min(gain, most)
         if request.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
@@ -146,7 +159,7 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
 def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
     if request.stretch == LENT:
-        return left_by(world, request.c, q, LENT)
+        return left_by(world.quotas, world.division, request.c, q, LENT)
     fair, keeps = world.division.fair[request.c, q], guarded(world, request.c, q)
     if request.overlook == PROTECTED:
         return fair
@@ -156,14 +169,14 @@ def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
 
 
 @once
-def _mass(world: Session, request: VictimRequest, q: int, p: int) -> int:
+def _mass(queues: Queues, candidates: Candidates, request: VictimRequest, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
-    mass, c = world.candidates.held.evictable, request.c
+    mass, c = candidates.held.evictable, request.c
     safe = mass[BOUND, c, q, p]
     if request.overlook == PROTECTED:
         return mass[LOOSE, c, q, p] + safe
     if safe > 0:
-        world.queues.search.forbidden[PROTECTED] = 1
+        queues.search.forbidden[PROTECTED] = 1
     return mass[LOOSE, c, q, p]
 
 
@@ -172,10 +185,11 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
     """Whether a search failed, and nobody was evicted since, for one that asked for no more than ``w``
     does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
     """
-    out, before = world.out, world.candidates.failed.slot[c, world.work.queue[w]]
+    work, rules = world.work, world.rules
+    out, before = world.out, world.candidates.failed.slot[c, work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
-    if not _speaks_for(world, before, w):
+    if not _speaks_for(work, world.ranks, rules, out, before, w):
         return False
     told = out.reason[before]
     if out.gpu_class[before] != c or told not in (
@@ -186,24 +200,24 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
         return True
     until = out.until[before]
     if told == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
-        until += world.work.submitted[w] - world.work.submitted[before]
-        if until <= world.rules.now:
+        until += work.submitted[w] - work.submitted[before]
+        if until <= rules.now:
             return False
-    if not asks_for_more(world, before, w):
+    if not asks_for_more(work, world.ranks, rules, before, w):
         return False
     if out.action[w] == codes.UNDECIDED:
-        _tell_the_same(world, w, before)
+        _tell_the_same(out, w, before)
         out.until[w] = until
     return True
 
 
 @once
-def note_failure(world: Session, w: int, c: int) -> None:
+def note_failure(work: Work, queues: Queues, candidates: Candidates, w: int, c: int) -> None:
     """The search for ``w`` on class ``c`` failed."""
-    q = world.work.queue[w]
-    world.candidates.failed.slot[c, q], world.candidates.failed.starts_then[c, q] = (
+    q = work.queue[w]
+    candidates.failed.slot[c, q], candidates.failed.starts_then[c, q] = (
         w,
-        world.queues.round.starts,
+        queues.round.starts,
     )
 
 
@@ -212,30 +226,37 @@ def began_to_its_cost(world: Session, w: int, c: int) -> int:
     """How many of those who have started in this cycle, the first so many, may stand in the way of ``w``: who
     started after the like of it searched in vain does not.
     """
-    q, begun = world.work.queue[w], world.queues.round.starts
+    work, ranks, rules, out = world.work, world.ranks, world.rules, world.out
+    q, begun = work.queue[w], world.queues.round.starts
     before = world.candidates.failed.slot[c, q]
-    if before < 0 or world.out.action[before] == codes.ADMIT or not _speaks_for(world, before, w):
+    if (
+        before < 0
+        or out.action[before] == codes.ADMIT
+        or not _speaks_for(work, ranks, rules, out, before, w)
+    ):
         return begun
     return min(begun, world.candidates.failed.starts_then[c, q])
 
 
 @once
-def _speaks_for(world: Session, before: int, w: int) -> bool:
+def _speaks_for(
+    work: Work, ranks: Ranks, rules: Rules, out: Decisions, before: int, w: int
+) -> bool:
     """Whether ``w`` searches in vain where ``before`` did: not if what was coming free made victims needless
     for that one, and it was promised it since.
     """
-    promised = world.out.reason[before] == codes.AWAITS_VICTIMS
-    return not promised and asks_for_more(world, w, before)
+    promised = out.reason[before] == codes.AWAITS_VICTIMS
+    return not promised and asks_for_more(work, ranks, rules, w, before)
 
 
 @inner
-def asks_for_more(world: Session, w: int, than: int) -> bool:
+def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> bool:
     """``w`` could not start by any eviction that does not let ``than`` start as well, or is its equal.
 
     A larger workload may evict more where the eviction cap counts what is asked for.
     """
-    work, value = world.work, world.ranks.value
-    if world.rules.eviction_cap < np.inf and need_of(world, w) != need_of(world, than):
+    value = ranks.value
+    if rules.eviction_cap < np.inf and need_of(work, w) != need_of(work, than):
         return False
     for r in range(3):
         if work.need[r, w] < work.need[r, than]:
@@ -249,8 +270,7 @@ def asks_for_more(world: Session, w: int, than: int) -> bool:
 
 
 @inner
-def _tell_the_same(world: Session, w: int, before: int) -> None:
-    out = world.out
+def _tell_the_same(out: Decisions, w: int, before: int) -> None:
     decide(out, w, codes.WAIT, out.reason[before], out.gpu_class[before], 0)
     out.blame[w], out.rival[w] = out.blame[before], out.rival[before]
     copy_figures(out, w, before)

@@ -13,8 +13,10 @@ from scheduling.engine.eviction.lines import evict_for, is_shrunk, move_for, shr
 from scheduling.engine.eviction.rules import VictimRequest, is_own
 from scheduling.engine.quota.fair_share import branch_of
 from scheduling.engine.reasons.figures import PROMISE
+from scheduling.engine.state.input import Tree, Work
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.statement import LEAVES, MOVES
 
@@ -25,8 +27,8 @@ def carry_out(world: Session, request: VictimRequest) -> None:
 
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
-    candidates, out, gone = world.candidates, world.out, 0
-    leaves = leaves_by_queue(world, request)
+    work, candidates, out, gone = world.work, world.candidates, world.out, 0
+    leaves = leaves_by_queue(world.tree, work, candidates, request)
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         note_loss(world, k)
@@ -35,32 +37,30 @@ def carry_out(world: Session, request: VictimRequest) -> None:
             world.queues.round.moves += 1
             gone += 1
         elif candidates.log.part[k] == LEAVES:
-            reason = codes.PREEMPTED if is_own(world, request, v) else codes.RECLAIMED
+            reason = codes.PREEMPTED if is_own(work, request, v) else codes.RECLAIMED
             evict_for(world, request, v, reason, leaves)
             gone += 1
-        elif not candidates.log.leaves[v] and not is_shrunk(world, v):
+        elif not candidates.log.leaves[v] and not is_shrunk(work, out, candidates, v):
             shrink_for(world, request, v, leaves)
             gone += 1
-    changed(world, ROOM, request.c, EVERY)
-    start_or_promise(world, request.w, request.c, world.work.least[request.w])
+    changed(candidates, world.shapes, ROOM, request.c, EVERY)
+    start_or_promise(world, request.w, request.c, work.least[request.w])
     if out.action[request.w] == codes.RESERVE:
         out.figures[request.w, PROMISE.victims] = gone
 
 
 @inner
-def leaves_by_queue(world: Session, request: VictimRequest) -> Ints:
+def leaves_by_queue(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
-    candidates, leaves = world.candidates, np.zeros(world.tree.parent.size, np.int64)
+    leaves = np.zeros(tree.parent.size, np.int64)
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         if candidates.log.part[k] == MOVES:
             continue
         members = (
-            1
-            if candidates.log.part[k] >= 0
-            else world.work.members[v] - candidates.log.members_given[v]
+            1 if candidates.log.part[k] >= 0 else work.members[v] - candidates.log.members_given[v]
         )
-        leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[request.w])] += (
-            members * world.work.need[GPUS, v]
+        leaves[branch_of(tree, work.queue[v], work.queue[request.w])] += (
+            members * work.need[GPUS, v]
         )
     return leaves

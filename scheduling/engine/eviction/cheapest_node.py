@@ -17,24 +17,26 @@ from scheduling.engine.eviction.nearby import is_near, least_cost, least_cost_in
 from scheduling.engine.eviction.node_blocks import block_of, renew_free
 from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.placement.node_room import slots_on
-from scheduling.engine.state.input import Nodes
-from scheduling.engine.state.nodes import BLOCK_SIZE
+from scheduling.engine.state.input import Nodes, Work
+from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import Candidates, CostHeap, NodeBlocks
 
 
 @inner
-def enter(world: Session, request: VictimRequest, among: Ints) -> None:
+def enter(
+    work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, among: Ints
+) -> None:
     """Those of the nodes ``among`` that have room or may get it join the heap, with a lower bound of their
     cost.
     """
-    heap = world.candidates.heap
+    heap = candidates.heap
     for n in among:
-        if slots_on(world.room, world.work, request.w, n, LATER) > 0:
+        if slots_on(room, work, request.w, n, LATER) > 0:
             push(heap, n, 0.0)
-        elif is_near(world, request, n):
-            push(heap, n, least_cost(world, request, n))
+        elif is_near(work, room, candidates, request, n):
+            push(heap, n, least_cost(work, room, candidates, request, n))
         heap.costed_at[n] = 0
 
 
@@ -54,18 +56,20 @@ def enter_class(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def next_node(world: Session, request: VictimRequest) -> int:
+def next_node(
+    nodes: Nodes, work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest
+) -> int:
     """The node at the front, -1 if none is left."""
-    heap, blocks = world.candidates.heap, world.candidates.blocks
+    heap, blocks = candidates.heap, candidates.blocks
     while blocks.heap.size[0] > 0:
         b = blocks.heap.node[0]
-        among = _nodes_in(world.nodes, b, request.c)
+        among = _nodes_in(nodes, b, request.c)
         if not blocks.open[b] and _comes_later(blocks, b, among[0], heap):
             break
         drop_first(blocks.heap)
         if not blocks.open[b]:
             blocks.open[b] = True
-            enter(world, request, among)
+            enter(work, room, candidates, request, among)
     return int(heap.node[0]) if heap.size[0] > 0 else -1
 
 
@@ -106,14 +110,14 @@ def open_beside(world: Session, request: VictimRequest, n: int) -> None:
 @inner
 def _open_machine(world: Session, request: VictimRequest, n: int) -> None:
     """Rows of one machine share CPUs and memory."""
-    row = n
+    room, candidates, row = world.room, world.candidates, n
     while True:
-        c, position = world.room.gpu_class[row], world.index.domains.position[row]
+        c, position = room.gpu_class[row], world.index.domains.position[row]
         b = block_of(position, c)
-        if c == request.c and not world.candidates.blocks.open[b]:
-            world.candidates.blocks.open[b] = True
-            enter(world, request, _nodes_in(world.nodes, b, c))
-        row = world.room.next_on_machine[row]
+        if c == request.c and not candidates.blocks.open[b]:
+            candidates.blocks.open[b] = True
+            enter(world.work, room, candidates, request, _nodes_in(world.nodes, b, c))
+        row = room.next_on_machine[row]
         if row == n:
             return
 

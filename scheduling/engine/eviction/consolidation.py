@@ -39,7 +39,8 @@ from scheduling.engine.placement.node_room import (
 )
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN
-from scheduling.engine.state.input import extra_of, gpus_of
+from scheduling.engine.state.input import Work, extra_of, gpus_of
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import seat_out
@@ -70,17 +71,20 @@ ANY_GPU = -1
 @inner
 def consolidate(world: Session, w: int, c: int) -> bool:
     """Moves after which the least members of ``w`` fit and have claimed their seats, in the log; or False."""
-    need, q = need_of(world, w), world.work.queue[w]
+    tree, quotas, work, queues = world.tree, world.quotas, world.work, world.queues
+    need, q = need_of(work, w), work.queue[w]
     if world.room.open[c] < need:
         return False
-    if not quota_allows(world, w, c, need, 0) or fills_what_leaves(world, q, c, need):
+    if not quota_allows(world, w, c, need, 0) or fills_what_leaves(
+        tree, quotas, queues, q, c, need
+    ):
         return False
-    return _clear_some(world, moving(world, w, c), False)
+    return _clear_some(world, moving(work, w, c), False)
 
 
 @inner
-def moving(world: Session, w: int, c: int) -> VictimRequest:
-    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(world, w), False, PLAIN)
+def moving(work: Work, w: int, c: int) -> VictimRequest:
+    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(work, w), False, PLAIN)
 
 
 @inner
@@ -92,7 +96,7 @@ def move_beside_victims(world: Session, request: VictimRequest) -> bool:
         return False
     if (
         quota_holds(world, request)
-        and is_within_cap(world, request)
+        and is_within_cap(world.rules, world.queues, request)
         and is_still_fair(world, request)
     ):
         return True
@@ -111,7 +115,7 @@ def _clear_some(world: Session, request: VictimRequest, evicts: bool) -> bool:
     order, start = by_domain(nodes, among, level)
     tried = np.zeros(start.size - 1, np.bool_)
     for _ in range(min(MOST_DOMAINS, tried.size)):
-        d = _freest(world, request.w, order, start, tried)
+        d = _freest(world.work, world.room, request.w, order, start, tried)
         tried[d] = True
         if _clear(world, request, order[start[d] : start[d + 1]], evicts):
             return True
@@ -119,13 +123,13 @@ def _clear_some(world: Session, request: VictimRequest, evicts: bool) -> bool:
 
 
 @once
-def _freest(world: Session, w: int, order: Ints, start: Ints, tried: object) -> int:
+def _freest(work: Work, room: NodeRoom, w: int, order: Ints, start: Ints, tried: object) -> int:
     best, most = -1, -1
     for d in range(start.size - 1):
         free = 0
         for i in range(start[d], start[d + 1]):
-            if may_use(world.room, world.work, w, order[i]):
-                free += max(0, free_of(world.room, GPUS, order[i], LATER))
+            if may_use(room, work, w, order[i]):
+                free += max(0, free_of(room, GPUS, order[i], LATER))
         if not tried[d] and free > most:  # type: ignore[index]
             best, most = d, free
     return best
@@ -134,39 +138,42 @@ def _freest(world: Session, w: int, order: Ints, start: Ints, tried: object) -> 
 @inner
 def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) -> bool:
     """Seat the least members on these nodes, moving others away where there is no room."""
-    w, least = request.w, world.work.least[request.w]
+    work, room, seats, candidates = world.work, world.room, world.seats, world.candidates
+    w, least = request.w, work.least[request.w]
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
-    begin(world)
+    begin(world.queues, candidates)
     sat, tries = 0, 0
-    barred = np.zeros(world.room.gpu_class.size, np.bool_)
+    barred = np.zeros(room.gpu_class.size, np.bool_)
     for n in among:
-        while sat < least and slots_on(world.room, world.work, w, n, LATER) > 0:
-            sat = _take_seat(world, w, n, node, device, sat)
+        while sat < least and slots_on(room, work, w, n, LATER) > 0:
+            sat = _take_seat(work, room, w, n, node, device, sat)
     while sat < least and tries < MOST_TRIES:
         n, d = _easiest(world, request, among, barred, evicts)
-        before = mark(world)
+        before = mark(candidates)
         if n < 0 or not _lift(world, request, n, d, evicts):
             break
-        sat = _take_seat(world, w, n, node, device, sat)
+        sat = _take_seat(work, room, w, n, node, device, sat)
         if not _resettle(world, request.c, n, before):
             sat -= 1
-            leave(world.room, world.work, w, n, device[sat], 1)
+            leave(room, work, w, n, device[sat], 1)
             undo(world, before)
             barred[n] = True
             tries += 1
     for i in range(sat):
-        world.seats.node[i], world.seats.device[i] = node[i], device[i]
-    if sat == least and how_many(world.candidates) > 0:
+        seats.node[i], seats.device[i] = node[i], device[i]
+    if sat == least and how_many(candidates) > 0:
         return True
-    unseat(world.work, world.room, world.seats, w, sat)
+    unseat(work, room, seats, w, sat)
     undo_all(world)
     return False
 
 
 @once
-def _take_seat(world: Session, w: int, n: int, node: Ints, device: Ints, sat: int) -> int:
-    node[sat], device[sat] = n, pick_device(world.room, world.work, w, n, LATER)
-    sit(world.room, world.work, w, n, device[sat], LATER)
+def _take_seat(
+    work: Work, room: NodeRoom, w: int, n: int, node: Ints, device: Ints, sat: int
+) -> int:
+    node[sat], device[sat] = n, pick_device(room, work, w, n, LATER)
+    sit(room, work, w, n, device[sat], LATER)
     return sat + 1
 
 
@@ -197,7 +204,7 @@ def _easiest(
 
 @inner
 def _gpus_to_move(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) -> int:
-    before = mark(world)
+    before = mark(world.candidates)
     gpus = world.queues.search.evicted[0]
     fits = _lift(world, request, n, d, evicts)
     gpus = world.queues.search.evicted[0] - gpus
@@ -211,8 +218,9 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
     Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, whoever may go for
     ``search`` goes first.
     """
-    w, candidates, before, moved = request.w, world.candidates, mark(world), 0
-    order_node(world, n)
+    work = world.work
+    w, candidates, before, moved = request.w, world.candidates, mark(world.candidates), 0
+    order_node(work, world.room, candidates, n)
     if evicts and _evict_some(world, request, n):
         _let_stay(world, w, n, before)
         return True
@@ -221,13 +229,13 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
     for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
         v = candidates.order.node_slot[k]
         beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
-        if beside and world.work.need[GPUS, v] > 0:
+        if beside and work.need[GPUS, v] > 0:
             continue
         if moved == world.rules.max_moves or not _may_move(world, request, v):
             continue
         lift(world, v)
         moved += 1
-        if slots_on(world.room, world.work, w, n, LATER) > 0:
+        if slots_on(world.room, work, w, n, LATER) > 0:
             _let_stay(world, w, n, before)
             return True
     return False
@@ -264,8 +272,9 @@ def _let_stay(world: Session, w: int, n: int, before: int) -> None:
 
 @inner
 def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
+    tree, ranks, rules, queues = world.tree, world.ranks, world.rules, world.queues
     w, c = request.w, request.c
-    work, out, value = world.work, world.out, world.ranks.value
+    work, out, value = world.work, world.out, ranks.value
     h, gpus = world.holds.head[v], gpus_of(work, v)
     if (
         world.candidates.log.leaves[v]
@@ -274,14 +283,14 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     ):
         return False
     if value[work.priority[v]] > value[work.priority[w]] or not in_budget(
-        world, work.queue[v], gpus
+        tree, queues, work.queue[v], gpus
     ):
         return False
-    rested = work.started[v] + world.rules.cooldown
-    if world.rules.now < max(rested, shielded_until(world, request, v)):
+    rested = work.started[v] + rules.cooldown
+    if rules.now < max(rested, shielded_until(tree, work, ranks, rules, request, v)):
         return False
-    capped = world.queues.search.evicted[0] + gpus > world.rules.eviction_cap * request.need
-    if capped or fills_what_leaves(world, work.queue[v], c, gpus):
+    capped = queues.search.evicted[0] + gpus > rules.eviction_cap * request.need
+    if capped or fills_what_leaves(tree, world.quotas, queues, work.queue[v], c, gpus):
         return False
     return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])
 
@@ -292,14 +301,14 @@ def _resettle(world: Session, c: int, n: int, first: int) -> bool:
 
     Only a share of a GPU may stay on its node: the GPU that it left has no room for it any more.
     """
-    work, out, seats = world.work, world.out, world.seats
-    for k in range(first, world.candidates.log.size):
-        if world.candidates.log.part[k] != MOVES:
+    candidates, work, out, seats = world.candidates, world.work, world.out, world.seats
+    for k in range(first, candidates.log.size):
+        if candidates.log.part[k] != MOVES:
             continue
-        v = world.candidates.log.slot[k]
+        v = candidates.log.slot[k]
         row, shares = row_of(world, v, c, NOW), 0 < work.need[GPUS, v] < ONE
         if not shares:
-            shut(world, row, n)
+            shut(world.nodes, world.index, row, n)
         members = place(world, v, c, work.members[v], NOW)
         if not shares:
             touch_machine(world.room, n)

@@ -15,7 +15,7 @@ from scheduling.engine.eviction.minimal_set import (
 from scheduling.engine.eviction.rules import VictimRequest, allowed, held_by
 from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, free_of
-from scheduling.engine.state.input import extra_of
+from scheduling.engine.state.input import Holds, Ranks, Work, extra_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.statement.statement import (
@@ -63,15 +63,17 @@ def _exchange(world: Session, request: VictimRequest, i: int, j: int) -> bool:
     """Whether something on a node of the ``i``-th of the chosen has taken its place and that of the ``j``-th
     (or its alone).
     """
-    candidates, holds = world.candidates, world.holds
-    price = price_of(world, i) + (price_of(world, j) if j != i else 0.0)
+    work, out, candidates, holds = world.work, world.out, world.candidates, world.holds
+    price = price_of(work, out, candidates, i) + (
+        price_of(work, out, candidates, j) if j != i else 0.0
+    )
     h = holds.head[candidates.log.slot[i]]
     while h >= 0:
         n = holds.node[h]
-        order_node(world, n)
+        order_node(work, world.room, candidates, n)
         for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
             x = candidates.order.node_slot[k]
-            if candidates.price[x] + held_by(world, x) / 1000.0 >= price:
+            if candidates.price[x] + held_by(work, out, x) / 1000.0 >= price:
                 break
             if _might_do(world, i, j, x, n) and _takes_the_place(world, request, i, j, x):
                 return True
@@ -84,33 +86,35 @@ def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
     """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
     leaves enough of node ``n``, where whole GPUs are all that is held.
     """
-    candidates, work = world.candidates, world.work
+    ranks, holds, candidates, work = world.ranks, world.holds, world.candidates, world.work
     if candidates.log.leaves[x] or extra_of(work, x) > 0:
         return False
-    if _outranks(world, x, candidates.log.slot[i]) or _outranks(world, x, candidates.log.slot[j]):
+    if _outranks(work, ranks, x, candidates.log.slot[i]) or _outranks(
+        work, ranks, x, candidates.log.slot[j]
+    ):
         return False
     whole = work.need[GPUS, x] >= ONE and work.need[GPUS, candidates.log.slot[i]] >= ONE
     if not whole or work.need[GPUS, candidates.log.slot[j]] < ONE:
         return True
-    gives = free_of(world.room, GPUS, n, LATER) + _held_on(world, x, n)
-    takes = _held_on(world, candidates.log.slot[i], n)
-    return gives >= takes + (_held_on(world, candidates.log.slot[j], n) if j != i else 0)
+    gives = free_of(world.room, GPUS, n, LATER) + _held_on(work, holds, x, n)
+    takes = _held_on(work, holds, candidates.log.slot[i], n)
+    return gives >= takes + (_held_on(work, holds, candidates.log.slot[j], n) if j != i else 0)
 
 
 @once
-def _outranks(world: Session, x: int, v: int) -> bool:
-    value, priority = world.ranks.value, world.work.priority
-    same = world.work.queue[x] == world.work.queue[v]
+def _outranks(work: Work, ranks: Ranks, x: int, v: int) -> bool:
+    value, priority = ranks.value, work.priority
+    same = work.queue[x] == work.queue[v]
     return bool(same and value[priority[x]] > value[priority[v]])
 
 
 @inner
-def _held_on(world: Session, v: int, n: int) -> int:
-    gpus, h = 0, world.holds.head[v]
+def _held_on(work: Work, holds: Holds, v: int, n: int) -> int:
+    gpus, h = 0, holds.head[v]
     while h >= 0:
-        if world.holds.node[h] == n:
-            gpus += world.holds.members[h] * world.work.need[GPUS, v]
-        h = world.holds.next[h]
+        if holds.node[h] == n:
+            gpus += holds.members[h] * work.need[GPUS, v]
+        h = holds.next[h]
     return gpus
 
 
@@ -118,7 +122,7 @@ def _held_on(world: Session, v: int, n: int) -> int:
 def _takes_the_place(world: Session, request: VictimRequest, i: int, j: int, x: int) -> bool:
     """``x`` leaves, those two stay; or all is as before."""
     candidates = world.candidates
-    a, b, before = candidates.log.slot[i], candidates.log.slot[j], mark(world)
+    a, b, before = candidates.log.slot[i], candidates.log.slot[j], mark(candidates)
     undo_one(world, i)
     if j != i:
         undo_one(world, j)
@@ -140,6 +144,9 @@ def _takes_the_place(world: Session, request: VictimRequest, i: int, j: int, x: 
 @once
 def _holds(world: Session, request: VictimRequest, a: int, b: int) -> bool:
     """Everything that is asked of a set, with ``a`` and ``b`` back."""
-    if not (seats_hold(world, a) and seats_hold(world, b) and quota_holds(world, request)):
+    holds, room = world.holds, world.room
+    if not (
+        seats_hold(holds, room, a) and seats_hold(holds, room, b) and quota_holds(world, request)
+    ):
         return False
-    return is_within_cap(world, request) and is_still_fair(world, request)
+    return is_within_cap(world.rules, world.queues, request) and is_still_fair(world, request)

@@ -39,9 +39,11 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
-from scheduling.engine.state.input import Nodes, extra_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Nodes, Work, extra_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
     LEAVES,
     begin,
@@ -88,12 +90,12 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
 @inner
 def _choose_set(world: Session, request: VictimRequest) -> int:
     """FOUND, or how many members sit: all of them where what was chosen fails the tests at the end."""
-    begin(world)
+    begin(world.queues, world.candidates)
     sat = _free_domain(world, request) if _free_quota(world, request) else 0
     if sat < world.work.least[request.w]:
         return sat
     put_needless_back(world, request)
-    if how_many(world.candidates) > 0 and is_within_cap(world, request):
+    if how_many(world.candidates) > 0 and is_within_cap(world.rules, world.queues, request):
         if is_still_fair(world, request):
             return FOUND
         do_without(world, request)
@@ -162,7 +164,7 @@ def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints
     """Where to look for victims of ``q`` and below, in order."""
     tree, candidates = world.tree, world.candidates
     if tree.kid_start[q] == tree.kid_start[q + 1]:
-        order_leaf(world, q)
+        order_leaf(world.work, candidates, q)
         return candidates.slot, candidates.leaf_begin[q], candidates.leaf_begin[q + 1]
     return (
         candidates.order.below_slot,
@@ -174,25 +176,26 @@ def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints
 @once
 def _free_domain(world: Session, request: VictimRequest) -> int:
     """Free room anywhere, or in the domain of the required level that loses least."""
-    nodes, level = world.nodes, world.work.required[request.w]
+    work, room, candidates = world.work, world.room, world.candidates
+    nodes, level = world.nodes, work.required[request.w]
     among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
     if level == ANYWHERE:
         enter_class(world, request)
         return _free_room(world, request)
     order, start = by_domain(nodes, among, level)
-    before = mark(world)
+    before = mark(candidates)
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
-        enter(world, request, order[start[d] : start[d + 1]])
+        enter(work, room, candidates, request, order[start[d] : start[d + 1]])
         sat = _free_room(world, request)
-        lost = lost_so_far(world)
-        if sat == world.work.least[request.w] and lost < best_lost:
+        lost = lost_so_far(work, world.out, candidates)
+        if sat == work.least[request.w] and lost < best_lost:
             best, best_lost = d, lost
-        unseat(world.work, world.room, world.seats, request.w, sat)
+        unseat(work, room, world.seats, request.w, sat)
         undo(world, before)
     if best < 0:
         return 0
-    enter(world, request, order[start[best] : start[best + 1]])
+    enter(work, room, candidates, request, order[start[best] : start[best + 1]])
     return _free_room(world, request)
 
 
@@ -215,11 +218,11 @@ def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
 
 
 @inner
-def lost_so_far(world: Session) -> float:
+def lost_so_far(work: Work, out: Decisions, candidates: Candidates) -> float:
     """The price of the chosen."""
     lost = 0.0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        lost += price_of(world, k)
+    for k in range(candidates.log.first, candidates.log.size):
+        lost += price_of(work, out, candidates, k)
     return lost
 
 
@@ -231,10 +234,11 @@ def _free_room(world: Session, request: VictimRequest) -> int:
     dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes have
     entered with a lower bound of their cost.
     """
-    w, heap, seats = request.w, world.candidates.heap, world.seats
+    work, room, candidates = world.work, world.room, world.candidates
+    w, heap, seats = request.w, candidates.heap, world.seats
     epoch, sat = 1, 0
-    while sat < world.work.least[w]:
-        n = next_node(world, request)
+    while sat < work.least[w]:
+        n = next_node(world.nodes, work, room, candidates, request)
         if n >= 0 and heap.costed_at[n] != epoch:
             change(heap, n, _cost(world, request, n, False))
             heap.costed_at[n] = epoch
@@ -243,17 +247,17 @@ def _free_room(world: Session, request: VictimRequest) -> int:
             break
         open_beside(world, request, n)
         if heap.cost[n] > 0.0:
-            before = mark(world)
+            before = mark(candidates)
             _cost(world, request, n, True)
             epoch += 1
             _touch(world, request, before)
-        device = pick_device(world.room, world.work, w, n, LATER)
-        sit(world.room, world.work, w, n, device, LATER)
+        device = pick_device(room, work, w, n, LATER)
+        sit(room, work, w, n, device, LATER)
         seats.node[sat], seats.device[sat] = n, device
         change(heap, n, _cost(world, request, n, False))
         heap.costed_at[n] = epoch
         sat += 1
-    end_search(world.candidates)
+    end_search(candidates)
     return sat
 
 
@@ -278,7 +282,7 @@ def _cost(world: Session, request: VictimRequest, n: int, take: bool) -> float:
     room, work = world.room, world.work
     if slots_on(room, work, request.w, n, LATER) > 0:
         return 0.0
-    before = mark(world)
+    before = mark(world.candidates)
     fits = give_members_on(world, request, n) or _evict_on(world, request, n)
     price = _keep_needed(world, request, n, before) if fits else np.inf
     if not (fits and take):
@@ -293,10 +297,11 @@ def _evict_on(world: Session, request: VictimRequest, n: int) -> bool:
     A share of a GPU on which others stay makes no room for whole GPUs and yet leaves its queue less to
     lose, so they are tried without shares as well.
     """
-    before = mark(world)
+    work, candidates = world.work, world.candidates
+    before = mark(candidates)
     if _clear_node(world, request, n, True):
         return True
-    if world.work.need[GPUS, request.w] < ONE or not _has_shares(world, before):
+    if work.need[GPUS, request.w] < ONE or not _has_shares(work, candidates, before):
         return False
     undo(world, before)
     return _clear_node(world, request, n, False)
@@ -317,10 +322,10 @@ def _clear_node(world: Session, request: VictimRequest, n: int, shares: bool) ->
 
 
 @once
-def _has_shares(world: Session, first: int) -> bool:
+def _has_shares(work: Work, candidates: Candidates, first: int) -> bool:
     """Whether one of the chosen, from number ``first`` on, holds shares of GPUs."""
-    for k in range(first, world.candidates.log.size):
-        if 0 < world.work.need[GPUS, world.candidates.log.slot[k]] < ONE:
+    for k in range(first, candidates.log.size):
+        if 0 < work.need[GPUS, candidates.log.slot[k]] < ONE:
             return True
     return False
 
@@ -332,15 +337,13 @@ def give_members_on(world: Session, request: VictimRequest, n: int) -> bool:
     A member given first may leave its queue too little above its share for a larger one of another
     gang, so each gang is tried alone as well.
     """
-    order_node(world, n)
-    candidates, first, last = (
-        world.candidates,
-        world.candidates.order.node_begin[n],
-        world.candidates.order.node_end[n],
-    )
+    order_node(world.work, world.room, world.candidates, n)
+    candidates = world.candidates
+    first = world.candidates.order.node_begin[n]
+    last = world.candidates.order.node_end[n]
     if world.ordering.running.elastic == 0:
         return False
-    before = mark(world)
+    before = mark(candidates)
     if _give_on(world, request, n, first, last):
         return True
     if candidates.log.size == before:
@@ -385,6 +388,6 @@ def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) ->
             strike(candidates, k)
             continue
         redo_one(world, k)
-        price += price_of(world, k)
+        price += price_of(world.work, world.out, candidates, k)
     squeeze(candidates, before)
     return price

@@ -57,7 +57,7 @@ def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
 @inner
 def gives_way(world: Session, w: int, c: int) -> bool:
     """Others leave for ``w`` on class ``c``, by merit."""
-    tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world, w)
+    tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world.work, w)
     due, epoch = world.ordering.merit.due, world.shapes.refusals.epoch
     if not _may_search(tree, work, merit, due, w, world.rules.now):
         return False
@@ -109,15 +109,16 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     """The cheapest victims whose seats and what is free take the workload; they are in the log, and its
     seats taken.
     """
+    candidates = world.candidates
     work, w, many = world.work, request.w, cheapest_set(world, request)
     if many == 0:
         if work.where[w] < 0 and request.top == world.tree.sharing.top[0]:
             epoch = world.shapes.refusals.epoch
-            _note_failure(world.candidates.merit, epoch, request.c, request.need)
+            _note_failure(candidates.merit, epoch, request.c, request.need)
         return False
-    begin(world)
+    begin(world.queues, candidates)
     for i in range(many):
-        let_go(world, world.candidates.merit.chosen[i])
+        let_go(world, candidates.merit.chosen[i])
     capped = world.queues.search.evicted[0] > world.rules.eviction_cap * request.need
     lawful = not capped and share_allows(world, w, request.c, request.need, UNLIMITED)
     if lawful and place(world, w, request.c, work.least[w], LATER) > 0:
@@ -136,8 +137,8 @@ def _carry_out(world: Session, request: VictimRequest) -> bool:
         evict(world, v, codes.GIVES_WAY)
         _quote(world, request, v)
         gone += 1
-    world.candidates.merit.evictions_left[request.top] -= gone
-    changed(world, ROOM, request.c, EVERY)
+    candidates.merit.evictions_left[request.top] -= gone
+    changed(candidates, world.shapes, ROOM, request.c, EVERY)
     start_or_promise(world, request.w, request.c, world.work.least[request.w])
     if out.action[request.w] == codes.RESERVE:
         out.figures[request.w, PROMISE.victims] = gone
@@ -165,14 +166,13 @@ def may_make_room(world: Session, w: int, c: int) -> bool:
     its border, by priority, and for its nominal once it has waited past the bound of its class, or at once
     where nobody plays along.
     """
-    q = world.work.queue[w]
-    entitled = world.ordering.pending.rank[w] == RISEN or not world.tree.sharing.played[q]
+    tree, quotas, work, queues = world.tree, world.quotas, world.work, world.queues
+    q = work.queue[w]
+    entitled = world.ordering.pending.rank[w] == RISEN or not tree.sharing.played[q]
     world.candidates.merit.calm[w] = not entitled
-    if world.tree.sharing.top[q] > 0 or _is_above_others(
-        world.ordering.running, world.ranks, world.work, w
-    ):
+    if tree.sharing.top[q] > 0 or _is_above_others(world.ordering.running, world.ranks, work, w):
         return True
-    return bool(entitled and inside_nominal(world, q, -1, c, need_of(world, w)))
+    return bool(entitled and inside_nominal(tree, quotas, queues, q, -1, c, need_of(work, w)))
 
 
 @once

@@ -44,7 +44,7 @@ def _feature_of(world: Session, v: int, k: int) -> float:
     if k == SIZE:
         return size(work, v)
     if k == ABOVE_SHARE:
-        return -below_share(world, work.queue[v], work.gpu_class[v])
+        return -below_share(world.division, world.queues, work.queue[v], work.gpu_class[v])
     if k == RAN:
         return doublings(world.rules.now - work.started[v])
     return float(work.evictions[v])

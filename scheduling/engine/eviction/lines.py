@@ -11,19 +11,21 @@ from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import branch_of
 from scheduling.engine.reasons.figures import MOVERS, SHRUNK, TAKEN
-from scheduling.engine.state.input import gpus_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Work, gpus_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.lines import decide, take_seats
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
 from scheduling.engine.statement.statement import how_many
 
 
 @once
-def is_shrunk(world: Session, v: int) -> bool:
+def is_shrunk(work: Work, out: Decisions, candidates: Candidates, v: int) -> bool:
     """Whether the line of ``v`` says already what it is left with."""
-    left = world.work.members[v] - world.candidates.log.members_given[v]
-    return bool(world.out.action[v] == codes.SHRINK and world.out.members[v] == left)
+    left = work.members[v] - candidates.log.members_given[v]
+    return bool(out.action[v] == codes.SHRINK and out.members[v] == left)
 
 
 @inner
@@ -42,10 +44,11 @@ def evict_mover(world: Session, request: VictimRequest, v: int) -> None:
     """``v``, which was to move, leaves for the workload of ``search`` instead. Its line stays in its place,
     before the one of whoever gets its room.
     """
+    work = world.work
     world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
-    note_shift(world, v, world.work.members[v])
+    note_shift(work, world.queues, v, work.members[v])
     leaves = np.zeros(world.tree.parent.size, np.int64)
-    leaves[world.work.queue[v]] = world.work.members[v] * world.work.need[GPUS, v]
+    leaves[work.queue[v]] = work.members[v] * work.need[GPUS, v]
     _quote_excess(world, request, v, leaves)
 
 
@@ -54,19 +57,19 @@ def shrink_for(world: Session, request: VictimRequest, v: int, leaves: Ints) -> 
     """``v`` gives up the members noted in ``world.candidates`` for the workload of ``search`` and goes on
     with the others where they sit.
     """
-    work, out, candidates = world.work, world.out, world.candidates
+    holds, work, out, candidates = world.holds, world.work, world.out, world.candidates
     members = work.members[v] - candidates.log.members_given[v]
     before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
     gpus = (before - members) * work.need[GPUS, v]
     decide(out, v, codes.SHRINK, codes.SHRINKS, request.c, members)
-    at, h = take_seats(out, v, members), world.holds.head[v]
+    at, h = take_seats(out, v, members), holds.head[v]
     while h >= 0:
-        for _ in range(world.holds.members[h] - candidates.log.members_given_on[h]):
-            out.pool.node[at], out.pool.device[at] = world.holds.node[h], world.holds.device[h]
+        for _ in range(holds.members[h] - candidates.log.members_given_on[h]):
+            out.pool.node[at], out.pool.device[at] = holds.node[h], holds.device[h]
             at += 1
-        h = world.holds.next[h]
-    note_coming(world, v, gpus)
-    reprice(world, v, members)
+        h = holds.next[h]
+    note_coming(world.tree, work, world.room, world.queues, v, gpus)
+    reprice(work, holds, world.rules, candidates, v, members)
     _quote_excess(world, request, v, leaves)
     out.figures[v, SHRUNK.gives_members] = candidates.log.members_given[v]
 
@@ -84,7 +87,7 @@ def move_for(world: Session, request: VictimRequest, v: int) -> None:
         world.candidates.lost_gpu_s[v],
         True,
     )
-    note_coming(world, v, gpus)
+    note_coming(world.tree, work, world.room, world.queues, v, gpus)
 
 
 @inner

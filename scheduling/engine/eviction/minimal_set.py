@@ -17,9 +17,13 @@ from scheduling.engine.quota.fair_share import (
     levels_over,
     takes_kept,
 )
-from scheduling.engine.state.input import Tree
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Holds, Nodes, Rules, Tree, Work
+from scheduling.engine.state.nodes import NodeRoom, Seats
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
     LEAVES,
     MOVES,
@@ -61,34 +65,36 @@ def is_entitled(world: Session, request: VictimRequest, q: int, gain: int) -> bo
     ``gain`` milli-GPU more of them: inside its fair share, and inside its nominal for what is owed. Reclaim
     alone starts below that, and preempt alone needs no entitlement.
     """
-    if request.rule < BOTH or world.tree.depth[q] <= world.tree.depth[request.top]:
+    tree, quotas, queues = world.tree, world.quotas, world.queues
+    if request.rule < BOTH or tree.depth[q] <= tree.depth[request.top]:
         return True
     more = request.need - gain
-    if world.queues.usage.held[request.c, q] + more > world.division.fair[request.c, q] + EPS:
+    if queues.usage.held[request.c, q] + more > world.division.fair[request.c, q] + EPS:
         return False
     if request.rule == BOTH:
         return True
-    return inside_nominal(world, q, _child_to(world, request, q), request.c, more)
+    return inside_nominal(
+        tree, quotas, queues, q, _child_to(tree, world.work, request, q), request.c, more
+    )
 
 
 @once
-def _child_to(world: Session, request: VictimRequest, q: int) -> int:
+def _child_to(tree: Tree, work: Work, request: VictimRequest, q: int) -> int:
     """The child of ``q`` on the way from the workload, -1 in its leaf."""
-    kid, up = -1, world.work.queue[request.w]
+    kid, up = -1, work.queue[request.w]
     while up != q:
-        kid, up = up, world.tree.parent[up]
+        kid, up = up, tree.parent[up]
     return kid
 
 
 @once
-def price_of(world: Session, k: int) -> float:
+def price_of(work: Work, out: Decisions, candidates: Candidates, k: int) -> float:
     """The price of the candidates; among equals fewer GPUs, at the price of a second each. A member given up
     costs less than any eviction, and nothing where its gang is evicted as well.
     """
-    candidates, work = world.candidates, world.work
     v = candidates.log.slot[k]
     if candidates.log.part[k] < 0:
-        return candidates.price[v] + held_by(world, v) / 1000.0
+        return candidates.price[v] + held_by(work, out, v) / 1000.0
     return 0.0 if candidates.log.leaves[v] else work.need[GPUS, v] / 1e9
 
 
@@ -98,7 +104,7 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
     candidates = world.candidates
     first, price = candidates.log.first, np.empty(how_many(candidates))
     for k in range(price.size):
-        price[k] = -price_of(world, first + k)
+        price[k] = -price_of(world.work, world.out, candidates, first + k)
     for k in first + order_of(price):
         v = candidates.log.slot[k]
         if candidates.log.part[k] == MOVES or (
@@ -106,7 +112,7 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
         ):
             continue
         undo_one(world, k)
-        if seats_hold(world, v) and quota_holds(world, request):
+        if seats_hold(world.holds, world.room, v) and quota_holds(world, request):
             strike(candidates, k)
         else:
             redo_one(world, k)
@@ -114,9 +120,8 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def seats_hold(world: Session, v: int) -> bool:
+def seats_hold(holds: Holds, room: NodeRoom, v: int) -> bool:
     """No node of ``v`` is promised twice."""
-    holds, room = world.holds, world.room
     h = holds.head[v]
     while h >= 0:
         n, d = holds.node[h], holds.device[h]
@@ -140,14 +145,11 @@ def quota_holds(world: Session, request: VictimRequest) -> bool:
 
 
 @once
-def is_within_cap(world: Session, request: VictimRequest) -> bool:
+def is_within_cap(rules: Rules, queues: Queues, request: VictimRequest) -> bool:
     """The eviction cap, asked for all victims together."""
-    if (
-        request.overlook == CAP
-        or world.queues.search.evicted[0] <= world.rules.eviction_cap * request.need
-    ):
+    if request.overlook == CAP or queues.search.evicted[0] <= rules.eviction_cap * request.need:
         return True
-    world.queues.search.forbidden[CAP] = 1
+    queues.search.forbidden[CAP] = 1
     return False
 
 
@@ -167,6 +169,7 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
     for.
     """
+    work, out = world.work, world.out
     tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
     for k in range(candidates.log.first, candidates.log.size):
@@ -177,14 +180,14 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
             or (candidates.log.part[k] >= 0 and candidates.log.leaves[v])
         ):
             continue
-        gpus = held_by(world, v) if candidates.log.part[k] < 0 else world.work.need[GPUS, v]
-        _add_up(tree, before, world.work.queue[v], gpus)
+        gpus = held_by(work, out, v) if candidates.log.part[k] < 0 else work.need[GPUS, v]
+        _add_up(tree, before, work.queue[v], gpus)
         given += gpus
     if request.stretch == LENT:
         return bool(given <= request.need)
     for q in range(1, before.size):
         fair, has = world.division.fair[request.c, q], held[request.c, q]
-        mine = request.need if is_below(tree, world.work.queue[request.w], q) else 0
+        mine = request.need if is_below(tree, work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
         if change > EPS:
             return False
@@ -204,14 +207,15 @@ def first_unfit(world: Session, request: VictimRequest) -> int:
     """The one of the chosen without whom another set may pass the tests that these fail: the first whose
     queues need not do without it, else the largest where a stretch lets less go; -1 if it is none of them.
     """
+    work, out, candidates = world.work, world.out, world.candidates
     unfair = first_unfair(world, request)
     if unfair >= 0 or request.stretch == PLAIN:
         return int(unfair)
     largest, most = -1, 0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        v = world.candidates.log.slot[k]
-        if v >= 0 and world.candidates.log.part[k] == LEAVES and held_by(world, v) > most:
-            largest, most = v, held_by(world, v)
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        if v >= 0 and candidates.log.part[k] == LEAVES and held_by(work, out, v) > most:
+            largest, most = v, held_by(work, out, v)
     return int(largest)
 
 
@@ -236,12 +240,13 @@ def _may_stay_gone(world: Session, request: VictimRequest, k: int) -> bool:
 @inner
 def do_without(world: Session, request: VictimRequest) -> None:
     """Put back victims that a larger one made needless: other members sit in the room it leaves."""
+    nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
         if _may_stay_gone(world, request, k):
             continue
         undo_one(world, k)
-        if quota_holds(world, request) and _sit_elsewhere(world, request):
+        if quota_holds(world, request) and _sit_elsewhere(nodes, work, room, seats, request):
             strike(candidates, k)
         else:
             redo_one(world, k)
@@ -249,19 +254,21 @@ def do_without(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def _sit_elsewhere(world: Session, request: VictimRequest) -> bool:
+def _sit_elsewhere(
+    nodes: Nodes, work: Work, room: NodeRoom, seats: Seats, request: VictimRequest
+) -> bool:
     """Seat the workload afresh on what the victims leave, in the domain where it sits; False if it
     cannot, and then it sits as before.
     """
-    room, work, seats, w = world.room, world.work, world.seats, request.w
+    w = request.w
     least, level = work.least[w], work.required[w]
     node, device = seats.node[:least].copy(), seats.device[:least].copy()
-    home = world.nodes.domain[level, node[0]] if level != ANYWHERE else 0
+    home = nodes.domain[level, node[0]] if level != ANYWHERE else 0
     unseat(work, room, seats, w, least)
     sat = 0
-    for i in range(world.nodes.class_start[request.c], world.nodes.class_start[request.c + 1]):
-        n = world.nodes.of_class[i]
-        if level != ANYWHERE and world.nodes.domain[level, n] != home:
+    for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != home:
             continue
         while sat < least and slots_on(room, work, w, n, LATER) > 0:
             seats.node[sat], seats.device[sat] = n, pick_device(room, work, w, n, LATER)

@@ -9,6 +9,8 @@ from scheduling.engine.eviction.node_blocks import block_of, note_own
 from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, VictimRequest
 from scheduling.engine.eviction.victim_order import rate_nodes, rate_of
 from scheduling.engine.placement.node_room import ONE, free_of, may_use
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import ANY, READY, Candidates
@@ -30,7 +32,7 @@ def mark_nodes(world: Session, request: VictimRequest) -> None:
             continue
         h = holds.head[v]
         while h >= 0:
-            n, rate = holds.node[h], rate_of(world, v, h)
+            n, rate = holds.node[h], rate_of(work, holds, candidates, v, h)
             if candidates.bounds.own_at[n] == candidates.bounds.search_number[0]:
                 rate = min(rate, candidates.bounds.own_least_loss[n])
             candidates.bounds.own_at[n], candidates.bounds.own_least_loss[n] = (
@@ -51,13 +53,15 @@ def _row_of(request: VictimRequest) -> int:
 
 
 @once
-def is_near(world: Session, request: VictimRequest, n: int) -> bool:
+def is_near(
+    work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
+) -> bool:
     """Whether node ``n``, on which the workload may run, has work that the rule of ``search`` might take, for
     a reclaim enough for a seat.
     """
-    if not may_use(world.room, world.work, request.w, n):
+    if not may_use(room, work, request.w, n):
         return False
-    candidates, need = world.candidates, world.work.need[GPUS, request.w]
+    need = work.need[GPUS, request.w]
     own = candidates.bounds.own_at[n] == candidates.bounds.search_number[0]
     if own or request.rule == PREEMPT:
         return bool(own)
@@ -65,23 +69,20 @@ def is_near(world: Session, request: VictimRequest, n: int) -> bool:
     if candidates.bounds.least_loss[row, n] == np.inf:
         return False
     return (
-        need < ONE
-        or free_of(world.room, GPUS, n, LATER) + candidates.bounds.most_given[row, n] >= need
+        need < ONE or free_of(room, GPUS, n, LATER) + candidates.bounds.most_given[row, n] >= need
     )
 
 
 @once
-def least_cost(world: Session, request: VictimRequest, n: int) -> float:
+def least_cost(
+    work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
+) -> float:
     """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
-    need = world.work.need[GPUS, request.w]
-    lacks = need - free_of(world.room, GPUS, n, LATER)
-    rate = (
-        world.candidates.bounds.least_loss[_row_of(request), n]
-        if request.rule != PREEMPT
-        else np.inf
-    )
-    if world.candidates.bounds.own_at[n] == world.candidates.bounds.search_number[0]:
-        rate = min(rate, world.candidates.bounds.own_least_loss[n])
+    need = work.need[GPUS, request.w]
+    lacks = need - free_of(room, GPUS, n, LATER)
+    rate = candidates.bounds.least_loss[_row_of(request), n] if request.rule != PREEMPT else np.inf
+    if candidates.bounds.own_at[n] == candidates.bounds.search_number[0]:
+        rate = min(rate, candidates.bounds.own_least_loss[n])
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0
 
 

@@ -28,7 +28,11 @@ from scheduling.engine.eviction.rules import (
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, levels_over
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
-from scheduling.engine.state.input import core_of, gpus_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Ranks, Rules, Work, core_of, gpus_of
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.order import Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import HOLDING, changed
@@ -66,7 +70,7 @@ def lower_steps_back(world: Session, w: int, c: int, served: bool) -> Ints:
     who, gpus = begun_below(world, w, c, served)
     if world.queues.round.moves > 0:
         who, gpus = _with_movers(world, w, c, who, gpus)
-    if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world, w):
+    if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world.work, w):
         return who[:0]
     all_step_back(world, who)
     return who
@@ -75,34 +79,35 @@ def lower_steps_back(world: Session, w: int, c: int, served: bool) -> Ints:
 @inner
 def all_step_back(world: Session, who: Ints) -> None:
     """Try it without ``who``, until ``all_start_again`` or ``search_afresh``."""
-    begin(world)
+    begin(world.queues, world.candidates)
     for v in who:
         step_back(world, v)
-    search_on(world)
+    search_on(world.candidates)
 
 
 @inner
 def all_start_again(world: Session) -> None:
     """Undo ``all_step_back``."""
-    search_afresh(world)
+    search_afresh(world.candidates)
     undo_all(world)
 
 
 @inner
 def start_again(world: Session, w: int, who: Ints) -> None:
     """Undo ``lower_steps_back``."""
+    candidates, shapes = world.candidates, world.shapes
     if who.size > 0:
         all_start_again(world)
-        changed(world, HOLDING, world.out.gpu_class[who[0]], world.work.queue[w])
+        changed(candidates, shapes, HOLDING, world.out.gpu_class[who[0]], world.work.queue[w])
 
 
 @inner
-def note_in_vain(world: Session, w: int, c: int, whose: int) -> None:
+def note_in_vain(work: Work, queues: Queues, shapes: Shapes, w: int, c: int, whose: int) -> None:
     """``w`` does not start without those of OWN or OTHERS either."""
-    queues, q = world.queues, world.work.queue[w]
+    q = work.queue[w]
     queues.search.vain_slot[whose, c, q], queues.search.vain_epoch[whose, c, q] = (
         w,
-        world.shapes.refusals.epoch,
+        shapes.refusals.epoch,
     )
 
 
@@ -112,10 +117,10 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
     out = world.out
     for v in who:
         if out.action[v] == codes.MOVE:
-            evict_mover(world, preempting(world, w, c), v)
+            evict_mover(world, preempting(world.work, w, c), v)
             out.figures[w, PROMISE.victims] += out.action[w] == codes.RESERVE
             continue
-        note_shift(world, v, out.members[v])
+        note_shift(world.work, world.queues, v, out.members[v])
         undecide(out, v)
         out.starts.withdrawn[v] = True
     kept = 0
@@ -130,10 +135,11 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
 @inner
 def fails_again(world: Session, w: int, c: int, whose: int) -> bool:
     """Whether it was in vain for one that asks for no more, and nobody has left since."""
-    queues, q = world.queues, world.work.queue[w]
+    work, ranks, rules = world.work, world.ranks, world.rules
+    queues, q = world.queues, work.queue[w]
     if queues.search.vain_epoch[whose, c, q] != world.shapes.refusals.epoch:
         return False
-    return asks_for_more(world, w, queues.search.vain_slot[whose, c, q])
+    return asks_for_more(work, ranks, rules, w, queues.search.vain_slot[whose, c, q])
 
 
 @inner
@@ -143,9 +149,10 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
     others left.
     """
+    ranks, queues = world.ranks, world.queues
     ordering, out, work, q = world.ordering, world.out, world.work, world.work.queue[w]
     first = ordering.pending.queue_begin[q + 1]
-    if world.queues.starts.started[c, q] == 0:
+    if queues.starts.started[c, q] == 0:
         return np.empty(0, np.int64), 0
     while (
         first > ordering.pending.queue_begin[q]
@@ -153,18 +160,20 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
         < ordering.pending.rank[w]
     ):
         first -= 1
-    begin, end = (
-        ordering.pending.group_begin[first],
-        ordering.pending.group_begin[ordering.pending.queue_begin[q + 1]],
-    )
+    begin = ordering.pending.group_begin[first]
+    end = ordering.pending.group_begin[ordering.pending.queue_begin[q + 1]]
     who, size, gpus, cores = np.empty(end - begin, np.int64), 0, 0, 0
     for k in range(begin, end):
         v = ordering.pending.slot[k]
-        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or not _may_step_back(world, w, v):
+        if (
+            out.action[v] != codes.ADMIT
+            or out.gpu_class[v] != c
+            or not _may_step_back(work, ranks, queues, out, w, v)
+        ):
             continue
         if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
-            if left < 0 or cores + left > world.rules.eviction_cap * need_of(world, w):
+            if left < 0 or cores + left > world.rules.eviction_cap * need_of(work, w):
                 continue
             cores += left
         who[size] = v
@@ -174,14 +183,13 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
 
 
 @once
-def _may_step_back(world: Session, w: int, v: int) -> bool:
-    work, out, ranks = world.work, world.out, world.ranks
+def _may_step_back(
+    work: Work, ranks: Ranks, queues: Queues, out: Decisions, w: int, v: int
+) -> bool:
     mine, its = work.priority[w], work.priority[v]
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
-    reserved = (
-        world.queues.reservations.slot[out.gpu_class[v]] >= 0 and work.ends_within[v] < np.inf
-    )
+    reserved = queues.reservations.slot[out.gpu_class[v]] >= 0 and work.ends_within[v] < np.inf
     return not (work.claims[v] or reserved)
 
 
@@ -191,7 +199,7 @@ def _left_for(world: Session, w: int, v: int) -> int:
     would not, or if those who left for ``v`` might not leave for ``w``.
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
-    request = preempting(world, w, c)
+    request = preempting(work, w, c)
     if not _may_leave_next_cycle(world, request, v) or only_reserved(world, w, c):
         return -1
     cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
@@ -200,7 +208,7 @@ def _left_for(world: Session, w: int, v: int) -> int:
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        barred = out.action[x] == codes.MOVE or _is_reversed(world, w, x)
+        barred = out.action[x] == codes.MOVE or _is_reversed(work, world.rules, w, x)
         if barred or (over > 0 and work.queue[x] != work.queue[w]):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
@@ -208,36 +216,35 @@ def _left_for(world: Session, w: int, v: int) -> int:
 
 
 @inner
-def hand_over(world: Session, w: int, v: int) -> None:
+def hand_over(work: Work, out: Decisions, w: int, v: int) -> None:
     """Who left for ``v``, which has stepped back for ``w``, leaves for ``w``, unless ``v`` starts again."""
-    out = world.out
     if not out.starts.served[v] or out.action[v] != codes.UNDECIDED:
         return
     out.starts.served[v], out.starts.served[w] = False, True
     for k in range(out.size[0]):
         x = out.order[k]
         if out.rival[x] == v and out.action[x] in (codes.EVICT, codes.SHRINK):
-            out.rival[x], out.figures[x, TAKEN.requested] = w, need_of(world, w)
+            out.rival[x], out.figures[x, TAKEN.requested] = w, need_of(work, w)
             out.figures[w, PROMISE.victims] += out.action[w] == codes.RESERVE
 
 
 @inner
 def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
-    work, gpus = world.work, need_of(world, v)
-    patient = world.rules.now < work.submitted[request.w] + world.rules.delay
-    if patient or min_run_of(world, request, v) > 0.0:
+    rules = world.rules
+    work, gpus = world.work, need_of(world.work, v)
+    patient = rules.now < work.submitted[request.w] + rules.delay
+    if patient or min_run_of(world.tree, work, world.ranks, request, v) > 0.0:
         return False
-    if _is_reversed(world, request.w, v) or gpus > world.rules.eviction_cap * request.need:
+    if _is_reversed(work, rules, request.w, v) or gpus > rules.eviction_cap * request.need:
         return False
-    return in_budget(world, work.queue[v], gpus)
+    return in_budget(world.tree, world.queues, work.queue[v], gpus)
 
 
 @inner
-def _is_reversed(world: Session, w: int, v: int) -> bool:
+def _is_reversed(work: Work, rules: Rules, w: int, v: int) -> bool:
     """``w`` was evicted for ``v`` a while ago."""
-    work = world.work
-    lately = world.rules.now < work.evicted[w] + world.rules.cooldown
+    lately = rules.now < work.evicted[w] + rules.cooldown
     return bool(lately and work.evicted_for[w] == work.tie[v])
 
 
@@ -246,11 +253,11 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
     """``who`` and those of the queue of ``w`` whom the plan of the next cycle would let preempt: each of
     them has started anew then.
     """
-    ordering, work, q = world.ordering, world.work, world.work.queue[w]
-    request = preempting(world, w, c)
+    rules, ordering, work, q = world.rules, world.ordering, world.work, world.work.queue[w]
+    request = preempting(work, w, c)
     more, size, cores = np.empty(who.size + ordering.running.size[0], np.int64), who.size, 0
     more[:size] = who
-    patient = world.rules.now < work.submitted[w] + world.rules.delay
+    patient = rules.now < work.submitted[w] + rules.delay
     if patient or only_reserved(world, w, c):
         return who, gpus
     for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
@@ -258,7 +265,7 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
         if world.out.action[v] != codes.MOVE or not _may_be_preempted(world, request, v):
             continue
         cores += core_of(work, v)
-        if cores > world.rules.eviction_cap * request.need:
+        if cores > rules.eviction_cap * request.need:
             break
         more[size] = v
         size += 1
@@ -268,20 +275,18 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
 
 @inner
 def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
-    work = world.work
-    if work.gpu_class[v] != request.c or min_run_of(world, request, v) > 0.0:
+    tree, ranks, rules, work = world.tree, world.ranks, world.rules, world.work
+    if work.gpu_class[v] != request.c or min_run_of(tree, work, ranks, request, v) > 0.0:
         return False
-    if world.rules.now < shielded_until(world, request, v):
+    if rules.now < shielded_until(tree, work, ranks, rules, request, v):
         return False
     fair = rule_allows(world, request, v, gpus_of(work, v))
-    return fair and in_budget(world, work.queue[v], core_of(work, v))
+    return fair and in_budget(tree, world.queues, work.queue[v], core_of(work, v))
 
 
 @inner
-def preempting(world: Session, w: int, c: int) -> VictimRequest:
-    return VictimRequest(
-        w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w), False, PLAIN
-    )
+def preempting(work: Work, w: int, c: int) -> VictimRequest:
+    return VictimRequest(w, c, PREEMPT, work.queue[w], True, STRICT, need_of(work, w), False, PLAIN)
 
 
 @inner
@@ -298,9 +303,8 @@ def free_at_most(world: Session, w: int, c: int) -> int:
 
 
 @inner
-def has_its_seats(world: Session, v: int) -> bool:
+def has_its_seats(room: NodeRoom, out: Decisions, v: int) -> bool:
     """Whether no node of ``v``, which starts, is promised twice, now or later."""
-    out, room = world.out, world.room
     for i in range(out.pool.first[v], out.pool.first[v] + out.members[v]):
         n, device = out.pool.node[i], out.pool.device[i]
         if device >= 0 and max(room.shared_now[n, device], room.shared_later[n, device]) > ONE:

@@ -53,17 +53,22 @@ def price_all(world: Session, request: VictimRequest) -> bool:
 
 @inner
 def _may_leave(world: Session, request: VictimRequest, v: int) -> bool:
-    tree, work, now = world.tree, world.work, world.rules.now
+    ranks, rules = world.ranks, world.rules
+    tree, work, now = world.tree, world.work, rules.now
     if not _is_below(tree, work, request, v) or not _is_there(work, world.candidates, world.out, v):
         return False
-    if eviction_limit_reached(world, v) or work.started[v] >= now or had_risen(world, v):
+    if (
+        eviction_limit_reached(work, rules, v)
+        or work.started[v] >= now
+        or had_risen(work, ranks, v)
+    ):
         return False
-    value, rank = world.ranks.value, work.priority
+    value, rank = ranks.value, work.priority
     expected = world.ordering.merit.expected[request.w]
     if value[rank[v]] > value[rank[request.w]] or not _is_worth_it(tree, work, v, expected, now):
         return False
     is_over = now >= protected_until(world, request, v)
-    return bool(is_over and in_budget(world, work.queue[v], core_of(work, v)))
+    return bool(is_over and in_budget(tree, world.queues, work.queue[v], core_of(work, v)))
 
 
 @inner

@@ -27,28 +27,29 @@ from scheduling.engine.reasons.figures import (
     OVER_CAP,
     WOULD_LEAVE,
 )
-from scheduling.engine.state.input import core_of
+from scheduling.engine.state.input import Rules, Tree, Work, core_of
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.lines import decide
 
 """What protects victims until a moment."""
 
 
 @inner
-def patient_until(world: Session, w: int, rule: int, nominal: bool) -> float:
+def patient_until(work: Work, rules: Rules, w: int, rule: int, nominal: bool) -> float:
     """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
-    rules = world.rules
     wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
-    return world.work.submitted[w] + wait
+    return work.submitted[w] + wait
 
 
 @inner
 def is_lawful(world: Session, request: VictimRequest) -> bool:
     """Whether the chosen, though the search overlooked protection by time, may all leave now."""
     now, lasting = world.rules.now, request.rule == BOTH or request.stretch == ROUNDED
-    nominal = not lasting and takes_only_owed(world, request)
-    patient = now >= patient_until(world, request.w, request.rule, nominal)
+    nominal = not lasting and takes_only_owed(world.tree, world.work, world.candidates, request)
+    patient = now >= patient_until(world.work, world.rules, request.w, request.rule, nominal)
     return bool(patient and request.overlook == PROTECTED and last_release(world, request) <= now)
 
 
@@ -64,12 +65,16 @@ def ends_sooner(world: Session, request: VictimRequest) -> bool:
 @inner
 def blame_protection(world: Session, request: VictimRequest) -> None:
     """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = request.w, world.candidates.log.slot[world.candidates.log.first], world.out
+    tree, work, rules, queues = world.tree, world.work, world.rules, world.queues
+    candidates = world.candidates
+    w, v, out = request.w, candidates.log.slot[candidates.log.first], world.out
     reason, overlook, until = codes.VICTIMS_PROTECTED, request.overlook, 0.0
-    if overlook == PROTECTED and last_release(world, request) <= world.rules.now:
+    if overlook == PROTECTED and last_release(world, request) <= rules.now:
         overlook = DELAY
     if overlook == DELAY:
-        until = patient_until(world, w, request.rule, _is_urgent(world, request))
+        until = patient_until(
+            work, rules, w, request.rule, _is_urgent(tree, work, rules, candidates, request)
+        )
     elif overlook == PROTECTED:
         until = last_release(world, request)
     elif overlook == BUDGET:
@@ -79,18 +84,18 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
         reason = codes.EVICTION_CAP
     decide(out, w, codes.WAIT, reason, request.c, 0)
     out.until[w] = until
-    q = world.work.queue[v]
+    q = work.queue[v]
     fair = world.division.fair[request.c, q]
-    held = world.queues.usage.held[request.c, q] + _chosen_of(world, q)
+    held = queues.usage.held[request.c, q] + _chosen_of(work, candidates, q)
     out.blame[w], out.rival[w] = q, v
     figures = out.figures
     figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
     figures[w, WOULD_LEAVE.needs] = request.need
-    figures[w, WOULD_LEAVE.would_leave] = world.queues.search.evicted[0]
+    figures[w, WOULD_LEAVE.would_leave] = queues.search.evicted[0]
     if overlook == BUDGET:
-        figures[w, OVER_BUDGET.budget_left] = _budget_left(world)
+        figures[w, OVER_BUDGET.budget_left] = _budget_left(tree, work, queues, candidates)
     elif overlook == CAP:
-        figures[w, OVER_CAP.may_leave] = world.rules.eviction_cap * request.need
+        figures[w, OVER_CAP.may_leave] = rules.eviction_cap * request.need
     else:
         figures[w, WOULD_LEAVE.waits_itself] = overlook == DELAY
         figures[w, WOULD_LEAVE.protection] = 0.0
@@ -99,11 +104,17 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
 
 
 @once
-def _is_urgent(world: Session, request: VictimRequest) -> bool:
+def _is_urgent(
+    tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest
+) -> bool:
     """Whether it waits for what is owed to it, for which the wait is shorter, and is not over yet."""
-    if request.rule == BOTH or request.stretch == ROUNDED or not takes_only_owed(world, request):
+    if (
+        request.rule == BOTH
+        or request.stretch == ROUNDED
+        or not takes_only_owed(tree, work, candidates, request)
+    ):
         return False
-    return bool(world.rules.now < patient_until(world, request.w, request.rule, True))
+    return bool(rules.now < patient_until(work, rules, request.w, request.rule, True))
 
 
 @once
@@ -134,40 +145,42 @@ def _budgets_until(world: Session) -> float:
 
 
 @once
-def _budget_left(world: Session) -> int:
+def _budget_left(tree: Tree, work: Work, queues: Queues, candidates: Candidates) -> int:
     """What the smallest of the budgets that the chosen would overdraw still had."""
-    candidates, least = world.candidates, UNLIMITED
+    least = UNLIMITED
     for k in range(candidates.log.first, candidates.log.size):
-        q = world.work.queue[candidates.log.slot[k]]
+        q = work.queue[candidates.log.slot[k]]
         while q > 0:
-            if world.queues.usage.eviction_budget[q] < 0:
-                least = min(least, world.queues.usage.eviction_budget[q] + _cores_below(world, q))
-            q = world.tree.parent[q]
+            if queues.usage.eviction_budget[q] < 0:
+                least = min(
+                    least, queues.usage.eviction_budget[q] + _cores_below(tree, work, candidates, q)
+                )
+            q = tree.parent[q]
     return least
 
 
 @once
-def _cores_below(world: Session, top: int) -> int:
+def _cores_below(tree: Tree, work: Work, candidates: Candidates, top: int) -> int:
     """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
     gpus = 0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        v = world.candidates.log.slot[k]
-        inside = is_below(world.tree, world.work.queue[v], top)
-        gpus += core_of(world.work, v) if inside and world.candidates.log.part[k] < 0 else 0
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        inside = is_below(tree, work.queue[v], top)
+        gpus += core_of(work, v) if inside and candidates.log.part[k] < 0 else 0
     return gpus
 
 
 @once
-def _chosen_of(world: Session, q: int) -> int:
+def _chosen_of(work: Work, candidates: Candidates, q: int) -> int:
     """Milli-GPU of the chosen in ``q``, without what they have given up before."""
-    candidates, gpus = world.candidates, 0
+    gpus = 0
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
-        if world.work.queue[v] == q:
+        if work.queue[v] == q:
             members = (
                 1
                 if candidates.log.part[k] >= 0
-                else world.work.members[v] - candidates.log.members_given[v]
+                else work.members[v] - candidates.log.members_given[v]
             )
-            gpus += members * world.work.need[GPUS, v]
+            gpus += members * work.need[GPUS, v]
     return gpus

@@ -20,16 +20,19 @@ from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, VictimRequest, note_owed
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import PLAIN, reach
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.statement.statement import begin, how_many, undo_all
 
 
 @inner
-def settled_classes(world: Session) -> Flags:
+def settled_classes(work: Work, room: NodeRoom, out: Decisions, ordering: Ordering) -> Flags:
     """Classes of which nothing comes free and for which nobody waits."""
-    ordering, work, out = world.ordering, world.work, world.out
-    found = world.room.coming == 0
+    found = room.coming == 0
     for k in range(ordering.pending.size[0]):
         w = ordering.pending.slot[k]
         if out.action[w] == codes.ADMIT:
@@ -45,12 +48,12 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     """Others give up members so that one more of ``w``, which has a member on node ``home``, fits on class
     ``c``: only what is owed to it.
     """
-    q, need = world.work.queue[w], world.work.need[GPUS, w]
+    work, q, need = world.work, world.work.queue[w], world.work.need[GPUS, w]
     top = reach(world.tree, world.queues, world.division, q, c, need)
     request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN)
     if not share_allows(world, w, c, need, 0) or note_owed(world, request) == NOTHING:
         return False
-    if world.rules.now < patient_until(world, w, RECLAIM, True):
+    if world.rules.now < patient_until(work, world.rules, w, RECLAIM, True):
         return False
     ensure_candidates(world)
     if not is_promising(world, request):
@@ -59,18 +62,18 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     if n < 0:
         return False
     give_members_on(world, request, n)
-    sit(world.room, world.work, w, n, pick_device(world.room, world.work, w, n, LATER), LATER)
-    _carry_out(world, request, leaves_by_queue(world, request))
+    sit(world.room, work, w, n, pick_device(world.room, work, w, n, LATER), LATER)
+    _carry_out(world, request, leaves_by_queue(world.tree, work, world.candidates, request))
     return True
 
 
 @once
 def _easiest(world: Session, request: VictimRequest, home: int) -> int:
     """The node on which fewest members have to be given up for one seat, lowest name on ties; -1 if none."""
-    nodes, level = world.nodes, world.work.required[request.w]
+    candidates, nodes, level = world.candidates, world.nodes, world.work.required[request.w]
     best, fewest = -1, 0
-    world.candidates.bounds.search_number[0] += 1
-    begin(world)
+    candidates.bounds.search_number[0] += 1
+    begin(world.queues, candidates)
     for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
@@ -78,7 +81,7 @@ def _easiest(world: Session, request: VictimRequest, home: int) -> int:
         if slots_on(world.room, world.work, request.w, n, LATER) > 0:
             continue
         gives = give_members_on(world, request, n)
-        given = how_many(world.candidates)
+        given = how_many(candidates)
         undo_all(world)
         if gives and (best < 0 or given < fewest):
             best, fewest = n, given
@@ -87,7 +90,8 @@ def _easiest(world: Session, request: VictimRequest, home: int) -> int:
 
 @once
 def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
-    for k in range(world.candidates.log.first, world.candidates.log.size):
+    candidates = world.candidates
+    for k in range(candidates.log.first, candidates.log.size):
         note_loss(world, k)
-        if not is_shrunk(world, world.candidates.log.slot[k]):
-            shrink_for(world, request, world.candidates.log.slot[k], leaves)
+        if not is_shrunk(world.work, world.out, candidates, candidates.log.slot[k]):
+            shrink_for(world, request, candidates.log.slot[k], leaves)

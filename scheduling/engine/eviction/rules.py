@@ -25,9 +25,12 @@ from scheduling.engine.quota.fair_share import (
     left_by,
 )
 from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.state.input import core_of, extra_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.victims import Candidates
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
 MOVES, MIXED, OWN_TOO = 4, 5, 6
@@ -66,37 +69,41 @@ class VictimRequest(NamedTuple):
 
 
 @once
-def held_by(world: Session, v: int) -> int:
+def held_by(work: Work, out: Decisions, v: int) -> int:
     """Milli-GPU of ``v`` but for what it has given up for others in this cycle."""
-    shrunk = world.out.action[v] == SHRINK
-    members = world.out.members[v] if shrunk else world.work.members[v]
-    return members * world.work.need[GPUS, v]
+    shrunk = out.action[v] == SHRINK
+    members = out.members[v] if shrunk else work.members[v]
+    return members * work.need[GPUS, v]
 
 
 @inner
 def protected_until(world: Session, request: VictimRequest, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
-    return max(shielded_until(world, request, v), grace_over(world, request.c, world.work.queue[v]))
+    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
+    return max(
+        shielded_until(tree, work, ranks, rules, request, v),
+        grace_over(world, request.c, work.queue[v]),
+    )
 
 
 @inner
-def shielded_until(world: Session, request: VictimRequest, v: int) -> float:
+def shielded_until(
+    tree: Tree, work: Work, ranks: Ranks, rules: Rules, request: VictimRequest, v: int
+) -> float:
     """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``."""
-    work = world.work
-    until = work.started[v] + min_run_of(world, request, v)
+    until = work.started[v] + min_run_of(tree, work, ranks, request, v)
     if work.evicted_for[request.w] == work.tie[v]:
-        until = max(until, work.evicted[request.w] + world.rules.cooldown)
+        until = max(until, work.evicted[request.w] + rules.cooldown)
     return until
 
 
 @inner
-def min_run_of(world: Session, request: VictimRequest, v: int) -> float:
+def min_run_of(tree: Tree, work: Work, ranks: Ranks, request: VictimRequest, v: int) -> float:
     """That of the queue in which both part, on the side of ``v`` (its leaf inside one queue), else that of
     the priority class.
     """
-    work, tree = world.work, world.tree
     q = branch_of(tree, work.queue[v], work.queue[request.w])
-    return tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
+    return tree.min_run[q] if tree.min_run[q] >= 0.0 else ranks.min_run[work.priority[v]]
 
 
 @inner
@@ -106,35 +113,35 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     What forbids it though the rule would take it is noted in ``search.forbidden``. The eviction cap is
     asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
+    tree, queues, candidates = world.tree, world.queues, world.candidates
     work, gpus, forbidden = world.work, core_of(world.work, v), STRICT
-    if world.candidates.barred[v] == world.candidates.bounds.search_number[0]:
+    if candidates.barred[v] == candidates.bounds.search_number[0]:
         return False
-    spares = not is_own(world, request, v) and not _is_owed(world, request, v)
-    if spares and world.candidates.held.takeable[work.queue[v]] < gpus:
+    spares = not is_own(work, request, v) and not _is_owed(tree, work, candidates, request, v)
+    if spares and candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    capped = spares or request.stretch == ROUNDED or by_merit(world.tree, work.queue[v])
-    limit_reached = capped and eviction_limit_reached(world, v)
+    capped = spares or request.stretch == ROUNDED or by_merit(tree, work.queue[v])
+    limit_reached = capped and eviction_limit_reached(work, world.rules, v)
     if work.gpu_class[v] != request.c or limit_reached or not rule_allows(world, request, v, gpus):
         return False
     if request.overlook != PROTECTED and _is_protected(world, request, v):
         forbidden = PROTECTED
-    elif request.overlook != BUDGET and not in_budget(world, work.queue[v], gpus):
+    elif request.overlook != BUDGET and not in_budget(tree, queues, work.queue[v], gpus):
         forbidden = BUDGET
     elif request.overlook != CAP and gpus > world.rules.eviction_cap * request.need:
         forbidden = CAP
-    world.queues.search.forbidden[forbidden] = 1
+    queues.search.forbidden[forbidden] = 1
     return forbidden == STRICT
 
 
 @inner
 def _is_protected(world: Session, request: VictimRequest, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
-    if world.rules.now < shielded_until(world, request, v):
+    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
+    if rules.now < shielded_until(tree, work, ranks, rules, request, v):
         return True
-    graced = world.queues.redivision.grace_until_s[request.c] > 0.0 and not is_own(
-        world, request, v
-    )
-    return graced and not _reclaimable(world, request, v, core_of(world.work, v), True)
+    graced = world.queues.redivision.grace_until_s[request.c] > 0.0 and not is_own(work, request, v)
+    return graced and not _reclaimable(world, request, v, core_of(work, v), True)
 
 
 @inner
@@ -163,41 +170,42 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
     )
     return (
         not graced
-        or is_own(world, request, v)
+        or is_own(work, request, v)
         or _reclaimable(world, request, v, work.need[GPUS, v], True)
     )
 
 
 @once
-def is_own(world: Session, request: VictimRequest, v: int) -> bool:
+def is_own(work: Work, request: VictimRequest, v: int) -> bool:
     """Whether ``v`` is in the queue of the workload: preempted, not reclaimed."""
-    return bool(world.work.queue[v] == world.work.queue[request.w])
+    return bool(work.queue[v] == work.queue[request.w])
 
 
 @inner
 def rule_allows(world: Session, request: VictimRequest, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf that had not risen above it, or above fair share in another."""
-    if not is_own(world, request, v):
+    work = world.work
+    if not is_own(work, request, v):
         return request.rule != PREEMPT and _reclaimable(world, request, v, gpus, False)
-    value, rank = world.ranks.value, world.work.priority
-    if request.rule == RECLAIM or had_risen(world, v):
+    value, rank = world.ranks.value, work.priority
+    if request.rule == RECLAIM or had_risen(work, world.ranks, v):
         return False
     return value[rank[v]] < value[rank[request.w]]
 
 
 @inner
-def had_risen(world: Session, v: int) -> bool:
+def had_risen(work: Work, ranks: Ranks, v: int) -> bool:
     """It had waited past the bound of its class when it started, so it went before any priority."""
-    waited = world.work.started[v] - world.work.submitted[v]
-    return waited >= world.ranks.max_wait[world.work.priority[v]]
+    waited = work.started[v] - work.submitted[v]
+    return waited >= ranks.max_wait[work.priority[v]]
 
 
 @inner
-def in_budget(world: Session, q: int, gpus: int) -> bool:
+def in_budget(tree: Tree, queues: Queues, q: int, gpus: int) -> bool:
     while q > 0:
-        if world.queues.usage.eviction_budget[q] < gpus:
+        if queues.usage.eviction_budget[q] < gpus:
             return False
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return True
 
 
@@ -206,9 +214,12 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
     """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
     above what a grace leaves it.
     """
-    tree, queues = world.tree, world.queues
+    quotas, division, tree, queues = world.quotas, world.division, world.tree, world.queues
     q = world.work.queue[v]
-    if queues.usage.held[request.c, q] <= left_by(world, request.c, q, request.stretch) + EPS:
+    if (
+        queues.usage.held[request.c, q]
+        <= left_by(quotas, division, request.c, q, request.stretch) + EPS
+    ):
         return False
     meet = common_ancestor(tree, q, world.work.queue[request.w])
     if meet == q or tree.depth[meet] < tree.depth[request.top]:
@@ -219,7 +230,7 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
     if by_merit(tree, meet) and world.candidates.merit.calm[request.w]:
         return False
     while q != meet:
-        keeps = left_by(world, request.c, q, request.stretch)
+        keeps = left_by(quotas, division, request.c, q, request.stretch)
         keeps = max(keeps, guarded(world, request.c, q)) if graced else keeps
         above = queues.usage.held[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
@@ -229,21 +240,23 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
 
 
 @inner
-def _is_owed(world: Session, request: VictimRequest, v: int) -> bool:
+def _is_owed(
+    tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int
+) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
     if not request.owed:
         return False
-    meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[request.w])
-    return bool(world.candidates.owing[meet])
+    meet = common_ancestor(tree, work.queue[v], work.queue[request.w])
+    return bool(candidates.owing[meet])
 
 
 @inner
-def takes_only_owed(world: Session, request: VictimRequest) -> bool:
+def takes_only_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest) -> bool:
     """Whether all that the chosen give is owed to the workload."""
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        v = world.candidates.log.slot[k]
-        meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[request.w])
-        if not is_own(world, request, v) and not world.candidates.owing[meet]:
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        meet = common_ancestor(tree, work.queue[v], work.queue[request.w])
+        if not is_own(work, request, v) and not candidates.owing[meet]:
             return False
     return True
 
@@ -254,11 +267,12 @@ def note_owed(world: Session, request: VictimRequest) -> int:
     above their shares is owed to the queue below it on the way to the workload: its nominal covers the
     workload. Returns in how many of them: NOTHING, SOME or ALL.
     """
+    tree, quotas, queues = world.tree, world.quotas, world.queues
     q, kid, covered, passed = world.work.queue[request.w], -1, 0, 0
     while q != request.top:
         owed = request.rule == BOTH_OWED or request.stretch == ROUNDED
-        owed = owed or inside_nominal(world, q, kid, request.c, request.need)
-        q, kid = world.tree.parent[q], q if owed else -1
+        owed = owed or inside_nominal(tree, quotas, queues, q, kid, request.c, request.need)
+        q, kid = tree.parent[q], q if owed else -1
         world.candidates.owing[q] = owed
         covered += owed
         passed += 1
@@ -268,13 +282,13 @@ def note_owed(world: Session, request: VictimRequest) -> int:
 @inner
 def still_above(world: Session, request: VictimRequest, k: int) -> bool:
     """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
-    tree, queues = world.tree, world.queues
+    work, out, tree, queues = world.work, world.out, world.tree, world.queues
     v = world.candidates.log.slot[k]
-    gpus = held_by(world, v) if world.candidates.log.part[k] < 0 else world.work.need[GPUS, v]
-    q = world.work.queue[v]
-    meet = common_ancestor(tree, q, world.work.queue[request.w])
+    gpus = held_by(work, out, v) if world.candidates.log.part[k] < 0 else work.need[GPUS, v]
+    q = work.queue[v]
+    meet = common_ancestor(tree, q, work.queue[request.w])
     while q != meet:
-        keeps = left_by(world, request.c, q, request.stretch)
+        keeps = left_by(world.quotas, world.division, request.c, q, request.stretch)
         if request.stretch != LENT and request.overlook != PROTECTED:
             keeps = guarded(world, request.c, q)
         if queues.usage.held[request.c, q] + gpus <= keeps + EPS:

@@ -44,7 +44,11 @@ from scheduling.engine.eviction.rules import (
     note_owed,
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, reach
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Tree, Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS
 from scheduling.engine.statement.changed import EVERY, REACH, changed
 from scheduling.engine.statement.lines import note_bound
@@ -71,8 +75,8 @@ class Ask(NamedTuple):
 
 
 @once
-def asked_by(world: Session, w: int, c: int, by: int) -> Ask:
-    return Ask(w, c, need_of(world, w), by, -1)
+def asked_by(work: Work, w: int, c: int, by: int) -> Ask:
+    return Ask(w, c, need_of(work, w), by, -1)
 
 
 @inner
@@ -82,18 +86,19 @@ def find_room(world: Session, ask: Ask) -> int:
 
     Nodes that a gang keeps for a share above nominal are kept from nobody to whom nominal is owed.
     """
+    queues, out = world.queues, world.out
     if not _may_gain(world, ask.w, ask.c):
         return NOBODY
     if ask.by != ALL_TO_LEAVE:
         return _try_ways(world, ask, PLAIN)
     yields = _yields(world, ask.w, ask.c)
     if yields:
-        let_nodes_of(world, ask.c)
+        let_nodes_of(world.work, world.room, queues, out, ask.c)
     ended = _try_further_and_further(world, ask)
     if yields and ended == MADE:
-        _give_nodes_up(world, ask.c)
+        _give_nodes_up(queues, out, ask.c)
     elif yields:
-        hold_nodes_again(world, ask.c)
+        hold_nodes_again(world.work, world.room, queues, out, ask.c)
     return ended
 
 
@@ -117,18 +122,18 @@ def _yields(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _is_owed(world: Session, w: int, c: int) -> bool:
-    need, q = need_of(world, w), world.work.queue[w]
+    need, q = need_of(world.work, w), world.work.queue[w]
     top = reach(world.tree, world.queues, world.division, q, c, need)
     request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN)
     return bool(note_owed(world, request) != NOTHING)
 
 
 @once
-def _give_nodes_up(world: Session, c: int) -> None:
+def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
     """Who kept them waits; it is asked again, since somebody left."""
-    holder = world.queues.reservations.slot[c]
-    world.out.action[holder] = codes.WAIT
-    forget_reservation(world, c)
+    holder = queues.reservations.slot[c]
+    out.action[holder] = codes.WAIT
+    forget_reservation(queues, c)
 
 
 @once
@@ -140,32 +145,33 @@ def _try_further_and_further(world: Session, ask: Ask) -> int:
         ended = _try_ways(world, ask, stretch)
     failed = ended in (NOBODY, WAITS)
     if failed and world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown:
-        note_failure(world, ask.w, ask.c)
+        note_failure(world.work, world.queues, world.candidates, ask.w, ask.c)
     return ended
 
 
 @once
 def _stretch_for(world: Session, ask: Ask) -> int:
     """How far a reclaim may go where no other search succeeds, whatever it waives."""
+    tree, work, division, queues = world.tree, world.work, world.division, world.queues
     stretch = PLAIN
-    if world.queues.redivision.grace_until_s[ask.c] > 0.0:
+    if queues.redivision.grace_until_s[ask.c] > 0.0:
         return PLAIN
     if _is_owed(world, ask.w, ask.c):
         stretch = LENT
-    elif _rounded_reach(world, ask) != world.work.queue[ask.w]:
+    elif _rounded_reach(tree, work, division, queues, ask) != work.queue[ask.w]:
         stretch = ROUNDED
-    if stretch != PLAIN and world.queues.round.stretched == MOST_STRETCHED:
+    if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, ask.w, MOST_STRETCHED)
         return PLAIN
     return stretch
 
 
 @inner
-def _rounded_reach(world: Session, ask: Ask) -> int:
+def _rounded_reach(tree: Tree, work: Work, division: Division, queues: Queues, ask: Ask) -> int:
     """The highest queue below which what it asks for brings each queue on the way closer to its share."""
-    q, held, fair = world.work.queue[ask.w], world.queues.usage.held, world.division.fair
+    q, held, fair = work.queue[ask.w], queues.usage.held, division.fair
     while q > 0 and ask.need < 2.0 * (fair[ask.c, q] - held[ask.c, q]) - EPS:
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return q
 
 
@@ -232,7 +238,7 @@ def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRe
         return ended, request
     top = reach(world.tree, world.queues, world.division, q, c, need)
     if way.stretch == ROUNDED:
-        top = _rounded_reach(world, ask)
+        top = _rounded_reach(world.tree, world.work, world.division, world.queues, ask)
     lent = way.stretch == LENT
     request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch)
     if way.by == MOVES:
@@ -286,13 +292,14 @@ def _attempt(
     world: Session, ask: Ask, way: Way, request: VictimRequest, owed: int
 ) -> tuple[int, VictimRequest]:
     """One search, unless it is in vain or too soon; of what it takes at most, so much is ``owed``."""
-    if (way.by == MIXED and world.rules.max_moves == 0) or not is_promising(world, request):
+    work, rules = world.work, world.rules
+    if (way.by == MIXED and rules.max_moves == 0) or not is_promising(world, request):
         return NOBODY, request
-    if request.overlook == STRICT and world.rules.now < patient_until(
-        world, request.w, request.rule, owed == ALL
+    if request.overlook == STRICT and rules.now < patient_until(
+        work, rules, request.w, request.rule, owed == ALL
     ):
         world.queues.search.forbidden[DELAY] = 1
-        if owed != SOME or world.rules.now < patient_until(world, request.w, request.rule, True):
+        if owed != SOME or rules.now < patient_until(work, rules, request.w, request.rule, True):
             return NOBODY, request
         request = _hasty(request)
     if request.rule != RECLAIM and ask.meet < 0 and only_reserved(world, request.w, request.c):
@@ -328,10 +335,10 @@ def _find_victims_afresh(world: Session, request: VictimRequest) -> bool:
     """Nodes are rated anew for what is LENT, and again for whoever searches next."""
     lent = request.stretch == LENT
     if lent:
-        changed(world, REACH, request.c, EVERY)
+        changed(world.candidates, world.shapes, REACH, request.c, EVERY)
     found = find_victims(world, request)
     if lent:
-        changed(world, REACH, request.c, EVERY)
+        changed(world.candidates, world.shapes, REACH, request.c, EVERY)
     return bool(found)
 
 
@@ -340,14 +347,15 @@ def _or_cheaper(world: Session, ask: Ask, request: VictimRequest) -> tuple[int, 
     """The preemption that succeeded, or the search of both kinds where others who hold too much lose less:
     they would leave next, for those of the own queue who left.
     """
-    if how_many(world.candidates) < 2 or lent_at_most(world, ask.w, ask.c) == 0:
+    candidates = world.candidates
+    if how_many(candidates) < 2 or lent_at_most(world, ask.w, ask.c) == 0:
         return MADE, request
-    price = lost_so_far(world)
+    price = lost_so_far(world.work, world.out, candidates)
     give_up(world, request)
     for way in WAYS:
         if way.by == OWN_TOO:
             ended, both = _climb(world, ask, way, STRICT, _beyond(world, ask, STRICT))
-            if ended == MADE and lost_so_far(world) < price:
+            if ended == MADE and lost_so_far(world.work, world.out, candidates) < price:
                 return MADE, both
             if ended == MADE:
                 give_up(world, both)

@@ -12,8 +12,10 @@ from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
 from scheduling.engine.quota.fair_share import levels_over, over_limit, takes_kept
 from scheduling.engine.reasons.figures import PROMISE
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.changed import RETURN, changed
 from scheduling.engine.statement.lines import take_back
 from scheduling.engine.statement.operations import note_coming
@@ -26,34 +28,32 @@ def spare_the_needless(world: Session, since: int) -> None:
     it, the last first. Limits on workloads and users are left alone: who is asked next depends on them.
     """
     out = world.out
-    if world.queues.limits.any or _served(world, since) < 2:
+    if world.queues.limits.any or _served(out, world.candidates, since) < 2:
         return
     k = out.size[0] - 1
     while k >= since:
         v = out.order[k]
-        if _left_for_others(world, v) and _can_stay(world, v):
+        if _left_for_others(out, world.candidates, v) and _can_stay(world, v):
             _stay(world, v)
         k -= 1
 
 
 @once
-def _served(world: Session, since: int) -> int:
+def _served(out: Decisions, candidates: Candidates, since: int) -> int:
     """For how many others left."""
-    out, before, found = world.out, -1, 0
+    before, found = -1, 0
     for k in range(since, out.size[0]):
         v = out.order[k]
-        if _left_for_others(world, v) and out.rival[v] != before:
+        if _left_for_others(out, candidates, v) and out.rival[v] != before:
             before = out.rival[v]
             found += 1
     return found
 
 
 @inner
-def _left_for_others(world: Session, v: int) -> bool:
-    evicted = world.out.action[v] == codes.EVICT and world.out.rival[v] >= 0
-    return bool(
-        evicted and world.candidates.log.members_given[v] == 0 and world.candidates.log.leaves[v]
-    )
+def _left_for_others(out: Decisions, candidates: Candidates, v: int) -> bool:
+    evicted = out.action[v] == codes.EVICT and out.rival[v] >= 0
+    return bool(evicted and candidates.log.members_given[v] == 0 and candidates.log.leaves[v])
 
 
 @inner
@@ -61,10 +61,15 @@ def _can_stay(world: Session, v: int) -> bool:
     """With ``v`` back no seat is promised twice, and its queues are inside their shares and limits; or ``v``
     is gone as before.
     """
+    tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
     q, c = world.work.queue[v], world.work.gpu_class[v]
     restore(world, v)
-    inside = levels_over(world.tree, world.queues, world.division, q, c, 0) == 0
-    if inside and over_limit(world, q, c, 0) < 0 and seats_hold(world, v):
+    inside = levels_over(tree, queues, world.division, q, c, 0) == 0
+    if (
+        inside
+        and over_limit(tree, quotas, rules, queues, q, c, 0) < 0
+        and seats_hold(world.holds, world.room, v)
+    ):
         return takes_kept(world, q, c, 0) < 0
     release(world, v)
     return False
@@ -73,12 +78,12 @@ def _can_stay(world: Session, v: int) -> bool:
 @once
 def _stay(world: Session, v: int) -> None:
     """Nothing is decided on ``v``, which has its room back; it may be taken again."""
-    work, out, rival = world.work, world.out, world.out.rival[v]
-    note_coming(world, v, -gpus_of(work, v))
+    candidates, work, out, rival = world.candidates, world.work, world.out, world.out.rival[v]
+    note_coming(world.tree, work, world.room, world.queues, v, -gpus_of(work, v))
     if out.action[rival] == codes.RESERVE:
         out.figures[rival, PROMISE.victims] -= 1
     take_back(out, v)
     out.lost[v] = 0.0
-    world.candidates.log.leaves[v] = False
-    drop_weight(work, world.ranks, world.rules, world.tree, world.candidates, v, -1)
-    changed(world, RETURN, work.gpu_class[v], work.queue[v])
+    candidates.log.leaves[v] = False
+    drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, -1)
+    changed(candidates, world.shapes, RETURN, work.gpu_class[v], work.queue[v])

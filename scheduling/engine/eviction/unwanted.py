@@ -5,7 +5,8 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.reasons.figures import DRAINING, SHORT_GANG
-from scheduling.engine.state.input import gpus_of, work_lost
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Rules, Tree, Work, gpus_of, work_lost
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import release
@@ -15,7 +16,7 @@ from scheduling.engine.statement.statement import release
 def evict_the_unwanted(world: Session) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
     work, rules, ordering = world.work, world.rules, world.ordering
-    if ordering.running.below_minimum == 0 and not _drains(world):
+    if ordering.running.below_minimum == 0 and not _drains(world.tree):
         return
     for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
         w = ordering.running.slot[k]
@@ -31,21 +32,20 @@ def evict_the_unwanted(world: Session) -> None:
             continue
         release(world, w)
         world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
-        _quote(world, w)
+        _quote(work, rules, world.out, w)
 
 
 @once
-def _drains(world: Session) -> bool:
-    for q in range(world.tree.stop.size):
-        if world.tree.stop[q] == codes.DRAINS:
+def _drains(tree: Tree) -> bool:
+    for q in range(tree.stop.size):
+        if tree.stop[q] == codes.DRAINS:
             return True
     return False
 
 
 @once
-def _quote(world: Session, w: int) -> None:
+def _quote(work: Work, rules: Rules, out: Decisions, w: int) -> None:
     """How many members of ``w`` run, since when these are too few, and what that gives back."""
-    work, out = world.work, world.out
     figures, gpus = out.figures, gpus_of(work, w)
     out.blame[w] = work.queue[w]
     if out.reason[w] == codes.DRAINED:
@@ -54,4 +54,4 @@ def _quote(world: Session, w: int) -> None:
         return
     figures[w, SHORT_GANG.members], figures[w, SHORT_GANG.gives_back] = work.members[w], gpus
     figures[w, SHORT_GANG.min_members] = work.least[w]
-    figures[w, SHORT_GANG.stale_s] = world.rules.now - work.stale[w]
+    figures[w, SHORT_GANG.stale_s] = rules.now - work.stale[w]

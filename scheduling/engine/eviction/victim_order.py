@@ -14,8 +14,11 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, is_below, left_by
 from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.state.input import Work, extra_of, gpus_of, work_lost
+from scheduling.engine.state.input import Holds, Quotas, Rules, Work, extra_of, gpus_of, work_lost
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import ANY, READY, Candidates
 
@@ -24,13 +27,12 @@ RATED_FOR = 200
 
 
 @inner
-def order_leaf(world: Session, q: int) -> None:
+def order_leaf(work: Work, candidates: Candidates, q: int) -> None:
     """Puts ``candidates.slot`` in order for leaf ``q``."""
-    candidates = world.candidates
     if not candidates.order.leaf_sorted[q]:
         candidates.order.leaf_sorted[q] = True
         _order(
-            world.work,
+            work,
             candidates,
             candidates.slot,
             candidates.leaf_begin[q],
@@ -49,7 +51,7 @@ def order_below(world: Session, c: int, top: int, own: int) -> int:
             world.tree, q, top
         ):
             continue
-        if q != own and _above(world, c, q, PLAIN) <= EPS:
+        if q != own and _above(world.quotas, world.division, world.queues, c, q, PLAIN) <= EPS:
             continue
         for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
             if work.gpu_class[candidates.slot[k]] == c:
@@ -60,9 +62,8 @@ def order_below(world: Session, c: int, top: int, own: int) -> int:
 
 
 @inner
-def order_node(world: Session, n: int) -> None:
+def order_node(work: Work, room: NodeRoom, candidates: Candidates, n: int) -> None:
     """Fills ``order.node_slot`` for node ``n``, in order; a gang is there once for each of its holds."""
-    candidates, room = world.candidates, world.room
     if candidates.order.node_sorted[n]:
         return
     candidates.order.node_sorted[n] = True
@@ -75,7 +76,7 @@ def order_node(world: Session, n: int) -> None:
             at += 1
         h = room.holders.after[h]
     candidates.order.node_end[n] = candidates.order.node_used[0] = at
-    _order(world.work, candidates, candidates.order.node_slot, candidates.order.node_begin[n], at)
+    _order(work, candidates, candidates.order.node_slot, candidates.order.node_begin[n], at)
 
 
 @inner
@@ -96,7 +97,7 @@ def rate_nodes(world: Session, stretch: int) -> None:
         candidates.bounds.most_given[ANY, n] = candidates.bounds.most_given[READY, n] = 0
     for q in range(candidates.order.leaf_sorted.size):
         if candidates.leaf_begin[q] < candidates.leaf_begin[q + 1] and _has_too_much(
-            world, q, stretch
+            world.quotas, world.division, world.queues, q, stretch
         ):
             find_shields(world.tree, world.ranks, candidates, q)
             _rate(world, q, True, stretch)
@@ -104,10 +105,10 @@ def rate_nodes(world: Session, stretch: int) -> None:
 
 
 @inner
-def _has_too_much(world: Session, q: int, stretch: int) -> bool:
+def _has_too_much(quotas: Quotas, division: Division, queues: Queues, q: int, stretch: int) -> bool:
     """Whether leaf ``q`` is above what is left to it in any class."""
-    for c in range(world.queues.usage.held.shape[0]):
-        if _above(world, c, q, stretch) > EPS:
+    for c in range(queues.usage.held.shape[0]):
+        if _above(quotas, division, queues, c, q, stretch) > EPS:
             return True
     return False
 
@@ -117,9 +118,10 @@ def _rate_the_risen(world: Session) -> None:
     """Leaves that hold more than when nodes were rated: any of their candidates may be too much now. They are
     looked at again while anything is only tried, since undoing it lets them hold still more.
     """
+    quotas, division, queues = world.quotas, world.division, world.queues
     candidates = world.candidates
     for q in range(candidates.bounds.risen.size):
-        if candidates.bounds.risen[q] and _has_too_much(world, q, PLAIN):
+        if candidates.bounds.risen[q] and _has_too_much(quotas, division, queues, q, PLAIN):
             _rate(world, q, False, PLAIN)
             _add_yields(world, q, PLAIN)
     if candidates.log.size == 0:
@@ -133,12 +135,13 @@ def _forget_the_risen(candidates: Candidates) -> None:
 
 
 @inner
-def reprice(world: Session, v: int, members: int) -> None:
+def reprice(
+    work: Work, holds: Holds, rules: Rules, candidates: Candidates, v: int, members: int
+) -> None:
     """``v`` goes on with ``members``. Less is lost with those, so it stands further ahead in each list."""
-    work, candidates, holds = world.work, world.candidates, world.holds
     q = work.queue[v]
     as_lost = candidates.price[v] == candidates.lost_gpu_s[v]
-    candidates.lost_gpu_s[v] = work_lost(work, v, members, world.rules.now)
+    candidates.lost_gpu_s[v] = work_lost(work, v, members, rules.now)
     if as_lost:
         candidates.price[v] = candidates.lost_gpu_s[v]
     if candidates.order.leaf_sorted[q]:
@@ -177,18 +180,17 @@ def _move_up(
 
 
 @once
-def _is_ready(world: Session, v: int, above: float) -> bool:
+def _is_ready(work: Work, rules: Rules, candidates: Candidates, v: int, above: float) -> bool:
     """Of candidates in a leaf that is ``above`` its share."""
-    work, candidates = world.work, world.candidates
     if extra_of(work, v) > 0:
         return True
-    bound = world.rules.now < work.started[v] + candidates.shortest_min_run_s[work.priority[v]]
+    bound = rules.now < work.started[v] + candidates.shortest_min_run_s[work.priority[v]]
     enough = above >= gpus_of(work, v) - EPS
     return (
         enough
         and not bound
         and not candidates.log.leaves[v]
-        and not eviction_limit_reached(world, v)
+        and not eviction_limit_reached(work, rules, v)
     )
 
 
@@ -203,15 +205,15 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
     of_block, position = candidates.blocks.least_loss, world.index.domains.position
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
-        above = _above(world, work.gpu_class[v], q, stretch)
+        above = _above(world.quotas, world.division, world.queues, work.gpu_class[v], q, stretch)
         if above <= EPS:
             continue
-        ready = extra_of(work, v) > 0 or not eviction_limit_reached(world, v)
+        ready = extra_of(work, v) > 0 or not eviction_limit_reached(work, world.rules, v)
         if afresh:
-            ready = _is_ready(world, v, above)
+            ready = _is_ready(work, world.rules, candidates, v, above)
         h, one = head[v], _taken_by(work.need[GPUS, v])
         while h >= 0:
-            n, rate = node[h], rate_of(world, v, h)
+            n, rate = node[h], rate_of(work, holds, candidates, v, h)
             b = block_of(position[n], work.gpu_class[v])
             least[ANY, n] = min(least[ANY, n], rate)
             of_block[ANY, b] = min(of_block[ANY, b], rate)
@@ -232,11 +234,13 @@ def _taken_by(gpus: int) -> int:
 @once
 def _add_yields(world: Session, q: int, stretch: int) -> None:
     """On each node leaf ``q``, just rated, gives no more than it holds there, nor than ``_gives`` says."""
+    quotas, division, queues = world.quotas, world.division, world.queues
     candidates, holds, work = world.candidates, world.holds, world.work
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
         c = work.gpu_class[v]
-        most, beyond = _gives(world, c, q, stretch), candidates.held.largest_gang[c, q]
+        most = _gives(quotas, division, queues, candidates, c, q, stretch)
+        beyond = candidates.held.largest_gang[c, q]
         h = holds.head[v] if most > 0 else -1
         while h >= 0:
             n = holds.node[h]
@@ -255,29 +259,39 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
 
 
 @once
-def _gives(world: Session, c: int, q: int, stretch: int) -> int:
+def _gives(
+    quotas: Quotas,
+    division: Division,
+    queues: Queues,
+    candidates: Candidates,
+    c: int,
+    q: int,
+    stretch: int,
+) -> int:
     """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a search for what is owed takes one gang
     beyond. Shares of GPUs and what elastic gangs can do without are not bounded so.
     """
-    above = _above(world, c, q, stretch)
+    above = _above(quotas, division, queues, c, q, stretch)
     if above <= EPS:
         return 0
-    return UNLIMITED if world.candidates.held.unbounded[q] else int(above) + 1
+    return UNLIMITED if candidates.held.unbounded[q] else int(above) + 1
 
 
 @once
-def _above(world: Session, c: int, q: int, stretch: int) -> float:
-    return float(world.queues.usage.held[c, q] - left_by(world, c, q, stretch))
+def _above(
+    quotas: Quotas, division: Division, queues: Queues, c: int, q: int, stretch: int
+) -> float:
+    return float(queues.usage.held[c, q] - left_by(quotas, division, c, q, stretch))
 
 
 @once
-def rate_of(world: Session, v: int, h: int) -> float:
+def rate_of(work: Work, holds: Holds, candidates: Candidates, v: int, h: int) -> float:
     """What a milli-GPU of hold ``h`` costs at least. Members that a gang can do without cost next to
     nothing, so they bound nothing.
     """
-    work, gpus = world.work, world.holds.members[h] * world.work.need[GPUS, v]
+    gpus = holds.members[h] * work.need[GPUS, v]
     free = gpus == 0 or extra_of(work, v) > 0
-    return 0.0 if free else (world.candidates.price[v] + gpus_of(work, v) / 1000.0) / gpus
+    return 0.0 if free else (candidates.price[v] + gpus_of(work, v) / 1000.0) / gpus
 
 
 @inner

@@ -30,7 +30,10 @@ from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.quota.fair_share import levels_over
+from scheduling.engine.state.input import Tree, Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import NOW
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.lines import take_back
@@ -54,12 +57,12 @@ def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
 def _move_others(world: Session, w: int, c: int) -> bool:
     if world.rules.max_moves == 0:
         return False
-    return bool(find_room(world, asked_by(world, w, c, MOVES)) == MADE)
+    return bool(find_room(world, asked_by(world.work, w, c, MOVES)) == MADE)
 
 
 @inner
 def _make_room(world: Session, w: int, c: int) -> bool:
-    return bool(find_room(world, asked_by(world, w, c, ALL_TO_LEAVE)) == MADE)
+    return bool(find_room(world, asked_by(world.work, w, c, ALL_TO_LEAVE)) == MADE)
 
 
 @once
@@ -90,27 +93,27 @@ def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
             return True
         size = who.size
     if size > 0:
-        note_in_vain(world, w, c, OWN)
+        note_in_vain(world.work, world.queues, world.shapes, w, c, OWN)
     return False
 
 
 @once
 def _starts_without(world: Session, w: int, c: int, turn: int, who: Ints) -> bool:
     """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
-    q, refused = world.work.queue[w], world.candidates.failed.slot
+    candidates, q, refused = world.candidates, world.work.queue[w], world.candidates.failed.slot
     failed, refused[c, q] = refused[c, q], -1
     gets_room = try_class(world, w, c, turn) == DONE or _move_others(world, w, c)
     if not gets_room and not _makes_room_beside(world, w, c, who):
         refused[c, q] = failed
         start_again(world, w, who)
         return False
-    search_afresh(world)
-    changed(world, ROOM, c, EVERY)
+    search_afresh(candidates)
+    changed(candidates, world.shapes, ROOM, c, EVERY)
     ask_again(world, w, c, who)
     for v in who:
         if world.out.action[v] == codes.UNDECIDED:
             try_class(world, v, c, 0)
-            hand_over(world, w, v)
+            hand_over(world.work, world.out, w, v)
     return True
 
 
@@ -132,12 +135,12 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
     entitled to, or lower priority of its queue is served. Not where it may borrow itself then, which
     displaces nobody.
     """
-    own = False
-    for k in range(world.work.wish.shape[0]):
-        c = world.work.wish[k, w]
+    work, own = world.work, False
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
         if c < 0:
             break
-        if _is_in_turn(world, w, c, turn):
+        if _is_in_turn(world.tree, work, world.division, world.queues, w, c, turn):
             own = own or ahead_of(world, w, c) < 0
         elif _finds_idle(world, w, c):
             return False
@@ -145,38 +148,43 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
 
 
 @inner
-def _is_in_turn(world: Session, w: int, c: int, turn: int) -> bool:
-    q, need = world.work.queue[w], need_of(world, w)
-    return bool(levels_over(world.tree, world.queues, world.division, q, c, need) <= turn)
+def _is_in_turn(
+    tree: Tree, work: Work, division: Division, queues: Queues, w: int, c: int, turn: int
+) -> bool:
+    q, need = work.queue[w], need_of(work, w)
+    return bool(levels_over(tree, queues, division, q, c, need) <= turn)
 
 
 @once
 def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
-    ordering, q, need = world.ordering, world.work.queue[w], need_of(world, w)
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    ordering, q, need = world.ordering, work.queue[w], need_of(work, w)
     if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2] or passes_nominal(
         world, w, c
     ):
         return False
     ensure_candidates(world)
-    less = displaceable(world, preempting(world, w, c))
-    over = levels_over(world.tree, world.queues, world.division, q, c, need - less)
+    less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))
+    over = levels_over(world.tree, queues, world.division, q, c, need - less)
     return less > 0 and over <= turn
 
 
 @once
 def _finds_idle(world: Session, w: int, c: int) -> bool:
     """Whether enough of class ``c`` is free, and limits let it borrow that."""
-    if world.index.total[row_of(world, w, c, NOW)] < world.work.least[w]:
+    work = world.work
+    if world.index.total[row_of(world, w, c, NOW)] < work.least[w]:
         return False
-    return quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]])
+    return quota_allows(world, w, c, need_of(work, w), world.tree.depth[work.queue[w]])
 
 
 @once
 def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) -> bool:
     """On a class on which it is in turn, or, ``by_priority``, is so if lower priority of its queue leaves."""
-    for k in range(world.work.wish.shape[0]):
-        c = world.work.wish[k, w]
+    work = world.work
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
         if c < 0:
             break
         if ahead_of(world, w, c) >= 0:
@@ -184,10 +192,10 @@ def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) ->
         if by_priority:
             if not _is_in_turn_by_priority(world, w, c, turn):
                 continue
-        elif not _is_in_turn(world, w, c, turn):
+        elif not _is_in_turn(world.tree, work, world.division, world.queues, w, c, turn):
             continue
         if _move_others(world, w, c) or gets_room(world, w, c, turn):
-            give_up_turn(world, w)
+            give_up_turn(work, world.queues, world.candidates, world.shapes, w)
             return True
     if world.out.action[w] == codes.WAIT:
         # A protection ends some time; on another class it may make room in a later pass.

@@ -38,7 +38,12 @@ from scheduling.engine.reasons.figures import (
     TURN,
     USER_LIMIT,
 )
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
+from scheduling.engine.state.nodes import NodeIndex, NodeRoom
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide
 
@@ -64,17 +69,17 @@ def conclude(world: Session, w: int, c: int, first: int) -> None:
 @inner
 def _limit_reason(world: Session, w: int, need: int) -> int:
     """The limit on workloads or users that stands against it; -1 if none does."""
-    queues, tree, out = world.queues, world.tree, world.out
-    x = full_queue(world, w)
+    work, queues, tree, out = world.work, world.queues, world.tree, world.out
+    x = full_queue(tree, work, queues, w)
     if x >= 0:
         out.blame[w] = x
         out.figures[w, JOB_LIMIT.running] = queues.usage.running[x]
         out.figures[w, JOB_LIMIT.max_running] = tree.most_running[x]
         return codes.QUEUE_AT_JOB_LIMIT
-    x = user_limit(world, w, need)
+    x = user_limit(tree, work, queues, world.users, w, need)
     if x < 0:
         return -1
-    pair = pair_in(world, w, x)
+    pair = pair_in(tree, work, world.users, w, x)
     out.blame[w] = x
     out.figures[w, USER_LIMIT.running] = queues.usage.user_running[pair]
     out.figures[w, USER_LIMIT.max_running] = tree.most_per_user[x]
@@ -86,43 +91,46 @@ def _limit_reason(world: Session, w: int, need: int) -> int:
 @inner
 def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
-    q = world.work.queue[w]
+    tree, quotas, work, rules = world.tree, world.quotas, world.work, world.rules
+    division = world.division
+    q = work.queue[w]
     queues, out = world.queues, world.out
-    if spent_hours(world, q, c) >= 0:
+    if spent_hours(tree, quotas, rules, queues, q, c) >= 0:
         refuse_for_hours(world, w, c)
         return codes.HOURS_SPENT
-    x = over_limit(world, q, c, need)
+    x = over_limit(tree, quotas, rules, queues, q, c, need)
     if x >= 0:
-        _quote_limit(world, w, c, x, need)
+        _quote_limit(quotas, queues, out, w, c, x, need)
         return codes.AT_LIMIT
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    x = over_nominal(world, q, c, need) if fixed else -1
+    fixed = not world.ranks.preemptible[work.priority[w]]
+    x = over_nominal(tree, quotas, division, queues, q, c, need) if fixed else -1
     if x >= 0:
         _quote_fixed(world, w, c, x, need)
         return codes.NON_PREEMPTIBLE
-    if levels_over(world.tree, queues, world.division, q, c, need) == 0:
+    if levels_over(tree, queues, division, q, c, need) == 0:
         return -1
-    free = _free(world, c)
+    free = _free(world.nodes, world.room, world.index, c)
     kept = takes_kept(world, q, c, need)
     left = kept < 0 and free >= need
-    if left and not eviction_limit_reached(world, w):
+    if left and not eviction_limit_reached(work, rules, w):
         return -1
-    x = _lowest_over(world, q, c, need)
-    fair = world.division.fair[c, x]
+    x = _lowest_over(tree, division, queues, q, c, need)
+    fair = division.fair[c, x]
     out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, queues.usage.held[c, x]
     out.figures[w, FAIR_SHARE.fair_share], out.figures[w, FAIR_SHARE.needs] = fair, need
     out.figures[w, FAIR_SHARE.free] = free
     out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
-    out.figures[w, FAIR_SHARE.evictions] = world.work.evictions[w] if left else 0.0
+    out.figures[w, FAIR_SHARE.evictions] = work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if queues.usage.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
 
 
 @once
-def _quote_limit(world: Session, w: int, c: int, x: int, need: int) -> None:
+def _quote_limit(
+    quotas: Quotas, queues: Queues, out: Decisions, w: int, c: int, x: int, need: int
+) -> None:
     """How queue ``x`` stands, which is at its limit."""
-    out, quotas = world.out, world.quotas
     out.blame[w], out.figures[w, LIMIT.needs] = x, need
-    out.figures[w, LIMIT.holds] = world.queues.usage.held[c, x]
+    out.figures[w, LIMIT.holds] = queues.usage.held[c, x]
     out.figures[w, LIMIT.limit] = quotas.cap[c, x]
     out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
 
@@ -138,17 +146,17 @@ def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> None:
 
 
 @once
-def _lowest_over(world: Session, q: int, c: int, need: int) -> int:
-    while world.queues.usage.held[c, q] + need <= world.division.fair[c, q] + EPS:
-        q = world.tree.parent[q]
+def _lowest_over(tree: Tree, division: Division, queues: Queues, q: int, c: int, need: int) -> int:
+    while queues.usage.held[c, q] + need <= division.fair[c, q] + EPS:
+        q = tree.parent[q]
     return q
 
 
 @inner
-def _free(world: Session, c: int) -> int:
+def _free(nodes: Nodes, room: NodeRoom, index: NodeIndex, c: int) -> int:
     """Unclaimed free GPUs of class ``c``, shares of GPUs included."""
-    tally(world, c)
-    return int(world.index.free_by_class.sum[c])
+    tally(nodes, room, index, c)
+    return int(index.free_by_class.sum[c])
 
 
 @inner
@@ -156,8 +164,8 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered; of the nodes
     that it may use.
     """
-    work, index, out = world.work, world.index, world.out
-    free, some = free_to(world, w, c)
+    nodes, room, work, index, out = world.nodes, world.room, world.work, world.index, world.out
+    free, some = free_to(nodes, work, room, index, w, c)
     least = work.least[w]
     raw = index.total[row_of(world, w, c, RAW)]
     row = row_of(world, w, c, NOW)
@@ -173,12 +181,18 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
             if world.queues.reservations.slot[c] == first
             else np.inf
         )
-        out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world, until)
+        out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world.rules, until)
         return codes.RESERVED_FOR_OTHER
     if free < need or slots < least:
-        lack = codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(world, w, c)
+        lack = (
+            codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(nodes, work, room, out, w, c)
+        )
         scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
-        return codes.NO_ROOM_ON_ITS_NODES if scarce and _is_bound_to_some(world, w, c) else lack
+        return (
+            codes.NO_ROOM_ON_ITS_NODES
+            if scarce and _is_bound_to_some(nodes, work, room, out, w, c)
+            else lack
+        )
     if work.required[w] == ANYWHERE:
         return -1
     many = reach_of(world, row, c, work.required[w], least)
@@ -187,19 +201,21 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
 
 
 @once
-def _is_bound_to_some(world: Session, w: int, c: int) -> bool:
+def _is_bound_to_some(
+    nodes: Nodes, work: Work, room: NodeRoom, out: Decisions, w: int, c: int
+) -> bool:
     """Whether ``w`` may use some nodes of class ``c`` only: quotes how many, of how many."""
-    some, every = count_nodes(world, w, c)
+    some, every = count_nodes(nodes, work, room, w, c)
     if some < every:
-        world.out.figures[w, ITS_NODES.nodes_allowed] = some
-        world.out.figures[w, ITS_NODES.nodes_in_class] = every
+        out.figures[w, ITS_NODES.nodes_allowed] = some
+        out.figures[w, ITS_NODES.nodes_in_class] = every
     return some < every
 
 
 @once
-def _quote_lack(world: Session, w: int, r: int, most: int) -> int:
+def _quote_lack(work: Work, out: Decisions, w: int, r: int, most: int) -> int:
     """What a member needs of resource ``r``, and the ``most`` that a node has left; returns the reason."""
-    figures, each = world.out.figures, world.work.need[r, w]
+    figures, each = out.figures, work.need[r, w]
     if r == CPUS:
         figures[w, NO_CPUS.member_cpus], figures[w, NO_CPUS.most_cpus] = each, most
         return codes.NO_FREE_CPUS
@@ -208,27 +224,29 @@ def _quote_lack(world: Session, w: int, r: int, most: int) -> int:
 
 
 @once
-def _lack_beside_gpus(world: Session, w: int, c: int) -> int:
+def _lack_beside_gpus(
+    nodes: Nodes, work: Work, room: NodeRoom, out: Decisions, w: int, c: int
+) -> int:
     """The free GPUs are scattered; or they lie so that the least members would fit, but their nodes lack
     CPUs or memory: quotes what a member needs and the most that such a node has left.
     """
-    work, nodes, room = world.work, world.nodes, world.room
     by_gpus = 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         by_gpus += slots_of_gpus(room, work, w, nodes.of_class[i], NOW)
     if by_gpus < work.least[w]:
         return codes.FRAGMENTED
     for r in (CPUS, MEMORY):
-        slots, most = _slots_beside(world, w, c, r)
+        slots, most = _slots_beside(nodes, work, room, w, c, r)
         if slots < work.least[w] or r == MEMORY:
-            return _quote_lack(world, w, r, most)
+            return _quote_lack(work, out, w, r, most)
     return codes.FRAGMENTED
 
 
 @inner
-def _slots_beside(world: Session, w: int, c: int, r: int) -> tuple[int, int]:
+def _slots_beside(
+    nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int, r: int
+) -> tuple[int, int]:
     """Members that fit by GPUs and resource ``r``, and the most of it on a node that lacks it."""
-    work, nodes, room = world.work, world.nodes, world.room
     found, most, need = 0, 0, max(1, work.need[r, w])
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
@@ -253,19 +271,19 @@ def _kept_for(world: Session, w: int, c: int) -> int:
 
 @inner
 def _turn_reason(world: Session, w: int, c: int, first: int) -> int:
-    q = world.work.queue[w]
-    need = world.work.least[first] * world.work.need[GPUS, first]
-    until = world.queues.turns.until_s[c, q] if world.queues.turns.slot[c, q] == first else np.inf
+    work, queues, q = world.work, world.queues, world.work.queue[w]
+    need = work.least[first] * work.need[GPUS, first]
+    until = queues.turns.until_s[c, q] if queues.turns.slot[c, q] == first else np.inf
     out = world.out
     out.blame[w], out.rival[w] = q, first
-    out.figures[w, TURN.holds] = world.queues.usage.held[c, q]
+    out.figures[w, TURN.holds] = queues.usage.held[c, q]
     out.figures[w, TURN.fair_share] = world.division.fair[c, q]
     out.figures[w, TURN.first_needs] = need
-    out.figures[w, TURN.turn_in_s] = _seconds_to(world, until)
+    out.figures[w, TURN.turn_in_s] = _seconds_to(world.rules, until)
     return codes.WAITS_FOR_TURN
 
 
 @once
-def _seconds_to(world: Session, until: float) -> float:
+def _seconds_to(rules: Rules, until: float) -> float:
     """0 if nobody knows."""
-    return max(0.0, until - world.rules.now) if until < np.inf else 0.0
+    return max(0.0, until - rules.now) if until < np.inf else 0.0

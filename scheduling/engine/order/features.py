@@ -10,8 +10,11 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.features import NAMES
-from scheduling.engine.state.input import Work
+from scheduling.engine.state.input import Rules, Work
+from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS
 
 EXPECTED_REST = NAMES.index("expected_rest")
@@ -39,13 +42,13 @@ def feature_of(world: Session, w: int, k: int) -> float:  # noqa: PLR0911 - one 
     if k == WAITED:
         return doublings(now - work.submitted[w])
     if k == BEHIND:
-        return _behind(world, w)
+        return _behind(work, world.rules, w)
     if k == BELOW_SHARE:
-        return below_share(world, work.queue[w], work.wish[0, w])
+        return below_share(world.division, world.queues, work.queue[w], work.wish[0, w])
     if k == USER_SHARE:
         return math.log2(1.0 + world.queues.usage.user_weighted[work.user[w]] / 1000.0)
     if k == FITS_NODE:
-        return _fits_node(world, w)
+        return _fits_node(work, world.ordering, w)
     if k == SAVED:
         return doublings(work.saved[w])
     return float(work.evictions[w])
@@ -67,28 +70,27 @@ def doublings(time_s: float) -> float:
 
 
 @once
-def _behind(world: Session, w: int) -> float:
+def _behind(work: Work, rules: Rules, w: int) -> float:
     """Negative while its own quota would have it wait longer; 0 before its virtual start."""
-    work = world.work
     if work.virtual[w] == np.inf:
         return 0.0
-    late_s = world.rules.now - work.virtual[w] - work.saved[w]
+    late_s = rules.now - work.virtual[w] - work.saved[w]
     return doublings(late_s) - doublings(-late_s)
 
 
 @inner
-def below_share(world: Session, q: int, c: int) -> float:
+def below_share(division: Division, queues: Queues, q: int, c: int) -> float:
     """Of queue ``q``; 0 where the class is none."""
     if c < 0:
         return 0.0
-    fair = world.division.fair[c, q]
-    return float(max(-1.0, min(1.0, (fair - world.queues.usage.held[c, q]) / max(1000.0, fair))))
+    fair = division.fair[c, q]
+    return float(max(-1.0, min(1.0, (fair - queues.usage.held[c, q]) / max(1000.0, fair))))
 
 
 @once
-def _fits_node(world: Session, w: int) -> float:
+def _fits_node(work: Work, ordering: Ordering, w: int) -> float:
     """The widest free room of each class was noted before."""
-    work, widest = world.work, world.ordering.merit.widest
+    widest = ordering.merit.widest
     need = work.need[GPUS, w] * work.least[w]
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]

@@ -13,39 +13,39 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.state.order import DUES
+from scheduling.engine.state.input import Rules, Work
+from scheduling.engine.state.order import DUES, Ordering, Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, PENDING
 
 
 @inner
-def note_cells(world: Session) -> None:
+def note_cells(work: Work, rules: Rules, ordering: Ordering, shapes: Shapes) -> None:
     """The cell of each that waits, by position in line."""
-    ordering = world.ordering
     for k in range(ordering.pending.size[0]):
-        ordering.pending.cell[k] = _cell_of(world, ordering.pending.slot[k])
+        ordering.pending.cell[k] = _cell_of(work, rules, shapes, ordering.pending.slot[k])
 
 
 @once
-def refused_alike(world: Session, w: int, cell: int) -> bool:
+def refused_alike(work: Work, shapes: Shapes, w: int, cell: int) -> bool:
     """Whether the like of ``w`` was refused since anything changed for the better."""
-    shapes = world.shapes
     shapes.refusals.asked_cell = cell
     if cell < 0 or shapes.refusals.refused_at[cell] != shapes.refusals.epoch:
         return False
     return (
         shapes.refusals.ends_within_s[cell] == -np.inf
-        or world.work.ends_within[w] >= shapes.refusals.ends_within_s[cell]
+        or work.ends_within[w] >= shapes.refusals.ends_within_s[cell]
     )
 
 
 @once
-def note_refusal(world: Session, w: int, settled: bool) -> None:
+def note_refusal(work: Work, shapes: Shapes, w: int, settled: bool) -> None:
     """``w``, for whom ``refused_alike`` was just asked, was refused; ``settled``: its line is written."""
-    shapes = world.shapes
     cell = shapes.refusals.asked_cell
     if cell >= 0:
-        within_s = world.work.ends_within[w]
+        within_s = work.ends_within[w]
         shapes.refusals.refused_at[cell], shapes.refusals.ends_within_s[cell] = (
             shapes.refusals.epoch,
             within_s if within_s < np.inf else -np.inf,
@@ -59,36 +59,41 @@ def waits_like_another(world: Session, w: int) -> bool:
     """Whether ``w``, which has just arrived, cannot but wait: one of its kind did in the last plan, and
     its queue asks for more than its share already, so that the division stays what it is.
     """
+    rules, division, queues = world.rules, world.division, world.queues
     shapes, work = world.shapes, world.work
     find_shape(shapes, work, w)
     shape = shapes.of[w]
-    if shape < 0 or world.queues.limits.any or not _asks_in_vain(world, w):
+    if shape < 0 or queues.limits.any or not _asks_in_vain(work, division, queues, w):
         return False
     for due in range(DUES):
         like = shapes.refusals.told_by[shape * DUES + due]
         waits = work.phase[like] == PENDING and world.out.action[like] == codes.WAIT
         ends_later = work.ends_within[w] >= work.ends_within[like]
-        if waits and ends_later and shapes.of[like] == shape and _cell_of(world, like) >= 0:
+        if (
+            waits
+            and ends_later
+            and shapes.of[like] == shape
+            and _cell_of(work, rules, shapes, like) >= 0
+        ):
             return True
     return False
 
 
 @once
-def _asks_in_vain(world: Session, w: int) -> bool:
-    work, queues, q = world.work, world.queues, world.work.queue[w]
+def _asks_in_vain(work: Work, division: Division, queues: Queues, w: int) -> bool:
+    q = work.queue[w]
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
-        if c >= 0 and queues.redivision.divided[c, q] <= world.division.fair[c, q] + EPS:
+        if c >= 0 and queues.redivision.divided[c, q] <= division.fair[c, q] + EPS:
             return False
     return True
 
 
 @inner
-def _cell_of(world: Session, w: int) -> int:
+def _cell_of(work: Work, rules: Rules, shapes: Shapes, w: int) -> int:
     """-1 if ``w`` is a kind of its own: it was promised room, evicted often, or for somebody a while ago."""
-    work, rules = world.work, world.rules
-    shape = world.shapes.of[w]
-    if shape < 0 or work.claims[w] or eviction_limit_reached(world, w):
+    shape = shapes.of[w]
+    if shape < 0 or work.claims[w] or eviction_limit_reached(work, rules, w):
         return -1
     if rules.now < work.evicted[w] + rules.cooldown:
         return -1

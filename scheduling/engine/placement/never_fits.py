@@ -8,19 +8,18 @@ from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import Seats
-from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
 FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
 
 
 @inner
-def fits_empty(world: Session, w: int, c: int) -> bool:
+def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
     """Whether the ready nodes of class ``c`` hold the gang's least members with nobody else there.
 
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
     """
-    work, known = world.work, world.seats.known
+    known = seats.known
     row = known_row(known, work.need, work.least, work.required, work.where, w, c)
     if row < 0:
         row = -1 - row
@@ -28,7 +27,7 @@ def fits_empty(world: Session, w: int, c: int) -> bool:
                  work.least[w], work.required[w], work.where[w])  # fmt: skip
         for i in range(7):
             known[row, i] = shape[i]
-        known[row, 7] = _fits(work, world.nodes, world.seats, w, c)
+        known[row, 7] = _fits(work, nodes, seats, w, c)
     return known[row, 7] == 1
 
 

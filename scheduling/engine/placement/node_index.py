@@ -14,6 +14,7 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.demand_mix import learn, loss
 from scheduling.engine.placement.node_room import ONE, free_of, may_use, slots_on
+from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, NodeIndex, NodeRoom
 from scheduling.engine.state.order import ALL
 from scheduling.engine.state.session import Session
@@ -68,8 +69,8 @@ def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, 
 
 @once
 def _refresh(world: Session, row: int, w: int, c: int, when: int) -> None:
-    index, room = world.index, world.room
-    if index.seen[row] < room.changes.cleared_at or _many_changed(world, row, c):
+    nodes, index, room = world.nodes, world.index, world.room
+    if index.seen[row] < room.changes.cleared_at or _many_changed(nodes, room, index, row, c):
         _fill(world, row, w, c, when)
     else:
         n = room.changes.newest[c]
@@ -84,11 +85,10 @@ def _refresh(world: Session, row: int, w: int, c: int, when: int) -> None:
 
 
 @once
-def _many_changed(world: Session, row: int, c: int) -> bool:
+def _many_changed(nodes: Nodes, room: NodeRoom, index: NodeIndex, row: int, c: int) -> bool:
     """So many nodes that looking at all of them together is less work."""
-    room, nodes = world.room, world.nodes
     left, n = (nodes.class_start[c + 1] - nodes.class_start[c]) // 16 + 4, room.changes.newest[c]
-    while n >= 0 and left > 0 and room.changes.changed_at[n] > world.index.seen[row]:
+    while n >= 0 and left > 0 and room.changes.changed_at[n] > index.seen[row]:
         left, n = left - 1, room.changes.older[n]
     return bool(left == 0)
 
@@ -144,14 +144,14 @@ def look_at(world: Session, row: int, w: int, n: int, when: int) -> None:
 
 
 @once
-def shut(world: Session, row: int, n: int) -> None:
+def shut(nodes: Nodes, index: NodeIndex, row: int, n: int) -> None:
     """For this row nobody fits on node ``n``, until that is touched."""
-    index, p = world.index, world.index.domains.position[n]
+    p = index.domains.position[n]
     many = index.slots[row, p]
     index.slots[row, p] = 0
     index.total[row] -= many
     for level in range(NODE):
-        index.inside[row, index.domains.base[level] + world.nodes.domain[level, n]] -= many
+        index.inside[row, index.domains.base[level] + nodes.domain[level, n]] -= many
     sum_up(index, row, p // BLOCK_SIZE)
 
 
@@ -174,19 +174,20 @@ def _measure(world: Session, row: int, w: int, n: int, p: int, when: int, twins:
 @inner
 def _rate(world: Session, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
     """With ``twins`` a node just like it may be known already."""
-    twin = _twin(world, n, when) if twins else -1
+    index = world.index
+    twin = _twin(world.room, index, n, when) if twins else -1
     if twin >= 0:
-        world.index.score[row, p] = world.index.score[row, world.index.domains.position[twin]]
+        index.score[row, p] = index.score[row, index.domains.position[twin]]
     else:
-        world.index.score[row, p] = _score(world, w, n, when)
+        index.score[row, p] = _score(world, w, n, when)
 
 
 @inner
-def _twin(world: Session, n: int, when: int) -> int:
+def _twin(room: NodeRoom, index: NodeIndex, n: int, when: int) -> int:
     """A node looked at before in this class that has the same free, is open to the same work and shares no
     GPU either, or -1.
     """
-    room, alike = world.room, world.index.alike
+    alike = index.alike
     for d in range(room.shared_now.shape[1]):
         if room.shared_now[n, d] > 0 or room.shared_later[n, d] > 0:
             return -1
@@ -333,9 +334,8 @@ def _closer(slots: int, best: int, most: int) -> bool:
 
 
 @inner
-def tally(world: Session, c: int) -> None:
+def tally(nodes: Nodes, room: NodeRoom, index: NodeIndex, c: int) -> None:
     """Bring ``index.free_sum[c]`` and ``index.free_nodes[c]`` up to date."""
-    index, nodes, room = world.index, world.nodes, world.room
     if index.free_by_class.seen[c] < room.changes.cleared_at:
         index.free_by_class.sum[c] = index.free_by_class.nodes[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
@@ -350,15 +350,17 @@ def tally(world: Session, c: int) -> None:
 
 
 @inner
-def free_to(world: Session, w: int, c: int) -> tuple[int, int]:
+def free_to(
+    nodes: Nodes, work: Work, room: NodeRoom, index: NodeIndex, w: int, c: int
+) -> tuple[int, int]:
     """Unclaimed free GPUs of class ``c`` on nodes that ``w`` may use, and how many of those have any."""
-    index, nodes, free, some = world.index, world.nodes, 0, 0
-    tally(world, c)
-    if world.work.where[w] < 0:
+    free, some = 0, 0
+    tally(nodes, room, index, c)
+    if work.where[w] < 0:
         return index.free_by_class.sum[c], index.free_by_class.nodes[c]
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        if may_use(world.room, world.work, w, n):
+        if may_use(room, work, w, n):
             free += index.free_by_class.node[n]
             some += int(index.free_by_class.node[n] > 0)
     return free, some

@@ -10,9 +10,8 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.snapshot.events import settle_node
-from scheduling.engine.state.input import Work
+from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, RUNNING
 
 ONE = 1000
@@ -248,17 +247,17 @@ def _whole(shared: Ints, n: int, device: int, gpus: int) -> int:
 
 
 @inner
-def clear_room(world: Session) -> None:
+def clear_room(nodes: Nodes, room: NodeRoom) -> None:
     """All nodes free."""
-    for n in range(world.room.gpu_class.size):
-        _empty(world, n)
-    touch_all(world.room)
+    for n in range(room.gpu_class.size):
+        _empty(nodes, room, n)
+    touch_all(room)
 
 
 @once
-def _empty(world: Session, n: int) -> None:
+def _empty(nodes: Nodes, room: NodeRoom, n: int) -> None:
     """Loops, because assigning arrays to slices compiles slowly."""
-    room, size = world.room, world.nodes.size
+    size = nodes.size
     for r in range(3):
         room.free_now[r, n] = room.free_later[r, n] = size[r, n]
         room.pledged[r, n] = 0
@@ -267,17 +266,16 @@ def _empty(world: Session, n: int) -> None:
 
 
 @inner
-def lay_out(world: Session) -> None:
+def lay_out(nodes: Nodes, work: Work, holds: Holds, room: NodeRoom) -> None:
     """Running work sits where it sits. Nodes where nobody came or left are as they were noted; those that
     the plan before did not touch still are.
     """
-    room = world.room
     for n in range(room.holders.stale.size):
         if room.holders.stale[n]:
-            _empty(world, n)
+            _empty(nodes, room, n)
     for n in range(room.holders.stale.size):
         if room.holders.stale[n]:
-            _occupy_node(world, n)
+            _occupy_node(work, holds, room, n)
     for n in range(room.holders.stale.size):
         if room.holders.stale[n]:
             _note(room, n)
@@ -291,9 +289,8 @@ def lay_out(world: Session) -> None:
 
 
 @inner
-def _occupy_node(world: Session, n: int) -> None:
+def _occupy_node(work: Work, holds: Holds, room: NodeRoom, n: int) -> None:
     """Work that leaves holds its room now, not later; who is promised room holds nothing yet."""
-    room, work, holds = world.room, world.work, world.holds
     h = room.holders.first[n]
     while h >= 0:
         w = room.holders.owner[h]
@@ -332,9 +329,8 @@ def _recall(room: NodeRoom, n: int) -> None:
 
 
 @inner
-def sum_open(world: Session) -> None:
+def sum_open(nodes: Nodes, room: NodeRoom) -> None:
     """Free GPUs of each class, from those of its nodes."""
-    room, nodes = world.room, world.nodes
     for c in range(room.open.size):
         room.open[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):

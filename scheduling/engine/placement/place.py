@@ -23,7 +23,7 @@ from scheduling.engine.placement.node_room import (
     take_open,
 )
 from scheduling.engine.state.input import Holds, Nodes, Work
-from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom, Seats
+from scheduling.engine.state.nodes import BLOCK_SIZE, NodeIndex, NodeRoom, Seats
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NODE, NOW, RACK
 
@@ -204,16 +204,15 @@ def _fill_nodes(
             done += 1
         look_at(world, row, w, n, when)
         if apart and end - first > 1:
-            _shun(world, row, n, done)
+            _shun(seats, index, row, n, done)
     for i in range(first, end if apart else first):
         look_at(world, row, w, seats.node[i], when)
     index.seen[row] = room.changes.clock
 
 
 @once
-def _shun(world: Session, row: int, n: int, done: int) -> None:
+def _shun(seats: Seats, index: NodeIndex, row: int, n: int, done: int) -> None:
     """The next member of the same workload goes elsewhere, if it fits anywhere else."""
-    index, seats = world.index, world.seats
     for i in range(done):
         if seats.node[i] == n:
             index.score[row, index.domains.position[n]] += APART

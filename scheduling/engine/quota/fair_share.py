@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.quota.limits import spent_hours
-from scheduling.engine.state.input import Tree
+from scheduling.engine.state.input import Quotas, Rules, Tree
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
@@ -45,11 +45,13 @@ def reach(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: 
 
 
 @inner
-def inside_nominal(world: Session, q: int, kid: int, c: int, gpus: int) -> bool:
+def inside_nominal(
+    tree: Tree, quotas: Quotas, queues: Queues, q: int, kid: int, c: int, gpus: int
+) -> bool:
     """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
     or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
     """
-    tree, held, nominal = world.tree, world.queues.usage.held, world.quotas.nominal
+    held, nominal = queues.usage.held, quotas.nominal
     if held[c, q] + gpus <= nominal[c, q]:
         return True
     if kid < 0:
@@ -62,31 +64,35 @@ def inside_nominal(world: Session, q: int, kid: int, c: int, gpus: int) -> bool:
 
 
 @inner
-def over_limit(world: Session, q: int, c: int, gpus: int) -> int:
+def over_limit(
+    tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int, c: int, gpus: int
+) -> int:
     """The lowest queue whose limit ``gpus`` more would break, or whose hours are spent; -1 if none."""
-    spent = spent_hours(world, q, c)
+    spent = spent_hours(tree, quotas, rules, queues, q, c)
     if spent >= 0:
         return spent
     while q > 0:
-        if world.queues.usage.held[c, q] + gpus > world.quotas.cap[c, q]:
+        if queues.usage.held[c, q] + gpus > quotas.cap[c, q]:
             return q
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return -1
 
 
 @inner
-def over_nominal(world: Session, q: int, c: int, gpus: int) -> int:
+def over_nominal(
+    tree: Tree, quotas: Quotas, division: Division, queues: Queues, q: int, c: int, gpus: int
+) -> int:
     """The lowest queue in which ``gpus`` that cannot be called back pass nominal or fair share, -1 if
     none: non-preemptible work runs only inside nominal (law 5). An oversubscribed guarantee is exact and a
     gang is whole, so the one that passes it may start, while nominal holds it.
     """
-    division, fixed = world.division, world.queues.usage.held_fixed
+    fixed = queues.usage.held_fixed
     while q > 0:
-        nominal, fair = float(world.quotas.nominal[c, q]), division.fair[c, q]
+        nominal, fair = float(quotas.nominal[c, q]), division.fair[c, q]
         rounded_up = division.short[c, q] and fixed[c, q] < fair - EPS
         if fixed[c, q] + gpus > (nominal if rounded_up else min(nominal, fair)) + EPS:
             return q
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return -1
 
 
@@ -98,7 +104,7 @@ def takes_kept(world: Session, q: int, c: int, gpus: int) -> int:
         keeps = keeps_back(world, q, c, gpus, kid, keeps)
         q, kid = world.tree.parent[q], q
         kept = kept_below(world, q, c, gpus, kid, keeps)
-        if world.queues.usage.held[c, q] + gpus + kept > _most(world, q, c):
+        if world.queues.usage.held[c, q] + gpus + kept > _most(world.quotas, world.queues, q, c):
             return q
     return -1
 
@@ -131,13 +137,13 @@ def kept_below(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) 
     """What the children of ``q`` keep back, as ``keeps_back``, as far as the limit of ``q`` goes."""
     if world.queues.usage.lends[c] == 0:
         return 0
-    return _kept_by_children(world, q, c, gpus, kid, keeps, _most(world, q, c))
+    return _kept_by_children(world, q, c, gpus, kid, keeps, _most(world.quotas, world.queues, q, c))
 
 
 @once
-def _most(world: Session, q: int, c: int) -> int:
+def _most(quotas: Quotas, queues: Queues, q: int, c: int) -> int:
     """Milli-GPU that ``q`` may hold."""
-    return world.queues.demand.supply[c] if q == 0 else world.quotas.cap[c, q]
+    return queues.demand.supply[c] if q == 0 else quotas.cap[c, q]
 
 
 @inner
@@ -197,10 +203,10 @@ def guarded(world: Session, c: int, q: int) -> float:
 
 
 @inner
-def left_by(world: Session, c: int, q: int, stretch: int) -> float:
+def left_by(quotas: Quotas, division: Division, c: int, q: int, stretch: int) -> float:
     """What a reclaim leaves to queue ``q`` where no grace protects more."""
-    fair = world.division.fair[c, q]
-    return min(fair, float(world.quotas.nominal[c, q])) if stretch == LENT else fair
+    fair = division.fair[c, q]
+    return min(fair, float(quotas.nominal[c, q])) if stretch == LENT else fair
 
 
 @inner

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.model import UNLIMITED
-from scheduling.engine.state.session import Session
+from scheduling.engine.state.input import Quotas, Rules, Tree, Users, Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.units import GPUS
 
 
 @inner
-def find_limits(world: Session) -> None:
+def find_limits(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues) -> None:
     """Which limits there are at all, so that nobody counts or looks in vain."""
-    tree, quotas, queues = world.tree, world.quotas, world.queues
     queues.limits.any = 0
     for q in range(tree.parent.size):
         most = min(tree.most_running[q], tree.most_per_user[q], tree.most_gpus_per_user[q])
@@ -27,87 +27,85 @@ def find_limits(world: Session) -> None:
             queues.limits.ceiling[c, q] = min(
                 quotas.cap[c, q], queues.limits.ceiling[c, tree.parent[q]]
             )
-            if used_hours(world, q, c) >= quotas.budget_hours[c, q]:
+            if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
                 queues.limits.hours_spent[c] = 1
 
 
 @once
-def used_hours(world: Session, q: int, c: int) -> float:
+def used_hours(quotas: Quotas, rules: Rules, q: int, c: int) -> float:
     """GPU-hours used in the present period: none of those stated for one that is over."""
-    quotas = world.quotas
-    over = 0.0 < quotas.period_ends[c, q] <= world.rules.now
+    over = 0.0 < quotas.period_ends[c, q] <= rules.now
     return 0.0 if over else quotas.used_hours[c, q]
 
 
 @inner
-def full_queue(world: Session, w: int) -> int:
+def full_queue(tree: Tree, work: Work, queues: Queues, w: int) -> int:
     """The lowest queue that runs as many workloads as it may, -1 if none."""
-    q = world.work.queue[w]
-    while world.queues.limits.any and q > 0:
-        if world.queues.usage.running[q] >= world.tree.most_running[q]:
+    q = work.queue[w]
+    while queues.limits.any and q > 0:
+        if queues.usage.running[q] >= tree.most_running[q]:
             return q
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return -1
 
 
 @inner
-def user_limit(world: Session, w: int, gpus: int) -> int:
+def user_limit(tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int) -> int:
     """The lowest queue in which ``gpus`` more would lift the user past a limit, -1 if none."""
-    tree, queues = world.tree, world.queues
-    q, pair = world.work.queue[w], world.work.user[w]
+    q, pair = work.queue[w], work.user[w]
     while queues.limits.any and q > 0:
         full = queues.usage.user_running[pair] >= tree.most_per_user[q]
         if full or queues.usage.user_gpus[pair] + gpus > tree.most_gpus_per_user[q]:
             return q
-        q, pair = tree.parent[q], world.users.above[pair]
+        q, pair = tree.parent[q], users.above[pair]
     return -1
 
 
 @inner
-def user_gpu_limit(world: Session, w: int, gpus: int) -> int:
+def user_gpu_limit(tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int) -> int:
     """The lowest queue in which the user of ``w`` would hold more than it may, -1 if none."""
-    q, pair = world.work.queue[w], world.work.user[w]
-    while world.queues.limits.any and q > 0:
-        if world.queues.usage.user_gpus[pair] + gpus > world.tree.most_gpus_per_user[q]:
+    q, pair = work.queue[w], work.user[w]
+    while queues.limits.any and q > 0:
+        if queues.usage.user_gpus[pair] + gpus > tree.most_gpus_per_user[q]:
             return q
-        q, pair = world.tree.parent[q], world.users.above[pair]
+        q, pair = tree.parent[q], users.above[pair]
     return -1
 
 
 @inner
-def pair_in(world: Session, w: int, x: int) -> int:
+def pair_in(tree: Tree, work: Work, users: Users, w: int, x: int) -> int:
     """The pair of queue ``x``, above the queue of ``w``, and the user of ``w``."""
-    q, pair = world.work.queue[w], world.work.user[w]
+    q, pair = work.queue[w], work.user[w]
     while q != x:
-        q, pair = world.tree.parent[q], world.users.above[pair]
+        q, pair = tree.parent[q], users.above[pair]
     return pair
 
 
 @inner
-def spent_hours(world: Session, q: int, c: int) -> int:
+def spent_hours(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int, c: int) -> int:
     """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
-    while world.queues.limits.hours_spent[c] and q > 0:
-        if used_hours(world, q, c) >= world.quotas.budget_hours[c, q]:
+    while queues.limits.hours_spent[c] and q > 0:
+        if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
             return q
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return -1
 
 
 @once
-def eviction_limit_reached(world: Session, w: int) -> bool:
+def eviction_limit_reached(work: Work, rules: Rules, w: int) -> bool:
     """Evicted so often that it is spared, and borrows no more."""
-    return world.work.evictions[w] >= world.rules.max_evictions
+    return work.evictions[w] >= rules.max_evictions
 
 
 @inner
-def limit_too_low(world: Session, w: int, c: int) -> int:
+def limit_too_low(tree: Tree, quotas: Quotas, work: Work, queues: Queues, w: int, c: int) -> int:
     """The lowest queue whose limit is below the least the gang needs, -1 if none."""
-    need = world.work.least[w] * world.work.need[GPUS, w]
-    q = world.work.queue[w]
-    if need <= world.queues.limits.ceiling[c, q]:
+    need = work.least[w] * work.need[GPUS, w]
+    q = work.queue[w]
+    if need <= queues.limits.ceiling[c, q]:
         return -1
     while q > 0:
-        if world.quotas.cap[c, q] < need:
+        if quotas.cap[c, q] < need:
             return q
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return -1

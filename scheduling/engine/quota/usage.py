@@ -8,6 +8,8 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Floats
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import keeps_back
+from scheduling.engine.state.input import Nodes, Rules, Tree, Users, Work
+from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
@@ -15,18 +17,18 @@ from scheduling.engine.state.units import EPS, GPUS
 
 
 @inner
-def clear_usage(world: Session) -> None:
+def clear_usage(tree: Tree, rules: Rules, queues: Queues, users: Users) -> None:
     """Nothing is held; users start with what they held of late."""
-    usage, budget = world.queues.usage, world.tree.budget
+    usage, budget = queues.usage, tree.budget
     for q in range(budget.size):
         usage.dominant_share[q] = 0.0
         usage.eviction_budget[q], usage.running[q] = budget[q], 0
         for c in range(usage.held.shape[0]):
             usage.held[c, q] = usage.held_fixed[c, q] = usage.leaving[c, q] = 0
-    of_late, strength = world.users.usage, world.rules.user_history
+    of_late, strength = users.usage, rules.user_history
     for pair in range(of_late.size):
         usage.user_weighted[pair] = int(of_late[pair] * strength + 0.5)
-    if world.queues.limits.any:
+    if queues.limits.any:
         for pair in range(of_late.size):
             usage.user_running[pair] = usage.user_gpus[pair] = 0
 
@@ -34,20 +36,21 @@ def clear_usage(world: Session) -> None:
 @inner
 def hold(world: Session, w: int, c: int, gpus: int) -> None:
     """``w`` holds ``gpus`` as the cycle begins; queues above are told by ``sum_up_usage``."""
-    usage, q, p = world.queues.usage, world.work.queue[w], world.work.priority[w]
+    work, queues = world.work, world.queues
+    usage, q, p = queues.usage, work.queue[w], work.priority[w]
     usage.held[c, q] += gpus
-    usage.user_weighted[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
-    if world.queues.limits.any:
-        book_start(world, w, 1)
-        book_gpus(world, w, gpus)
+    usage.user_weighted[work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if queues.limits.any:
+        book_start(world.tree, work, queues, world.users, w, 1)
+        book_gpus(work, queues, world.users, w, gpus)
     if p >= 0 and not world.ranks.preemptible[p]:
         usage.held_fixed[c, q] += gpus
 
 
 @inner
-def sum_up_usage(world: Session) -> None:
+def sum_up_usage(tree: Tree, queues: Queues) -> None:
     """From the leaves, where work was written down, to the root."""
-    usage, parent = world.queues.usage, world.tree.parent
+    usage, parent = queues.usage, tree.parent
     for c in range(usage.held.shape[0]):
         for q in range(parent.size - 1, 0, -1):
             usage.held[c, parent[q]] += usage.held[c, q]
@@ -55,27 +58,27 @@ def sum_up_usage(world: Session) -> None:
 
 
 @inner
-def note_leaving(world: Session, c: int, q: int, gpus: int) -> None:
+def note_leaving(tree: Tree, queues: Queues, c: int, q: int, gpus: int) -> None:
     """``gpus`` of queue ``q`` leave, and count in the limits of all above it until they are gone."""
     while q > 0:
-        world.queues.usage.leaving[c, q] += gpus
-        q = world.tree.parent[q]
+        queues.usage.leaving[c, q] += gpus
+        q = tree.parent[q]
 
 
 @inner
-def spend_budget(world: Session, q: int, gpus: int) -> None:
+def spend_budget(tree: Tree, queues: Queues, q: int, gpus: int) -> None:
     """Take ``gpus`` from the eviction budgets of ``q`` and of all above it."""
     while q > 0:
-        world.queues.usage.eviction_budget[q] -= gpus
-        q = world.tree.parent[q]
+        queues.usage.eviction_budget[q] -= gpus
+        q = tree.parent[q]
 
 
 @inner
-def find_ratios(world: Session) -> None:
+def find_ratios(tree: Tree, nodes: Nodes, division: Division, queues: Queues) -> None:
     """How far each queue is from its share, by which they take turns, and how large that is."""
-    queues, rate, fair = world.queues, world.nodes.rate, world.division.fair
-    for q in range(world.tree.parent.size):
-        queues.usage.dominant_share[q] = dominant_ratio(rate, queues, world.division, q)
+    rate, fair = nodes.rate, division.fair
+    for q in range(tree.parent.size):
+        queues.usage.dominant_share[q] = dominant_ratio(rate, queues, division, q)
         size = 0.0
         for c in range(rate.size):
             size += fair[c, q] * rate[c]
@@ -83,13 +86,11 @@ def find_ratios(world: Session) -> None:
 
 
 @once
-def _note_waits(world: Session) -> None:
+def _note_waits(tree: Tree, queues: Queues, ordering: Ordering) -> None:
     """Since when somebody waits in each queue and all below it."""
-    since, oldest, parent = (
-        world.queues.usage.waits_since,
-        world.ordering.pending.oldest,
-        world.tree.parent,
-    )
+    since = queues.usage.waits_since
+    oldest = ordering.pending.oldest
+    parent = tree.parent
     for q in range(parent.size):
         since[q] = oldest[q]
     for q in range(parent.size - 1, 0, -1):
@@ -99,10 +100,10 @@ def _note_waits(world: Session) -> None:
 @inner
 def charge(world: Session, w: int, c: int, members: int, fixed: bool) -> None:
     """Add ``members`` of ``w`` (negative: take away) to its queue, all above it and its user."""
-    tree, queues = world.tree, world.queues
-    gpus = world.work.need[GPUS, w] * members
-    book_user(world, w, c, gpus)
-    q = world.work.queue[w]
+    work, tree, queues = world.work, world.tree, world.queues
+    gpus = work.need[GPUS, w] * members
+    book_user(world.nodes, work, queues, world.users, w, c, gpus)
+    q = work.queue[w]
     while True:
         queues.usage.held[c, q] += gpus
         if fixed:
@@ -133,14 +134,15 @@ def dominant_ratio(rate: Floats, queues: Queues, division: Division, q: int) -> 
 
 
 @inner
-def book_user(world: Session, w: int, c: int, gpus: int) -> None:
+def book_user(
+    nodes: Nodes, work: Work, queues: Queues, users: Users, w: int, c: int, gpus: int
+) -> None:
     """The user of ``w`` holds ``gpus`` more (negative: less). Fairness between users weighs classes by
     their exchange rates, limits do not.
     """
-    queues = world.queues
-    queues.usage.user_weighted[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    queues.usage.user_weighted[work.user[w]] += weighed(gpus, nodes.rate[c])
     if queues.limits.any:
-        book_gpus(world, w, gpus)
+        book_gpus(work, queues, users, w, gpus)
 
 
 @once
@@ -151,27 +153,26 @@ def weighed(gpus: int, rate: float) -> int:
 
 
 @inner
-def book_gpus(world: Session, w: int, gpus: int) -> None:
+def book_gpus(work: Work, queues: Queues, users: Users, w: int, gpus: int) -> None:
     """The same for the limits: in its queue and in all above it."""
-    pair = world.work.user[w]
+    pair = work.user[w]
     while pair >= 0:
-        world.queues.usage.user_gpus[pair] += gpus
-        pair = world.users.above[pair]
+        queues.usage.user_gpus[pair] += gpus
+        pair = users.above[pair]
 
 
 @inner
-def book_start(world: Session, w: int, more: int) -> None:
+def book_start(tree: Tree, work: Work, queues: Queues, users: Users, w: int, more: int) -> None:
     """``more`` workloads (1 or -1) like ``w`` run in its queue and in all above it."""
-    queues = world.queues
     if queues.limits.any == 0:
         return
-    q, pair = world.work.queue[w], world.work.user[w]
+    q, pair = work.queue[w], work.user[w]
     while q > 0:
         queues.usage.running[q] += more
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     while pair >= 0:
         queues.usage.user_running[pair] += more
-        pair = world.users.above[pair]
+        pair = users.above[pair]
 
 
 @inner
@@ -190,6 +191,6 @@ def note_kept(world: Session) -> None:
 @inner
 def weigh_queues(world: Session) -> None:
     """Where each queue stands, once the division is known: its ratio, who waits, what it keeps back."""
-    find_ratios(world)
-    _note_waits(world)
+    find_ratios(world.tree, world.nodes, world.division, world.queues)
+    _note_waits(world.tree, world.queues, world.ordering)
     note_kept(world)

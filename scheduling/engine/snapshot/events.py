@@ -14,6 +14,7 @@ from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.changes import note_pending, note_running
+from scheduling.engine.state.input import Holds, Pool
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import UNKNOWN
 from scheduling.engine.state.units import FREE, PENDING, RUNNING
@@ -61,7 +62,7 @@ def promise(world: Any, w: int, c: int, nodes: Ints, devices: Ints) -> None:
 def forget_promise(world: Any, w: int) -> None:
     """``w`` waits like any other."""
     world.work.claims[w], world.work.gpu_class[w] = False, -1
-    let_go(world, w)
+    let_go(world.holds, world.room, world.pool, w)
 
 
 @kernel
@@ -99,7 +100,7 @@ def resize(world: Any, w: int, nodes: Ints, devices: Ints) -> None:
 def requeue(world: Any, w: int) -> None:
     """An evicted workload is pending again; it keeps its submit time."""
     work = world.work
-    let_go(world, w)
+    let_go(world.holds, world.room, world.pool, w)
     work.phase[w], work.leaving[w], work.members[w] = PENDING, False, 0
     work.claims[w], work.gpu_class[w], work.stale[w] = False, -1, np.inf
     note_pending(world.ordering, w)
@@ -108,7 +109,7 @@ def requeue(world: Any, w: int) -> None:
 @kernel
 def finish(world: Any, w: int) -> None:
     """``w`` is over or cancelled; its slot is free."""
-    let_go(world, w)
+    let_go(world.holds, world.room, world.pool, w)
     world.work.phase[w], world.work.leaving[w] = FREE, False
     pool = world.pool
     pool.left[SLOTS] = push(pool.slots, 0, pool.left[SLOTS], w)
@@ -116,27 +117,25 @@ def finish(world: Any, w: int) -> None:
 
 @inner
 def sit_down(world: Any, w: int, c: int, nodes: Ints, devices: Ints) -> None:
-    let_go(world, w)
+    let_go(world.holds, world.room, world.pool, w)
     world.work.gpu_class[w] = c
     for i in range(nodes.size):
-        _hold(world, w, nodes[i], devices[i])
+        _hold(world.holds, world.room, world.pool, w, nodes[i], devices[i])
 
 
 @inner
-def let_go(world: Any, w: int) -> None:
-    pool, holds = world.pool, world.holds
+def let_go(holds: Holds, room: NodeRoom, pool: Pool, w: int) -> None:
     h = holds.head[w]
     while h >= 0:
-        _unlink(world.room, h, holds.node[h])
+        _unlink(room, h, holds.node[h])
         pool.left[HOLDS] = push(pool.holds, 0, pool.left[HOLDS], h)
         h = holds.next[h]
     holds.head[w] = -1
 
 
 @inner
-def _hold(world: Any, w: int, n: int, device: int) -> None:
+def _hold(holds: Holds, room: NodeRoom, pool: Pool, w: int, n: int, device: int) -> None:
     """One member more on the seat. Holds stand in descending order, whatever the order of the seats."""
-    pool, holds = world.pool, world.holds
     before, h = -1, holds.head[w]
     while h >= 0 and (holds.node[h] > n or (holds.node[h] == n and holds.device[h] > device)):
         before, h = h, holds.next[h]
@@ -151,7 +150,7 @@ def _hold(world: Any, w: int, n: int, device: int) -> None:
         holds.head[w] = fresh
     else:
         holds.next[before] = fresh
-    _link(world.room, w, fresh, n)
+    _link(room, w, fresh, n)
 
 
 @inner

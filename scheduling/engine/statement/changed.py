@@ -7,8 +7,8 @@ a milli-GPU costs on each node (``NodeBounds``).
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.state.session import Session
-from scheduling.engine.state.victims import UNRATED
+from scheduling.engine.state.order import Shapes
+from scheduling.engine.state.victims import UNRATED, Candidates
 
 ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
 """Somebody left a class, moved in it or stepped back; whoever was to leave it stays; shares are others; a
@@ -20,22 +20,22 @@ EVERY = -1
 
 
 @inner
-def changed(world: Session, event: int, c: int, q: int) -> None:
+def changed(candidates: Candidates, shapes: Shapes, event: int, c: int, q: int) -> None:
     """``event`` happened in class ``c`` and leaf ``q``."""
     if event == HOLDING:
-        world.candidates.bounds.risen[q] = True
+        candidates.bounds.risen[q] = True
         return
     if event in (ROOM, RETURN, SHARES):
-        _forget_failures(world, c)
+        _forget_failures(candidates, c)
     if event != REACH:
-        world.shapes.refusals.epoch += 1
+        shapes.refusals.epoch += 1
     if event in (RETURN, SHARES, REACH):
-        world.candidates.bounds.rated[0] = UNRATED
+        candidates.bounds.rated[0] = UNRATED
 
 
 @inner
-def _forget_failures(world: Session, c: int) -> None:
-    refused = world.candidates.failed.slot
+def _forget_failures(candidates: Candidates, c: int) -> None:
+    refused = candidates.failed.slot
     for k in range(refused.shape[0]):
         if c in (EVERY, k):
             for q in range(refused.shape[1]):

@@ -10,7 +10,9 @@ from scheduling.engine.compile.structs import Flags
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.nodes import Seats
+from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.victims import Candidates
 
 
 @inner
@@ -91,9 +93,9 @@ def recall(out: Decisions, seats: Seats, w: int) -> int:
 
 
 @inner
-def clear_out(world: Session) -> None:
+def clear_out(out: Decisions, candidates: Candidates) -> None:
     """Nothing is decided. Only lines of the plan before are not empty."""
-    out, chosen = world.out, world.candidates.log.leaves
+    chosen = candidates.log.leaves
     if _has_most(out):
         for w in range(out.action.size):
             _clear_line(out, chosen, w)
@@ -121,9 +123,8 @@ def _clear_line(out: Decisions, chosen: Flags, w: int) -> None:
 
 
 @inner
-def note_the_settled(world: Session) -> None:
+def note_the_settled(out: Decisions, ordering: Ordering) -> None:
     """Lines for those settled beforehand come last."""
-    out, ordering = world.out, world.ordering
     item, action, noted = ordering.pending.slot, out.action, out.listed
     for k in range(ordering.pending.size[0]):
         w = item[k]
@@ -138,12 +139,10 @@ def share_lines(world: Session) -> None:
     that has still to pass is counted from its own start.
     """
     ordering, out, submitted = world.ordering, world.out, world.work.submitted
-    item, cell, told, order = (
-        ordering.pending.slot,
-        ordering.pending.cell,
-        world.shapes.refusals.told_by,
-        out.order,
-    )
+    item = ordering.pending.slot
+    cell = ordering.pending.cell
+    told = world.shapes.refusals.told_by
+    order = out.order
     action, reason, until, noted = out.action, out.reason, out.until, out.listed
     size, rounds = out.size[0], world.queues.round
     bounded = rounds.stretched + rounds.mixed + rounds.trials > 0

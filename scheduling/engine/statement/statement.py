@@ -14,8 +14,10 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_room import leave, occupy, stay, take_open
 from scheduling.engine.quota.usage import book_start, charge, spend_budget
-from scheduling.engine.state.input import Work, core_of, gpus_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Tree, Work, core_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom, Seats
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
@@ -28,26 +30,26 @@ starts, or was to move, in this plan and gives its seats back.
 
 
 @inner
-def begin(world: Session) -> None:
+def begin(queues: Queues, candidates: Candidates) -> None:
     """A search has tried nothing yet."""
-    world.candidates.log.size, world.queues.search.evicted[0] = world.candidates.log.first, 0
+    candidates.log.size, queues.search.evicted[0] = candidates.log.first, 0
 
 
 @inner
-def search_on(world: Session) -> None:
+def search_on(candidates: Candidates) -> None:
     """What has been tried stands, whatever the searches that follow try; until ``search_afresh``."""
-    world.candidates.log.first = world.candidates.log.size
+    candidates.log.first = candidates.log.size
 
 
 @inner
-def search_afresh(world: Session) -> None:
+def search_afresh(candidates: Candidates) -> None:
     """The searches that follow begin with nothing."""
-    world.candidates.log.first = 0
+    candidates.log.first = 0
 
 
 @once
-def mark(world: Session) -> int:
-    return world.candidates.log.size
+def mark(candidates: Candidates) -> int:
+    return candidates.log.size
 
 
 @inner
@@ -110,6 +112,7 @@ def redo_one(world: Session, k: int) -> None:
 
 @inner
 def _do(world: Session, v: int, part: int, sign: int) -> None:
+    work, holds = world.work, world.holds
     if part >= 0:
         _give(world, v, part, sign)
         return
@@ -121,11 +124,11 @@ def _do(world: Session, v: int, part: int, sign: int) -> None:
         _let(world, v, sign)
         return
     if sign < 0:
-        stand_up(world, v)
-    h = world.holds.head[v]
-    node, device, members = world.holds.node[h], world.holds.device[h], world.work.members[v]
-    leave(world.room, world.work, v, node, device, sign * members)
-    _spend(world, v, sign * gpus_of(world.work, v))
+        stand_up(work, world.room, world.out, v)
+    h = holds.head[v]
+    node, device, members = holds.node[h], holds.device[h], work.members[v]
+    leave(world.room, work, v, node, device, sign * members)
+    _spend(world.tree, work, world.queues, v, sign * gpus_of(work, v))
 
 
 @inner
@@ -149,16 +152,16 @@ def squeeze(candidates: Candidates, before: int) -> None:
 
 
 @inner
-def stand_up(world: Session, v: int) -> None:
+def stand_up(work: Work, room: NodeRoom, out: Decisions, v: int) -> None:
     """``v``, which was about to move, gives back its new seats if it has any."""
-    out, members = world.out, world.out.members[v]
+    members = out.members[v]
     if members == 0:
         return
     for i in range(out.pool.first[v], out.pool.first[v] + members):
-        occupy(world.room, world.work, v, out.pool.node[i], out.pool.device[i], -1)
+        occupy(room, work, v, out.pool.node[i], out.pool.device[i], -1)
     if out.pool.first[v] + members == out.pool.size[0]:
         out.pool.size[0] = out.pool.first[v]
-    take_open(world.room, world.work.gpu_class[v], -members * world.work.need[GPUS, v])
+    take_open(room, work.gpu_class[v], -members * work.need[GPUS, v])
     out.members[v] = 0
 
 
@@ -172,9 +175,9 @@ def _take(world: Session, v: int, sign: int) -> None:
     gpus = members * work.need[GPUS, v]
     take_open(world.room, c, gpus)
     if out.action[v] != codes.MOVE:
-        note_started(world, c, work.queue[v], gpus)
+        note_started(world.queues, c, work.queue[v], gpus)
     charge(world, v, c, members, False)
-    book_start(world, v, sign)
+    book_start(world.tree, work, world.queues, world.users, v, sign)
 
 
 @inner
@@ -211,15 +214,15 @@ def _let(world: Session, v: int, sign: int) -> None:
     members = work.members[v] - candidates.log.members_given[v]
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
     charge(world, v, work.gpu_class[v], -sign * members, fixed)
-    book_start(world, v, -sign)
-    _spend(world, v, sign * core_of(work, v))
+    book_start(world.tree, work, world.queues, world.users, v, -sign)
+    _spend(world.tree, work, world.queues, v, sign * core_of(work, v))
 
 
 @inner
-def _spend(world: Session, v: int, gpus: int) -> None:
+def _spend(tree: Tree, work: Work, queues: Queues, v: int, gpus: int) -> None:
     """Take ``gpus`` from the eviction budgets above ``v`` and count them in the cap."""
-    world.queues.search.evicted[0] += gpus
-    spend_budget(world, world.work.queue[v], gpus)
+    queues.search.evicted[0] += gpus
+    spend_budget(tree, queues, work.queue[v], gpus)
 
 
 @inner

@@ -49,15 +49,15 @@ def try_and_undo(world: Any, dice: Ints) -> int:
     list_candidates(
         work, world.ranks, world.rules, world.tree, world.ordering, out.action, candidates
     )
-    begin(world)
+    begin(world.queues, candidates)
     last, most = candidates.leaf_begin[candidates.leaf_begin.size - 1], 0
     for i in range(dice.size if last > 0 else 0):
         v, kind = candidates.slot[dice[i] // 5 % last], dice[i] % 5
         h = world.holds.head[v]
         if kind == 4:
             _step_back(world, dice[i] // 5)
-        elif kind == 3 and mark(world) > 0:
-            k = dice[i] // 5 % mark(world)
+        elif kind == 3 and mark(candidates) > 0:
+            k = dice[i] // 5 % mark(candidates)
             if candidates.log.part[k] != MOVES:
                 undo_one(world, k)
                 redo_one(world, k)
@@ -74,7 +74,7 @@ def try_and_undo(world: Any, dice: Ints) -> int:
         elif kind == 2 and world.holds.next[h] < 0 and candidates.log.members_given[v] == 0:
             lift(world, v)
             _sit_elsewhere(world, v)
-        most = max(most, mark(world))
+        most = max(most, mark(candidates))
     undo(world, 0)
     return most
 
@@ -86,7 +86,7 @@ def _step_back(world: Any, die: int) -> None:
     if begun == 0:
         return
     v = world.out.starts.slot[die % begun]
-    for k in range(mark(world)):
+    for k in range(mark(world.candidates)):
         if world.candidates.log.slot[k] == v:
             return
     if world.out.action[v] == ADMIT:
