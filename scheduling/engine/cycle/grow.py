@@ -27,7 +27,7 @@ from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING
+from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING, SPREADS
 from scheduling.engine.statement.lines import decide, recall, seat_out
 from scheduling.engine.statement.operations import tell_start
 
@@ -210,7 +210,7 @@ def _node_for(world: Session, w: int, who: Ints, node: Ints, grown: int) -> int:
     level = work.required[w]
     home = _first_node(world.holds, world.out, w)
     own = _own_members(world, w, who, node, grown)
-    sign = -1 if world.rules.spread else 1
+    sign = -1 if world.rules.spread_weight == SPREADS else 1
     best, fewest, least = -1, 0, 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]

@@ -18,7 +18,7 @@ from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, NodeIndex, NodeRoom
 from scheduling.engine.state.order import ALL
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, SPREADS
 
 WAYS = 8
 """Rows in which a shape may stand."""
@@ -78,7 +78,7 @@ def _refresh(world: Session, row: int, w: int, c: int, when: int) -> None:
             look_at(world, row, w, n, when)
             n = room.changes.older[n]
     index.seen[row] = room.changes.clock
-    if index.total[row] > 0 and not world.rules.spread:
+    if index.total[row] > 0 and world.rules.spread_weight < SPREADS:
         _keep_learnt(world)
         if index.lesson[row] != world.mix.lessons:
             _rescore(world, row, w, c, when)
@@ -210,10 +210,10 @@ def _score(world: Session, w: int, n: int, when: int) -> float:
     """
     room, mix = world.room, world.mix
     free = free_of(room, GPUS, n, when) / ONE
-    if world.rules.spread:
+    even = world.rules.spread_weight
+    if even == SPREADS:
         return -free
     _keep_learnt(world)
-    even = world.rules.spread_weight
     taken = loss(mix, room, world.work, w, n, room.gpu_class[n], when)
     return (1.0 - even) * taken + ((1.0 - even) * FULLER - even) * free
 

@@ -25,7 +25,7 @@ from scheduling.engine.placement.node_room import (
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeIndex, NodeRoom, Seats
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NODE, NOW, RACK
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NODE, NOW, RACK, SPREADS
 
 APART = 1e6
 """Above any score: a node with one member more of the same workload comes after every other."""
@@ -195,7 +195,7 @@ def _fill_nodes(
     room, work, seats, index = world.room, world.work, world.seats, world.index
     apart, first = world.ranks.apart[work.priority[w]], done
     while done < end:
-        left = 1 if world.rules.spread or apart else end - done
+        left = 1 if world.rules.spread_weight == SPREADS or apart else end - done
         n = pick_node(world, row, c, left, level, domain)
         for _ in range(min(left, index.slots[row, index.domains.position[n]])):
             device = pick_device(room, work, w, n, when)

@@ -15,7 +15,7 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import Columns, Numbers, Roster, seconds
 from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Sharing, Tree
-from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING, SPREADS
 from scheduling.engine.validate import check
 
 MANY = UNLIMITED
@@ -238,8 +238,7 @@ def _rules(policy: m.Policy, now: float) -> Rules:
         history=float(policy.history_strength),
         delay=float(policy.preemption_delay_s),
         eviction_cap=_or_endless(policy.eviction_cap),
-        spread=policy.placement == "spread",
-        spread_weight=float(policy.spread_weight),
+        spread_weight=SPREADS if policy.placement == "spread" else float(policy.spread_weight),
         grace=float(policy.stale_gang_grace_s),
         user_history=float(policy.user_history_strength),
         half_life=float(policy.usage_half_life_s),

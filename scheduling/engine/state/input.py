@@ -178,8 +178,7 @@ class Rules(NamedTuple):
     history: float
     delay: float
     eviction_cap: float
-    spread: bool
-    spread_weight: float  # of an even load against the demand mix, where the policy packs
+    spread_weight: float  # of an even load against the demand mix; SPREADS where the policy does
     grace: float
     user_history: float
     half_life: float

@@ -8,6 +8,7 @@ EPS = 1e-3
 GPUS, CPUS, MEMORY = 0, 1, 2
 BLOCK, RACK, NODE = 0, 1, 2
 ANYWHERE = -1
+SPREADS = 1.0  # the weight of an even load with which nothing else counts
 
 FREE, PENDING, RUNNING = 0, 1, 2
 """Phase of a workload's slot; a free slot holds no workload."""
