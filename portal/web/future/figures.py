@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -90,14 +90,9 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
     running = list(mine.filter(state__in=HOLDING, gpu_class=gpu_class))
     waiting = _waiting(mine, gpu_class)
     seen = {work.pk for work in [*running, *waiting]}
-    told = {
-        row.workload_id: row
-        for row in StartForecast.objects.filter(workload__in=waiting).select_related("after")
-    }
+    told = _told(waiting)
     spans = _spans(running, run)
-    moments = [at for pair in spans.values() for at in pair[:1]]
-    moments += [at for row in told.values() for at in (row.p90_at,) if at]
-    axis = Ahead.over(moments, now)
+    axis = _axis(spans, told, now)
     ends = _ends(running, spans, told, waiting, axis, seen)
     allocated = sum(work.allocated_gpus for work in running)
     free = {p: _free(ends, p, axis) for p in ("p50", "p90")}
@@ -126,15 +121,33 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         now_y=_label_y(allocated, top),
         end_y=_label_y(planned[-1][1], top),
         ready_label_y=_label_y(ready, top),
-        trust=[
-            (label, shares[gpu_class.name, i])
-            for i, label in enumerate(HORIZONS)
-            if (gpu_class.name, i) in shares
-        ],
+        trust=_trust(shares, gpu_class),
         trust_all=shares.get((gpu_class.name, -1)),
         moves=_moves(cluster, run, told, waiting, visible_workloads(user)),
         run=run,
     )
+
+
+def _told(waiting: Iterable[Workload]) -> dict[int, StartForecast]:
+    rows = StartForecast.objects.filter(workload__in=waiting).select_related("after")
+    return {row.workload_id: row for row in rows}
+
+
+def _axis(
+    spans: dict[int, tuple[datetime, datetime]], told: dict[int, StartForecast], now: datetime
+) -> Ahead:
+    """Wide enough for the P50 of ends and the P90 of starts."""
+    late_starts = [row.p90_at for row in told.values() if row.p90_at]
+    return Ahead.over([*(p50 for p50, _ in spans.values()), *late_starts], now)
+
+
+def _trust(shares: Mapping[tuple[str, int], Share], gpu_class: GpuClass) -> list[tuple[str, Share]]:
+    """By how far ahead was told; only where something was told and has come."""
+    return [
+        (label, shares[gpu_class.name, i])
+        for i, label in enumerate(HORIZONS)
+        if (gpu_class.name, i) in shares
+    ]
 
 
 def _label_y(value: float, top: float) -> float:

@@ -38,56 +38,13 @@ class Command(WeirCommand):
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("trace", type=Path, metavar="TRACE")
-        add("--nodes", type=nodes_argument, help="pooled nodes, or 'static': each queue alone")
-        add("--policy", choices=POLICIES, default=WEIR)
-        add("--from", dest="begin", type=instant, help="first submit time (UTC), included")
-        add("--to", dest="end", type=instant, help="last submit time (UTC), included")
-        add("--limit", type=whole(1, 1_000_000_000), help="only the first N jobs")
-        add(
-            "--ties",
-            type=Ties,
-            choices=list(Ties),
-            default=Ties.PUBLISHED,
-            help="order of equal submit times in a .csv: as in the file or as published figures take them",
-        )
-        add(
-            "--cycle-s",
-            type=seconds,
-            default=0,
-            help="weir: seconds between plans; every event if left out",
-        )
-        add(
-            "--checkpoint-s",
-            type=seconds,
-            help=f"useful run time between checkpoints; if left out {CHECKPOINT_S} for weir, and rivals "
-            "save work when they evict it",
-        )
-        add("--restart-s", type=seconds, default=RESTART_S, help="cost of a resumption")
-        add(
-            "--asked-factor",
-            type=factor,
-            default=1.0,
-            help="easy, conservative: requested over real run time, where the trace names none",
-        )
-        add(
-            "--mtbf-h",
-            type=factor,
-            help="weir: mean hours between failures of a node, drawn with the seed; none fails if left out",
-        )
-        add("--repair-h", type=factor, default=REPAIR_H, help="weir: mean hours to repair a node")
-        add("--lives", type=whole(1, MOST_LIVES), default=1, help="means of so many jittered lives")
-        add(
-            "--warm-up-s",
-            type=whole(0, MOST_S),
-            default=0,
-            help="who is submitted in the first so many seconds does not count",
-        )
-        add(
-            "--seed", type=whole(0, 1_000_000_000), default=0, help="of lives, and rivals that draw"
-        )
-        add("--json", action="store_true", dest="as_json")
+        parser.add_argument("trace", type=Path, metavar="TRACE")
+        parser.add_argument("--policy", choices=POLICIES, default=WEIR)
+        _of_the_work(parser)
+        _of_the_cluster(parser)
+        _of_costs(parser)
+        _of_lives(parser)
+        parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         started_s = time.process_time()
@@ -127,6 +84,66 @@ class Command(WeirCommand):
             options["trace"], begin=options["begin"], end=options["end"], ties=options["ties"]
         )
         return trace.head(options["limit"]) if options["limit"] else trace
+
+
+def _of_the_work(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--from", dest="begin", type=instant, help="first submit time (UTC), included")
+    add("--to", dest="end", type=instant, help="last submit time (UTC), included")
+    add("--limit", type=whole(1, 1_000_000_000), help="only the first N jobs")
+    add(
+        "--ties",
+        type=Ties,
+        choices=list(Ties),
+        default=Ties.PUBLISHED,
+        help="order of equal submit times in a .csv: as in the file or as published figures take them",
+    )
+    add(
+        "--asked-factor",
+        type=factor,
+        default=1.0,
+        help="easy, conservative: requested over real run time, where the trace names none",
+    )
+
+
+def _of_the_cluster(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--nodes", type=nodes_argument, help="pooled nodes, or 'static': each queue alone")
+    add(
+        "--mtbf-h",
+        type=factor,
+        help="weir: mean hours between failures of a node, drawn with the seed; none fails if left out",
+    )
+    add("--repair-h", type=factor, default=REPAIR_H, help="weir: mean hours to repair a node")
+
+
+def _of_costs(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--cycle-s",
+        type=seconds,
+        default=0,
+        help="weir: seconds between plans; every event if left out",
+    )
+    add(
+        "--checkpoint-s",
+        type=seconds,
+        help=f"useful run time between checkpoints; if left out {CHECKPOINT_S} for weir, and rivals "
+        "save work when they evict it",
+    )
+    add("--restart-s", type=seconds, default=RESTART_S, help="cost of a resumption")
+
+
+def _of_lives(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--lives", type=whole(1, MOST_LIVES), default=1, help="means of so many jittered lives")
+    add(
+        "--warm-up-s",
+        type=whole(0, MOST_S),
+        default=0,
+        help="who is submitted in the first so many seconds does not count",
+    )
+    add("--seed", type=whole(0, 1_000_000_000), default=0, help="of lives, and rivals that draw")
 
 
 def run_of(options: dict[str, Any], size: int, seed: int) -> EngineRun:
