@@ -25,7 +25,7 @@ AGREED = 0.1
 """Added to a band's width: futures that agree wholly may all be off by a tenth."""
 LEAST = 50
 """Outcomes that a correction rests on at least, in effect (Kish); with fewer in all nothing is corrected."""
-HALF_LIVES_S = tuple(day * 86400.0 for day in (1, 2, 4, 8, 16, 32))
+HALF_LIVES_S = tuple(day * 86400.0 for day in (2, 4, 8, 16, 32))
 """A forecast told so long ago counts half: the shortest memory that holds enough outcomes."""
 
 
