@@ -106,7 +106,7 @@ def _place(parameter: Parameter, value: Value) -> float:
 
 def _changed(one: Standing, zone_name: str) -> str:
     row, parameter = one.changed, one.parameter
-    if row is None or row.changed_at is None:
+    if row is None or row.changed_at is None or row.changed_from is None or row.changed_to is None:
         return ""
     old = _bare(parameter, row.changed_from)
     return f"{old} → {parameter.told(row.changed_to)}, {_day(row.changed_at, zone_name)}"
