@@ -82,7 +82,7 @@ def test_api_lists_whose_are_asked_for(admin, cluster):
     told = admin.get(at, {"by": "adaptation"}).json()["results"]
     assert [(one["name"], one["author"]) for one in told] == [("asked-by-nobody", "")]
     refused = admin.get(at, {"by": "x"})
-    assert (refused.status_code, refused.json()["field"]) == (400, "by")
+    assert (refused.status_code, refused.json()["code"]) == (400, "unknown_choice")
 
 
 def test_form_begins_with_a_period_that_the_ledger_has(admin):
