@@ -96,7 +96,7 @@ load: setup services .venv-load ## 500 people with personas at a large organisat
 test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py \
-		tests/security/test_hostile_input.py tests/portal/api/test_conformance.py
+		tests/security/test_hostile_input.py tests/security/test_sealed_names.py tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 

@@ -7,6 +7,7 @@ for which the organisation has nothing to put in its place.
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.portal.test_permission_matrix import NO_ADDRESS, body
 from tests.security.sealed import GPUS, SEALED_FROM, organisation
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 LISTS = ("?q=zebra", "?name=zebra", "?name=quokka", "?user=zebra-user", "?queue=zebra-vision",
          "?queue=quokka-products", "?state=all", "?export=csv", "?state=all&export=csv",
@@ -550,6 +552,15 @@ def test_every_argument_has_something_to_stand_for_it(world):
     assert {argument for given in CONF.values() for argument in given} <= set(world.objects)
 
 
+def variants(name: str, who: str) -> tuple[dict[str, str], ...]:
+    """None, and another one for the next person and the next page; at night all."""
+    if name.startswith("api:"):
+        return PLAINLY
+    plain, *others = VARIANTS
+    turn = [*ADDRESSES].index(name) + sorted(SEALED_FROM).index(who)
+    return VARIANTS if NIGHTLY else (plain, others[turn % len(others)])
+
+
 def addresses(world: World, name: str, who: str) -> list[str]:
     """All of that name; the first for an operator, from whom nothing is sealed, where nothing must show."""
     everywhere = SEALED_FROM[who] or ADDRESSES[name].shows
@@ -560,8 +571,7 @@ def addresses(world: World, name: str, who: str) -> list[str]:
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_reading_names_nothing_that_is_sealed(world, name, who):
     first, *others = addresses(world, name, who)
-    variants = PLAINLY if name.startswith("api:") else VARIANTS
-    seen = b"".join(check(world, who, "GET", first, **headers) for headers in variants)
+    seen = b"".join(check(world, who, "GET", first, **headers) for headers in variants(name, who))
     for url in (*others, *(first + query for query in ADDRESSES[name].queries)):
         seen += check(world, who, "GET", url)
     if who == "operator" and ADDRESSES[name].shows:
