@@ -71,6 +71,9 @@ class _Level:
         back = sum(kept.values(), F(0))
         scale = min(F(1), rest / back) if back else F(0)
         spare = max(F(0), rest - back)
+        asked = {q.name: self.demand(q) for q in kids}
+        if spare >= sum(asked.values()) - sum(got.values()):
+            got = asked  # nothing is short: weights decide nothing
         for tier in sorted({q.priority for q in kids}, reverse=True):
             spare = self.tier([q for q in kids if q.priority == tier], spare, got)
         found = dict(got)
