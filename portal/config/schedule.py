@@ -1,4 +1,4 @@
-"""What beat asks for, and how often."""
+"""What beat asks for and how often, and which tasks have a lane of their own."""
 
 from __future__ import annotations
 
@@ -30,3 +30,18 @@ EVERY: dict[str, tuple[str, float]] = {
     "retention": ("scheduling.tasks.retention", 3600.0),
 }
 """Name -> task, and seconds from one to the next."""
+
+STUDIES = (
+    "answer_what_if",
+    "live_replays",
+    "study_capacity",
+    "adapt",
+    "train_order",
+    "look_at_orders",
+    "replay_effects",
+    "learn",
+    "book_demand",
+)
+"""Tasks of ``scheduling.tasks`` that compute for seconds at a time, in a lane of their own: the general one is
+the clock of all clusters.
+"""

@@ -11,7 +11,7 @@ import environ
 from portal.accounts.identity import providers
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
 from portal.config.proxies import networks
-from portal.config.schedule import EVERY
+from portal.config.schedule import EVERY, STUDIES
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 VAR_DIR = BASE_DIR / "var"
@@ -383,18 +383,6 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
     for name, (task, seconds) in EVERY.items()
 }
-STUDIES = (
-    "answer_what_if",
-    "live_replays",
-    "study_capacity",
-    "adapt",
-    "train_order",
-    "look_at_orders",
-    "replay_effects",
-    "learn",
-    "book_demand",
-)
-# They compute for seconds at a time, in a lane of their own: the general one is the clock of all clusters.
 CELERY_TASK_ROUTES = {f"scheduling.tasks.{name}": {"queue": "studies"} for name in STUDIES}
 
 # Where pasted credentials of clusters are kept; every process of one installation reads it.
