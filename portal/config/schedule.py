@@ -42,6 +42,6 @@ STUDIES = (
     "learn",
     "book_demand",
 )
-"""Tasks of ``scheduling.tasks`` that compute for seconds at a time, in a lane of their own: the general one is
-the clock of all clusters.
+"""Tasks of ``scheduling.tasks`` that compute for seconds at a time, in a lane of their own: the general
+one is the clock of all clusters.
 """
