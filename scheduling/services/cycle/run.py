@@ -33,31 +33,32 @@ from scheduling.cluster.adapters import Observed
 from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
-from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import Outline, Snapshot, outline, plan_frame
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.consolidation import orders
-from scheduling.services.consolidation.orders import Due, TakenError
+from scheduling.services.consolidation.orders import TakenError
 from scheduling.services.cycle import backstops
 from scheduling.services.cycle.batching import ahead_of, portion
-from scheduling.services.cycle.changes import Changes, save
-from scheduling.services.cycle.enforce.acts import Scene, phases_of
+from scheduling.services.cycle.changes import save
+from scheduling.services.cycle.enforce.acts import phases_of
+from scheduling.services.cycle.enforce.scene import Scene
 from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record import plan as recording
 from scheduling.services.cycle.record import records
 from scheduling.services.cycle.record.plan import Pass, Recorded
 from scheduling.services.cycle.record.records import Watch
+from scheduling.services.cycle.view import Planned, View
 from scheduling.services.merit import own_quotas
 from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.at_once import at_limit, hindered
-from scheduling.services.snapshot.blocked import Blocked, all_blocked, reworded
-from scheduling.services.snapshot.situations import Known, Situation
-from scheduling.services.snapshot.supposed import Supposed, suppose, told
+from scheduling.services.snapshot.blocked import all_blocked, reworded
+from scheduling.services.snapshot.situations import Situation
+from scheduling.services.snapshot.supposed import suppose, told
 
 log = logging.getLogger(__name__)
 
@@ -86,38 +87,6 @@ class CycleResult:
     failed: Mapping[str, str] | None = None
     plan_ms: float = 0.0
     took_ms: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """The cluster as one cycle sees it."""
-
-    cluster: Cluster
-    picture: Picture
-    rows: PolicyRows
-    known: Mapping[str, Known]
-    now: datetime
-    changes: Changes
-    supposed: Supposed
-    """The same as the plan counts it."""
-    blocked: Mapping[str, Blocked]
-    """Engine name -> what keeps it from being started."""
-    lag_s: float
-    """How long the picture had been out of touch with the cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """What is to be done about it; ``is_whole`` unless some starts are left to the next cycle."""
-
-    snapshot: Snapshot
-    plan: Outline
-    is_whole: bool
-    took_ms: float
-    began: list[Workload]
-    """Those that begin on the nominal quota of their queue alone."""
-    ordered: Due | None = None
-    """The consolidation whose moves are in it."""
 
 
 class Call(Protocol):
@@ -183,7 +152,7 @@ def run(
 
 
 def _act(
-    one: _Pass, view: _View, planned: _Planned, recorded: Recorded, watch: Watch
+    one: _Pass, view: View, planned: Planned, recorded: Recorded, watch: Watch
 ) -> tuple[Report, bool]:
     """Bring about what was committed and keep what it was made of; whether a second look showed anything."""
     causes, projection = one.memory.causes.take(), one.rows.projection
@@ -231,7 +200,7 @@ def _policy(one: _Pass, now: datetime) -> PolicyRows:
     return replace(rows, usage=memory.ledger.usage(rows, now=now))
 
 
-def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
+def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     since = time.monotonic()
     foreseen = one.memory.foreseen
     one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys(), view.now))
@@ -264,10 +233,10 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
         room = max(0, most - len(one.link.enforcer.starts))
         plan, is_whole = portion(plan, room, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
-    return _Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered)
+    return Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered)
 
 
-def _play_along(one: _Pass, view: _View) -> list[Workload]:
+def _play_along(one: _Pass, view: View) -> list[Workload]:
     """Bring up to now what everybody would have on the nominal quota of their queue alone."""
     own, standings = (
         one.memory.own_of(view.cluster),
@@ -289,7 +258,7 @@ def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
     return outline(frame, made)
 
 
-def _within_quotas(plan: Outline, one: _Pass, view: _View) -> Outline:
+def _within_quotas(plan: Outline, one: _Pass, view: View) -> Outline:
     projection, memory = one.rows.projection, one.memory
 
     def find(name: str) -> Observed | None:
@@ -305,14 +274,14 @@ def _within_quotas(plan: Outline, one: _Pass, view: _View) -> Outline:
     return plan
 
 
-def _priorities(view: _View, projection: Projection) -> Callable[[str], int]:
+def _priorities(view: View, projection: Projection) -> Callable[[str], int]:
     classes = view.rows.priority_classes
     values: dict[int | None, int] = {priority.pk: priority.value for priority in classes}
     return lambda name: values.get(projection.by_name[name].priority_class_id, 0)
 
 
 @transaction.atomic
-def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]:
+def _commit(one: _Pass, view: View, planned: Planned) -> tuple[Recorded, bool]:
     """Write what was seen and what is to be done about it; whether a page shows anything of that."""
     # The span that ends now was spent under the division that still stands in the rows.
     one.memory.ledger.book(view.rows, one.rows.projection.rows.values(), now=view.now)
@@ -333,7 +302,7 @@ def _ms_since(began: float) -> float:
     return (time.monotonic() - began) * 1000
 
 
-def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
+def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
     """What the mirror holds now, projected into the rows in memory."""
     projection, memory, mirror = one.rows.projection, one.memory, one.link.mirror
     lag_s, under_way = round(mirror.lag_s(), 1), one.link.enforcer.starts.under_way()
@@ -353,10 +322,10 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     memory.at_limit = hindered(known, full, memory.at_limit)
     supposed.known.update(memory.at_limit)
     blocked_by = {observed.key: why for observed, why in (*found, *full)}
-    return _View(rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s)
+    return View(rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s)
 
 
-def _record(one: _Pass, view: _View, planned: _Planned) -> Recorded:
+def _record(one: _Pass, view: View, planned: Planned) -> Recorded:
     projection = one.rows.projection
     pending, running = projection.counts()
     return recording.record(
@@ -376,7 +345,7 @@ def _record(one: _Pass, view: _View, planned: _Planned) -> Recorded:
     )
 
 
-def _settle(one: _Pass, view: _View) -> bool:
+def _settle(one: _Pass, view: View) -> bool:
     """Show what enforcing did; whether that changed anything a page shows."""
     changes = _look(one, view.rows, view.cluster.now()).changes
     with transaction.atomic():
@@ -385,7 +354,7 @@ def _settle(one: _Pass, view: _View) -> bool:
 
 
 def _enforce(
-    one: _Pass, view: _View, plan: Outline, recorded: Recorded, patience_s: float
+    one: _Pass, view: View, plan: Outline, recorded: Recorded, patience_s: float
 ) -> Report:
     projection, refusals = one.rows.projection, one.memory.refusals
     scene = Scene(

@@ -6,26 +6,22 @@ and on a settled cluster none.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, Admission, ClassSpec, Observed, notes
+from scheduling.cluster.adapters import ADAPTERS, Adapter, Observed, notes
 from scheduling.cluster.enforcement.enforcer import Act
 from scheduling.cluster.enforcement.events import Event
-from scheduling.cluster.picture.compose import Picture
-from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import rfc3339
-from scheduling.engine import Outline
 from scheduling.engine import model as m
-from scheduling.models import Workload
+from scheduling.services.cycle.enforce.placing import once_started, placed, planned
 from scheduling.services.cycle.enforce.restore import is_marked, may_start, restorations
+from scheduling.services.cycle.enforce.scene import Scene
 from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
 from scheduling.services.snapshot.blocked import RAN_OUT, START_BACK_OFF_S, waits
 from scheduling.services.snapshot.situations import (
-    Known,
     Situation,
     class_of,
     is_as_it_should_be,
@@ -39,41 +35,6 @@ BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes.
 OVERGROWN = "Made larger than it was admitted with; back to that size until it is admitted anew."
 SWOLLEN = "Its pods ask for more GPUs than they were admitted with; it waits until its turn comes with those."
 MOVED = "Starts again on the nodes it was moved to."
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """All that acts are made of."""
-
-    plan: Outline
-    picture: Picture
-    known: Mapping[str, Known]
-    classes: Mapping[str, ClassSpec]
-    cycle: int
-    now: datetime
-    nodes: Mapping[str, ObservedNode]
-    rows: Mapping[str, Workload]
-    """By the engine's name."""
-    restless: Sequence[Observed]
-    """The workloads but those that wait, as they should, and did not change."""
-    under_way: Container[str] = frozenset()
-    """uids of those whose start is on its way: nothing else is written of them before it is."""
-    etas: Mapping[str, str] = field(default_factory=dict)
-    """Predicted starts by the engine's name, as they are said on objects."""
-
-    def find(self, name: str) -> Observed | None:
-        """The workload by the engine's name."""
-        row = self.rows.get(name)
-        return self.picture.by_uid.get(row.uid) if row else None
-
-    def find_idle(self, name: str) -> Observed | None:
-        """The same, unless its start is on its way."""
-        found = self.find(name)
-        return None if found is None or found.uid in self.under_way else found
-
-    @property
-    def resource_names(self) -> tuple[str, ...]:
-        return tuple(spec.resource_name for spec in self.classes.values())
 
 
 def phases_of(
@@ -197,7 +158,7 @@ def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     ):
         return None
     members = sum(target.placement.values())
-    admission = _place(observed, spec, members, target.placement, scene)
+    admission = placed(observed, spec, members, target.placement, scene)
 
     def decide(obj: Json) -> Json | None:
         if not may_start(adapter, obj) or labels.MOVES_TO not in notes.of(obj):
@@ -251,7 +212,7 @@ def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
     spec = scene.classes.get(observed.gpu_class or "")
     if spec is None:
         return None
-    admission = _place(observed, spec, observed.members, observed.planned, scene)
+    admission = placed(observed, spec, observed.members, observed.planned, scene)
 
     def decide(obj: Json) -> Json | None:
         return adapter.admission(obj, admission) if may_start(adapter, obj) else None
@@ -265,7 +226,7 @@ def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     gpu_class = scene.classes.get(class_of(observed, class_by_node) or "")
     if gpu_class is None:
         return None
-    admission = _place(observed, gpu_class, observed.members, placement_of(observed), scene)
+    admission = placed(observed, gpu_class, observed.members, placement_of(observed), scene)
 
     def decide(obj: Json) -> Json | None:
         if adapter.is_suspended(obj) or adapter.is_over(obj) or is_marked(obj):
@@ -280,7 +241,7 @@ def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     spec, members = scene.classes.get(observed.gpu_class or ""), observed.sized
     if spec is None or members is None:
         return None
-    admission = _place(observed, spec, members, observed.planned, scene)
+    admission = placed(observed, spec, members, observed.planned, scene)
 
     def decide(obj: Json) -> Json | None:
         running = is_marked(obj) and not adapter.is_suspended(obj) and not adapter.is_over(obj)
@@ -293,7 +254,7 @@ def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
 
 
 def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
-    admission = _planned(decision, observed, scene)
+    admission = planned(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
         edited = int(obj["metadata"].get("generation", 0)) != observed.generation
@@ -304,31 +265,15 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
     once = f"{observed.generation} {scene.now.isoformat()}"
     event = _event(observed, adapter, scene, "Admitted", public(decision), once=once)
     # A gang of bare pods is started by one write for each: the next plan waits for them.
-    becomes = None if observed.parts else _once_started(observed, admission)
+    becomes = None if observed.parts else once_started(observed, admission)
     return Act(
         adapter, observed, decide, after=(event,), is_foreseen=True, purpose="start",
         becomes=becomes, cycle=scene.cycle,
     )  # fmt: skip
 
 
-def _once_started(observed: Observed, admission: Admission) -> Observed:
-    """``observed`` as it is read once the ``admission`` was written and no pod has come yet."""
-    return replace(
-        observed,
-        suspended=False,
-        marked=True,
-        gpu_class=admission.gpu_class.name,
-        planned=admission.placement,
-        sized=admission.members,
-        members=admission.members,
-        members_wanted=admission.members,
-        admitted=admission.at,
-        admitted_gpus=observed.gpus,
-    )
-
-
 def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
-    admission = _planned(decision, observed, scene)
+    admission = planned(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
         if adapter.is_suspended(obj) or adapter.is_over(obj) or not is_marked(obj):
@@ -371,48 +316,6 @@ def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:
     times = observed.start_failures + 1
     retry_at = scene.now + timedelta(seconds=waits(START_BACK_OFF_S, times))
     return {labels.START_FAILURES: str(times), labels.RETRY_AT: rfc3339(retry_at)}
-
-
-def _planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission:
-    gpu_class = scene.classes[decision.gpu_class or ""]
-    return _place(observed, gpu_class, decision.members, decision.placement, scene)
-
-
-def _place(
-    observed: Observed,
-    gpu_class: ClassSpec,
-    members: int,
-    placement: Mapping[str, int],
-    scene: Scene,
-) -> Admission:
-    nodes = scene.nodes
-    planned = [nodes[n] for n in placement if n in nodes]
-    # One that is preferred only must not keep an elastic gang from growing past it.
-    rigid = observed.min_members == observed.max_members
-    liked = observed.topology.get("preferred") if rigid else None
-    return Admission(
-        gpu_class=gpu_class,
-        members=members,
-        nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
-        placement=placement if observed.gpus else {},
-        at=scene.now,
-        domain=_domain(observed.topology.get("required"), planned),
-        liked_domain=_domain(liked, planned),
-        labels={node.name: node.labels for node in planned},
-        runtimes=scene.picture.runtimes,
-        resource_names=scene.resource_names,
-        claims=scene.picture.devices.claims(observed.namespace),
-        group_uid=observed.uid if observed.parts else "",
-    )
-
-
-def _domain(level: str | None, nodes: list[ObservedNode]) -> dict[str, str]:
-    """The label of the domain of ``level`` that holds all ``nodes``."""
-    for label in labels.TOPOLOGY_LEVELS.get(level or "", ()):
-        values = {node.labels.get(label) for node in nodes}
-        if len(values) == 1 and None not in values:
-            return {label: str(values.pop())}
-    return {}
 
 
 def _event(

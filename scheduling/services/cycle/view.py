@@ -1,0 +1,49 @@
+"""The cluster as one cycle sees it, and what is to be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduling.cluster.picture.compose import Picture
+from scheduling.engine import Outline, Snapshot
+from scheduling.models import Cluster, Workload
+from scheduling.services.consolidation.orders import Due
+from scheduling.services.cycle.changes import Changes
+from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.snapshot.blocked import Blocked
+from scheduling.services.snapshot.situations import Known
+from scheduling.services.snapshot.supposed import Supposed
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The cluster as one cycle sees it."""
+
+    cluster: Cluster
+    picture: Picture
+    rows: PolicyRows
+    known: Mapping[str, Known]
+    now: datetime
+    changes: Changes
+    supposed: Supposed
+    """The same as the plan counts it."""
+    blocked: Mapping[str, Blocked]
+    """Engine name -> what keeps it from being started."""
+    lag_s: float
+    """How long the picture had been out of touch with the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is to be done about it; ``is_whole`` unless some starts are left to the next cycle."""
+
+    snapshot: Snapshot
+    plan: Outline
+    is_whole: bool
+    took_ms: float
+    began: list[Workload]
+    """Those that begin on the nominal quota of their queue alone."""
+    ordered: Due | None = None
+    """The consolidation whose moves are in it."""
