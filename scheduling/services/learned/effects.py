@@ -8,7 +8,6 @@ are lived again with run times that differ by little, and the range of what come
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -37,8 +36,6 @@ from scheduling.services.merit.standings import RunTimes
 from scheduling.simulation.ahead.decided import Aftermath, Known, UnknownRunError, live_after
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import UnsettledError
-
-log = logging.getLogger(__name__)
 
 LEAST, MOST = timedelta(hours=1), timedelta(days=1)
 """So long after a cycle it is lived on for the first time, and so far at most."""
