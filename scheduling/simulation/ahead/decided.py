@@ -162,7 +162,7 @@ def carried_out(snapshot: Snapshot, plan: Plan) -> Snapshot:
         else work
         for work in snapshot.workloads
     )
-    return replace(snapshot, workloads=works, queues=_with_budgets_spent(snapshot, plan))
+    return replace(snapshot, workloads=works, queues=with_budgets_spent(snapshot, plan))
 
 
 def _changes(work: Workload, decision: Decision, now: datetime) -> Fields:
@@ -196,7 +196,7 @@ def _seats(decision: Decision) -> Fields:
     }
 
 
-def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
+def with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
     """What was evicted from a queue and all below it is gone from its budget."""
     parents = {queue.name: queue.parent for queue in snapshot.queues}
     works = {work.name: work for work in snapshot.workloads}

@@ -13,12 +13,12 @@ from scheduling.engine import (
     Decision,
     Phase,
     Plan,
-    Queue,
     Reason,
     Snapshot,
     Workload,
     plan,
 )
+from scheduling.simulation.ahead.decided import with_budgets_spent
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
@@ -62,27 +62,7 @@ def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
     return replace(
         snapshot,
         workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
-        queues=_with_budgets_spent(snapshot, plan),
-    )
-
-
-def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
-    """What was evicted from a queue and all below it is gone from its budget."""
-    parents = {q.name: q.parent for q in snapshot.queues}
-    work = {w.name: w for w in snapshot.workloads}
-    spent: Counter[str] = Counter()
-    for decision in plan.decisions:
-        victim = work[decision.workload]
-        leaves = decision.action in (Action.EVICT, Action.MOVE)
-        queue: str | None = victim.queue if leaves else None
-        while queue is not None:
-            spent[queue] += victim.gpus * decision.members
-            queue = parents[queue]
-    return tuple(
-        q
-        if q.eviction_budget_gpus is None
-        else replace(q, eviction_budget_gpus=max(0, q.eviction_budget_gpus - spent[q.name]))
-        for q in snapshot.queues
+        queues=with_budgets_spent(snapshot, plan),
     )
 
 
