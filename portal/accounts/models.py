@@ -22,6 +22,10 @@ class User(AbstractUser):
     """A person. What they may do follows from their memberships; superusers may do all."""
 
     display_time_zone = models.CharField(max_length=60, blank=True)
+    made_by = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """Who saw its first password; NULL for who came by themselves, or was made by a command."""
 
     @property
     def initials(self) -> str:

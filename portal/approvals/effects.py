@@ -12,6 +12,7 @@ from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import GRANTED, Kind
 from portal.approvals.wishes import Wish
+from portal.teams.namespaces import made_for
 from scheduling.models import QuotaChange, Stop
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.shift import Shift, edited_since, shift_quotas
@@ -36,7 +37,12 @@ def begin(request: QuotaRequest, *, by: User | None) -> None:
         return
     if request.queue is None:
         raise ServiceError("gone", f"The queue {request.place} is gone.", "Ask below another one.")
-    made = create_queue(parent=request.queue, name=request.name, author=by, namespace=request.name)
+    made = create_queue(
+        parent=request.queue,
+        name=request.name,
+        author=by or request.decider,
+        namespace=made_for(request.name),
+    )
     request.made_queue = made
     request.save(update_fields=["made_queue"])
 

@@ -13,7 +13,7 @@ from portal.accounts.capabilities import Capability
 from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import DECIDABLE, GRANTED, IN_FORCE, OPEN, Kind, State, Verb
-from portal.teams.access import places
+from portal.teams.access import dividable_queues, is_admin, places
 from portal.teams.models import Membership
 from portal.teams.rights import Person, rights_of
 from scheduling.models import MILLI, Queue
@@ -53,6 +53,9 @@ def decides_at(user: Person, queue: Queue) -> bool:
     return rights.granting(Capability.APPROVE, queue.cluster_id, queue.path) is not None
 
 
+SIZELESS = (Kind.ACCESS, Kind.QUEUE)
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """Up to how much a person approves somewhere, milli-GPU; None is any amount."""
@@ -60,10 +63,10 @@ class Bound:
     most: int | None
 
     def covers(self, request: QuotaRequest, gpus: int) -> bool:
-        """Access has no size: only who approves any amount gives it."""
+        """Access and queues have no size: only who approves any amount gives them."""
         if self.most is None:
             return True
-        return request.kind != Kind.ACCESS and gpus <= self.most
+        return request.kind not in SIZELESS and gpus <= self.most
 
 
 class Decider:
@@ -88,9 +91,15 @@ class Decider:
 
     def approves(self, request: QuotaRequest, gpus: int | None = None) -> bool:
         """Whether their persona lets them approve it, on both sides, four eyes apart."""
+        if request.kind == Kind.QUEUE and self.divides(request.queue):
+            return True
         amount = request.amount if gpus is None else gpus
         bounds = [self.bound_at(queue) for queue in _sides(request)]
         return bool(bounds) and all(b is not None and b.covers(request, amount) for b in bounds)
+
+    def divides(self, queue: Queue | None) -> bool:
+        """Whether they could make a queue below it without any request."""
+        return queue is not None and dividable_queues(self.user).filter(pk=queue.pk).exists()
 
     def forwards(self, request: QuotaRequest) -> bool:
         """Whether they decide requests there but not one of this size: their part is to forward it."""
@@ -121,7 +130,18 @@ def acted(user: User, request: QuotaRequest) -> str:
         return "You asked for it."
     if request.forwarder_id == user.pk:
         return "You forwarded it."
+    if hasattr(user, "service_account"):
+        return "Programs decide on no request."
+    if _was_made_by(user, request.author):
+        return f"{request.author} made your account."
     return ""
+
+
+def _was_made_by(user: User, author: User | None) -> bool:
+    """Whoever makes an account knows its first password, so both count as one pair of eyes. An admin needs no
+    second account: they edit any quota themselves.
+    """
+    return author is not None and user.made_by_id == author.pk and not is_admin(author)
 
 
 def deciders(request: QuotaRequest) -> Iterator[User]:
@@ -132,8 +152,8 @@ def deciders(request: QuotaRequest) -> Iterator[User]:
 
 def approvers(request: QuotaRequest) -> list[User]:
     """Everybody who could approve it: with its author as one of them, they are another."""
-    mine = [user for user in _deciding() if user.pk != request.author_id]
-    return [user for user in mine if Decider(user).approves(request)]
+    others = [user for user in _deciding() if not acted(user, request)]
+    return [user for user in others if Decider(user).approves(request)]
 
 
 def _deciding() -> QuerySet[User]:
@@ -223,8 +243,8 @@ def _too_large(user: User, request: QuotaRequest) -> ServiceError:
     if any(decider.bound_at(queue) is None for queue in sides):
         sentence = "You do not decide on the quota that it is taken from."
         return ServiceError("beyond_bound", sentence, "Forward it to an approver.", field="giver")
-    if request.kind == Kind.ACCESS:
-        sentence = "Access is given by an approver of any amount."
+    if request.kind in SIZELESS:
+        sentence = f"{Kind(request.kind).label} is given by an approver of any amount."
         return ServiceError("beyond_bound", sentence, "Forward it.")
     bounds = [bound for queue in sides if (bound := decider.bound_at(queue)) is not None]
     most = min((b.most for b in bounds if b.most is not None), default=0) / MILLI

@@ -16,6 +16,7 @@ from portal.approvals.states import Figure, Kind
 from portal.boundary.reading import printable
 from portal.teams.access import visible_queues
 from portal.teams.models import Membership
+from portal.teams.namespaces import made_for
 from portal.teams.reading import Reading
 from scheduling.models import MILLI, GpuClass, PriorityClass, Queue, State, Workload
 from scheduling.models.clusters import dns_label
@@ -271,7 +272,7 @@ def _queue_faults(wish: Wish, reader: User) -> Iterator[ServiceError]:
         yield _at("name", "missing", "A queue needs a name.", "Work will carry it as its label.")
         return
     try:
-        dns_label(wish.name)
+        dns_label(made_for(wish.name))
     except ValidationError as error:
         yield _at("name", "bad_name", "That cannot be a queue's name.", error.messages[0])
         return

@@ -142,6 +142,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 # Who keeps the people whose classes of service the engine's worker and the guardrails follow.
 WEIR_SERVICE_CLASSES = "portal.approvals.access.service_classes"
+# Whether a person may give a queue its namespace; raises a ServiceError where not.
+WEIR_NAMESPACE_JUDGE = "portal.teams.namespaces.judge"
 # Who is told what happens: a function of one announcement, and the kinds it wants; "*" is all.
 WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
     "portal.audit.chain.append": ("*",),

@@ -36,11 +36,12 @@ class GpusField(FiniteField):
         return gpus(value)
 
     def to_internal_value(self, data: Any) -> int:
-        return round(super().to_internal_value(data) * MILLI)
+        value = super().to_internal_value(data)
+        super().run_validators(value)  # bounds are in GPUs, and hold before anything is multiplied
+        return round(value * MILLI)
 
     def run_validators(self, value: float) -> None:
-        """The bounds are in GPUs, as the person wrote them."""
-        super().run_validators(value / MILLI)
+        """They ran on what the person wrote."""
 
 
 @extend_schema_field({"type": "number", "format": "double", "description": "CPUs"})

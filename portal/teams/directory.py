@@ -20,7 +20,7 @@ from portal.accounts.audit import record
 from portal.accounts.models import Persona, User
 from portal.accounts.provider import claims_of, groups_in
 from portal.teams.access import is_admin
-from portal.teams.giving import excess
+from portal.teams.giving import check_within
 from portal.teams.models import GroupRule, Membership, SeenGroups, Team
 from scheduling.services.errors import ServiceError
 
@@ -63,10 +63,7 @@ def add_rule(
     Raises ServiceError: ``name_taken`` where the group has a rule for this team, ``not_yours`` where
     ``by`` may not give this persona.
     """
-    over = excess(by, persona, team)
-    if over is not None:
-        sentence = f"You may not give the persona {persona} in {team}. {over.sentence}"
-        raise ServiceError("not_yours", sentence, "Give one that you have.", field="persona")
+    check_within(by, persona, team, "give")
     if GroupRule.objects.filter(group=group, team=team).exists():
         sentence = f"{group} has a rule for {team} already."
         raise ServiceError("name_taken", sentence, "Delete that one first.", field="group")

@@ -110,6 +110,17 @@ def _beyond(persona: Persona, mine: Persona) -> Iterator[Excess]:
             yield Excess(f"It allows the {words} classes {more}, and yours does not.")
 
 
+def check_within(giver: User, persona: Persona, team: Team, act: str) -> None:
+    """For what acts with a persona (an account, its token, a rule): raises ServiceError ``not_yours`` at
+    ``persona`` where it has more than ``giver``; ``act`` is what the giver was about to do with it.
+    """
+    over = excess(giver, persona, team)
+    if over is not None:
+        sentence = f"You may not {act} the persona {persona} in {team}. {over.sentence}"
+        remedy = "Choose a persona that you have, or ask an admin."
+        raise ServiceError("not_yours", sentence, remedy, field="persona")
+
+
 def check_may_give(giver: User, team: Team) -> None:
     """Raises ServiceError ``forbidden`` for who gives no personas in ``team``."""
     place = team.queue

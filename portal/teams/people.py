@@ -73,7 +73,7 @@ def add_person(
         )
     password = secrets.token_urlsafe(12)
     person = User.objects.create_user(
-        username, email, password, first_name=first_name, last_name=last_name
+        username, email, password, first_name=first_name, last_name=last_name, made_by=by
     )
     events.announce("person.added", actor=by, subject=username, after={"name": username})
     return person, password

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
-from portal.teams.giving import excess
+from portal.teams.giving import check_within
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.services.errors import ServiceError, name_refused
 
@@ -39,10 +39,7 @@ def make(
     Raises ServiceError: ``not_yours`` where ``by`` may not give the persona, ``bad_name``, ``name_taken``,
     ``too_many``.
     """
-    over = excess(by, persona, team)
-    if over is not None:
-        sentence = f"You may not give the persona {persona} in {team}. {over.sentence}"
-        raise ServiceError("not_yours", sentence, "Give one that you have.", field="persona")
+    check_within(by, persona, team, "give")
     if team.service_accounts.count() >= MOST:
         sentence = f"{team} has {MOST} service accounts."
         raise ServiceError("too_many", sentence, "Delete one that nothing uses first.")
@@ -92,7 +89,13 @@ def issue_token(
     endless: bool,
     request: HttpRequest | Request,
 ) -> tuple[ApiToken, str]:
-    """As for a person; the log says who asked. Raises as ``doors.issue_token`` does."""
+    """As for a person; the log says who asked.
+
+    Whoever has the token acts as the account: raises ServiceError ``not_yours`` where ``by`` may not give
+    its persona, else as ``doors.issue_token`` does.
+    """
+    for held in account.user.memberships.select_related("persona", "team__queue"):
+        check_within(by, held.persona, held.team, "issue tokens of an account with")
     return doors.issue_token(
         request, account.user, name, scopes=scopes, expires_at=expires_at, endless=endless, by=by
     )

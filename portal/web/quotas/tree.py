@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
@@ -135,21 +135,6 @@ class QueueForm(forms.Form):
         self.fields["parent"].queryset = parents  # type: ignore[attr-defined]
         for name in () if operator else OPERATORS_ONLY:
             del self.fields[name]
-
-    def clean_namespace(self) -> str:
-        """Who works in a queue gets rights in its namespace, so leads choose among their own."""
-        name: str = self.cleaned_data["namespace"]
-        if self.operator or not name or name == self.initial.get("namespace"):
-            return name
-        parents = self.fields["parent"].queryset  # type: ignore[attr-defined]
-        own = Queue.objects.filter(Q(pk__in=parents) | Q(parent__in=parents)).exclude(namespace="")
-        names = sorted(set(own.values_list("namespace", flat=True)))
-        if name not in names:
-            choice = f"Choose {', '.join(names)}, or leave it empty. " if names else ""
-            raise forms.ValidationError(
-                f"{choice}An operator can give the queue another namespace."
-            )
-        return name
 
     def refuse(self, error: ServiceError, seen: QuerySet[Queue]) -> None:
         """Put a service's refusal at the field it names; of queues that are not ``seen`` it tells nothing."""

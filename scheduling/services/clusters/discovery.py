@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec
-from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.client import Client, NotFoundError
 from scheduling.cluster.picture.nodes import closest, trim_node
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, GpuClass
@@ -122,6 +122,16 @@ def look(cluster: Cluster) -> Seen:
     holding = [n for n in found.values() if n.held]
     holding.sort(key=lambda n: (-sum(n.held.values()), n.name))
     return Seen(classes, holding, len(nodes), len(labels))
+
+
+def has_namespace(cluster: Cluster, name: str) -> bool:
+    """Whether there is a namespace of that name. Raises ServiceError when the cluster does not answer."""
+    with talking_to(cluster) as client:
+        try:
+            client.get(f"/api/v1/namespaces/{name}")
+        except NotFoundError:
+            return False
+    return True
 
 
 def _list(client: Client, resource: str) -> list[Json]:

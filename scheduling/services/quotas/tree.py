@@ -18,6 +18,7 @@ from django.db.models import Max
 from scheduling.models import Cluster, PodSecurity, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
+from scheduling.services.quotas import namespaces
 from scheduling.services.quotas.checks import timelines_of
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.values import instants, value_at
@@ -105,6 +106,7 @@ def create_queue(
         **asdict(bounds or Bounds()),
     )
     _refuse_holding_parent(parent)
+    namespaces.check(queue, author)
     _save(queue, author)
     _tell("queue.created", queue, author, {}, _told(queue))
     return queue
@@ -128,8 +130,9 @@ def change_queue(
     """Rename, move, set tier, stop policy, sharing ("": as the queue above), namespace, access group,
     limits, bounds; None leaves as it is.
 
-    Raises ServiceError at ``name`` (taken, malformed, carried by workloads) or at ``parent`` (below
-    the queue itself, of another cluster, holding workloads, or given too little for what arrives).
+    Raises ServiceError at ``name`` (taken, malformed, carried by workloads), at ``parent`` (below
+    the queue itself, of another cluster, holding workloads, or given too little for what arrives) or at
+    ``namespace`` (not the author's to give).
     """
     lock_tree(queue.cluster)
     queue = Queue.objects.select_related("cluster", "parent").get(pk=queue.pk)
@@ -146,7 +149,9 @@ def change_queue(
     queue.priority = queue.priority if priority is None else priority
     queue.stop = queue.stop if stop is None else stop.value
     queue.sharing = queue.sharing if sharing is None else sharing
-    queue.namespace = queue.namespace if namespace is None else namespace
+    if namespace is not None and namespace != queue.namespace:
+        queue.namespace = namespace
+        namespaces.check(queue, author)
     queue.access_group = queue.access_group if access_group is None else access_group
     told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
     for field, value in told.items():

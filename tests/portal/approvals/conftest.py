@@ -13,6 +13,7 @@ from portal.accounts.models import Persona, User
 from portal.approvals.states import Figure, Kind
 from portal.approvals.wishes import Wish
 from portal.demo.organisation import H100
+from portal.teams import namespaces
 from portal.teams.models import Membership, Team
 from scheduling.models import MILLI, Cluster, Queue, Quota
 from scheduling.services.snapshot import build as snapshots
@@ -31,7 +32,8 @@ class People:
 
 @pytest.fixture
 def cluster(db, monkeypatch) -> Cluster:
-    """Its clock stands still at NOW until a test sets it."""
+    """Its clock stands still at NOW until a test sets it; no namespace stands on it yet."""
+    monkeypatch.setattr(namespaces, "has_namespace", lambda cluster, name: False)
     monkeypatch.setattr(snapshots, "live", live_of)
     cluster = example_cluster()
     set_clock(cluster, NOW)

@@ -228,7 +228,7 @@ def test_queue_is_made_when_its_request_begins(cluster, people, wish):
     made = new_queue(people, wish)
     assert made.state == State.ACTIVE
     queue = Queue.objects.get(name="evals")
-    assert (queue.path, queue.namespace, made.made_queue) == ("research/evals", "evals", queue)
+    assert (queue.path, queue.namespace, made.made_queue) == ("research/evals", "weir-evals", queue)
 
 
 def test_queue_whose_name_is_taken_meanwhile_goes_back_to_its_author(cluster, people, wish):

@@ -143,7 +143,7 @@ def test_namespace_of_the_clusters_own_parts_is_refused(admin, namespace):
 def test_lead_gives_a_queue_no_namespace_outside_the_own(lead, namespace):
     answer = lead.post(url("vision", "edit"), fields("vision", "research", namespace=namespace))
 
-    assert "An operator can give" in answer.context["form"].errors["namespace"][0]
+    assert "An admin can give" in answer.context["form"].errors["namespace"][0]
     assert Queue.objects.get(name="vision").namespace == "vision"
 
 

@@ -1,0 +1,60 @@
+"""Which namespace a person may give a queue: whoever works in a queue gets rights in its namespace."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+
+from portal.accounts.models import User
+from portal.teams.access import dividable_queues, is_admin
+from scheduling.models import Queue
+from scheduling.services.clusters.discovery import has_namespace
+from scheduling.services.errors import ServiceError
+
+PREFIX = "weir-"
+"""Begins the namespaces that queues get without an admin."""
+
+
+def made_for(name: str) -> str:
+    """The namespace that a queue called ``name`` may have without an admin.
+
+    >>> made_for("vision")
+    'weir-vision'
+    """
+    return PREFIX + name
+
+
+def judge(author: User, queue: Queue) -> None:
+    """Raises ServiceError at ``namespace`` unless ``author`` may give ``queue`` the one it now has.
+
+    An admin may name any. Others may name one that the queues they divide, or those below, hold already,
+    or ``made_for`` the queue's name, where neither a queue nor the cluster has a namespace of that name.
+    """
+    if is_admin(author) or queue.namespace in (own := _own(author, queue)):
+        return
+    if queue.namespace != made_for(queue.name):
+        choices = ", ".join([*own, made_for(queue.name)])
+        raise ServiceError(
+            "not_your_namespace",
+            "You may not give a queue that namespace.",
+            f"Choose {choices}, or leave it empty. An admin can give the queue another namespace.",
+            field="namespace",
+        )
+    if _is_taken(queue):
+        raise ServiceError(
+            "namespace_taken",
+            f"The namespace {queue.namespace} is taken.",
+            "Choose another name for the queue, or ask an admin for the namespace.",
+            field="namespace",
+        )
+
+
+def _own(author: User, queue: Queue) -> list[str]:
+    mine = dividable_queues(author).filter(cluster=queue.cluster)
+    near = Queue.objects.filter(Q(pk__in=mine) | Q(parent__in=mine)).exclude(pk=queue.pk)
+    return sorted(set(near.exclude(namespace="").values_list("namespace", flat=True)))
+
+
+def _is_taken(queue: Queue) -> bool:
+    """What stands on the cluster under that name is not Weir's to give away, whoever made it."""
+    others = Queue.objects.filter(cluster=queue.cluster, namespace=queue.namespace)
+    return others.exclude(pk=queue.pk).exists() or has_namespace(queue.cluster, queue.namespace)

@@ -1,0 +1,18 @@
+"""The one door by which a queue gets a namespace: people work in the namespaces of their queues."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils.module_loading import import_string
+
+from scheduling.models import Queue
+
+
+def check(queue: Queue, author: AbstractBaseUser | None) -> None:
+    """Asks the judge that the setting ``WEIR_NAMESPACE_JUDGE`` names, since only the portal knows persons.
+
+    Commands run by hand have no author and are not judged. Raises ServiceError at ``namespace``.
+    """
+    if author is not None and queue.namespace:
+        import_string(settings.WEIR_NAMESPACE_JUDGE)(author, queue)

@@ -1,0 +1,143 @@
+"""Nobody gets a namespace, a token or a decision by a side door.
+
+fra1 ── research ── language, vision …      lead divides research; search belongs to another team
+"""
+
+import pytest
+from django.test import RequestFactory
+from rest_framework.exceptions import ValidationError
+from rest_framework.test import APIClient
+
+from portal.accounts.models import Persona, Scope, User
+from portal.approvals.models import QuotaRequest
+from portal.approvals.states import Kind, State
+from portal.approvals.who import Decider, acted
+from portal.selectors.fields import GpusField
+from portal.teams import namespaces, people, service_accounts
+from portal.teams.models import Membership, ServiceAccount, Team
+from scheduling.models import Queue
+from scheduling.services.errors import ServiceError
+from scheduling.services.quotas.tree import change_queue, create_queue
+from tests.factories import example_cluster
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """Namespaces that stand on the cluster already."""
+    names = {"argocd", "weir-audio"}
+    monkeypatch.setattr(namespaces, "has_namespace", lambda cluster, name: name in names)
+
+
+@pytest.fixture
+def cluster(db, taken):
+    return example_cluster()
+
+
+@pytest.fixture
+def lead(cluster):
+    return User.objects.get(username="lead")
+
+
+def queue(name):
+    return Queue.objects.get(name=name)
+
+
+@pytest.mark.parametrize("namespace", ["argocd", "search", "monitoring", "weir-other"])
+def test_lead_names_a_foreign_namespace_by_the_api_is_refused(cluster, lead, namespace):
+    client = APIClient()
+    client.force_authenticate(lead)
+    body = {"name": "x", "parent": "research", "namespace": namespace}
+    answer = client.post(f"/api/v1/clusters/{cluster.name}/queues", body, format="json")
+    assert answer.status_code == 400
+    assert list(answer.json()["fields"]) == ["namespace"]
+    assert not Queue.objects.filter(name="x").exists()
+
+
+def test_lead_gives_a_new_queue_the_namespace_made_for_it(cluster, lead):
+    made = create_queue(parent=queue("research"), name="x", author=lead, namespace="weir-x")
+    assert made.namespace == "weir-x"
+
+
+def test_namespace_made_for_a_queue_that_stands_on_the_cluster_is_refused(cluster, lead):
+    with pytest.raises(ServiceError, match="is taken"):
+        create_queue(parent=queue("research"), name="audio", author=lead, namespace="weir-audio")
+
+
+def test_lead_moves_a_queue_into_a_foreign_namespace_is_refused(cluster, lead):
+    with pytest.raises(ServiceError) as refused:
+        change_queue(queue=queue("vision"), author=lead, namespace="argocd")
+    assert refused.value.field == "namespace"
+    assert queue("vision").namespace == "vision"
+
+
+def test_admin_names_any_namespace(cluster):
+    admin = User.objects.get(username="admin")
+    made = create_queue(parent=queue("research"), name="x", author=admin, namespace="argocd")
+    assert made.namespace == "argocd"
+
+
+def persona(name):
+    return Persona.objects.get(name=name)
+
+
+SENT = RequestFactory().post("/")
+
+
+def program(team: Team, name: str) -> ServiceAccount:
+    admin, given = User.objects.get(username="admin"), persona(name)
+    return service_accounts.make(admin, team, name="x", persona=given, purpose="", request=SENT)
+
+
+def test_lead_issues_a_token_of_an_account_that_is_stronger_is_refused(cluster, lead):
+    account = program(Team.objects.get(queue__name="research"), "admin")
+    with pytest.raises(ServiceError) as refused:
+        service_accounts.issue_token(
+            lead, account, "t", scopes=[Scope.ALL], expires_at=None, endless=True, request=SENT
+        )
+    assert refused.value.code == "not_yours"
+    assert not account.user.api_tokens.exists()
+
+
+def asked_by(author: User) -> QuotaRequest:
+    at = queue("research")
+    return QuotaRequest(
+        cluster=at.cluster,
+        queue=at,
+        author=author,
+        kind=Kind.QUEUE,
+        name="evals",
+        state=State.SUBMITTED,
+    )
+
+
+def test_account_that_the_asker_made_decides_as_the_asker(cluster, lead):
+    second, _ = people.add_person(by=lead, username="second")
+    request = asked_by(lead)
+    assert "made your account" in acted(second, request)
+    assert not acted(User.objects.get(username="admin"), request)
+
+
+def test_program_decides_on_no_request(cluster, lead):
+    account = program(Team.objects.get(queue__name="research"), "team lead")
+    request = asked_by(User.objects.get(username="s.marchetti"))
+    assert acted(account.user, request) == "Programs decide on no request."
+
+
+def test_queue_is_approved_by_who_approves_any_amount_or_divides_there(cluster, lead):
+    request = asked_by(User.objects.get(username="s.marchetti"))
+    small = User.objects.create_user("small")
+    bounded = persona("team lead")
+    team = Team.objects.get(queue__name="language")
+    Membership.objects.create(user=small, team=team, persona=bounded)
+    assert Decider(lead).approves(request)
+    assert not Decider(small).approves(request)
+
+
+@pytest.mark.parametrize("typed", [1e308, 2_000_001, -1, float("inf")])
+def test_gpus_out_of_bounds_are_refused_before_arithmetic(typed):
+    with pytest.raises(ValidationError):
+        GpusField().run_validation(typed)
+
+
+def test_gpus_are_read_to_the_thousandth():
+    assert GpusField().run_validation("1.5") == 1500
