@@ -16,7 +16,7 @@ from django.utils import timezone
 from scheduling.cluster.connection.client import ApiError
 from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
-from scheduling.models import Cluster, ClusterMode, LearnedState
+from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
 from scheduling.services.adapting import looking as adapting
 from scheduling.services.capacity import studies, working
@@ -25,8 +25,6 @@ from scheduling.services.demand import booking as demand
 from scheduling.services.demand import looking as demand_ahead
 from scheduling.services.explain import fragmentation
 from scheduling.services.lab import experiments, running
-from scheduling.services.learned import effects, shadow, training
-from scheduling.services.learned import working as learned
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
 from scheduling.services.ledger import workdays
@@ -49,8 +47,6 @@ PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
 REPLAYS_EXPIRES_S = 60.0
 ADAPTING_EXPIRES_S = 300.0
-ORDERS_EXPIRES_S = 60.0
-EFFECTS_EXPIRES_S = 60.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -219,49 +215,6 @@ def adapt(cluster_id: int) -> None:
     adapting.look(cluster)
 
 
-@shared_task(name="scheduling.tasks.request_orders")
-def request_orders() -> None:
-    """Ask for a look at the learned orders of every cluster."""
-    for pk in Cluster.objects.values_list("pk", flat=True):
-        look_at_orders.apply_async(args=[pk], expires=ORDERS_EXPIRES_S)
-
-
-@shared_task(name="scheduling.tasks.look_at_orders")
-def look_at_orders(cluster_id: int) -> None:
-    """Orders that nobody is at, those that the night brings, and what is watched in shadow; not on the queue
-    of the cluster's cycles."""
-    cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is None:
-        log.info("cluster %s is gone", cluster_id)
-        return
-    training.look(cluster)
-    shadow.watch(cluster)
-
-
-@shared_task(name="scheduling.tasks.train_order")
-def train_order(order_id: int) -> None:
-    """One slice of a learned order; one that is gone, over or held by another is left alone."""
-    learned.work(order_id)
-
-
-@shared_task(name="scheduling.tasks.request_effects")
-def request_effects() -> None:
-    """Ask for what differing decisions would have led to, wherever a version is in shadow."""
-    shadowed = Cluster.objects.filter(learned_orders__state=LearnedState.SHADOW)
-    for pk in shadowed.values_list("pk", flat=True):
-        replay_effects.apply_async(args=[pk], expires=EFFECTS_EXPIRES_S)
-
-
-@shared_task(name="scheduling.tasks.replay_effects")
-def replay_effects(cluster_id: int) -> None:
-    """Live on some cycles in which the version in shadow differs; apart from the cluster's cycles."""
-    cluster = Cluster.objects.filter(pk=cluster_id).first()
-    if cluster is None:
-        log.info("cluster %s is gone", cluster_id)
-        return
-    effects.replay(cluster)
-
-
 @shared_task(name="scheduling.tasks.roll_up")
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
@@ -352,7 +305,6 @@ def _retain(cluster: Cluster) -> None:
     studies.forget(cluster)
     experiments.forget(cluster)
     adapting.forget(cluster)
-    training.forget(cluster)
 
 
 @shared_task(name="scheduling.tasks.heartbeat")

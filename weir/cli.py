@@ -12,7 +12,6 @@ from weir.api import Api
 from weir.commands import (
     adapting,
     lab,
-    learned,
     loans,
     login,
     quotas,
@@ -70,7 +69,7 @@ for command in (
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
     workloads.eta, workloads.cancel, workloads.hold, workloads.release,
     workloads.priority,
-    quotas.quota, loans.loan, requests.request, what_if.what_if, lab.lab, learned.learned, adapting.adapting,
+    quotas.quota, loans.loan, requests.request, what_if.what_if, lab.lab, adapting.adapting,
     reports.report,
 ):  # fmt: skip
     main.add_command(command)

@@ -14,7 +14,6 @@ from portal.api import (
     docs,
     experiments,
     foresight,
-    learned,
     ledger,
     letters,
     loans,
@@ -185,20 +184,6 @@ urlpatterns = [
     ),
     path(f"{CLUSTER}/what-ifs", foresight.WhatIfList.as_view(), name="what_ifs"),
     path(f"{CLUSTER}/what-ifs/<int:pk>", foresight.WhatIfDetail.as_view(), name="what_if"),
-    path(f"{CLUSTER}/learned-orders", learned.LearnedOrders.as_view(), name="learned_orders"),
-    path(
-        f"{CLUSTER}/learned-orders/switch", learned.LearnedSwitch.as_view(), name="learned_switch"
-    ),
-    path(
-        f"{CLUSTER}/learned-orders/<int:pk>",
-        learned.LearnedOrderOne.as_view(),
-        name="learned_order",
-    ),
-    path(
-        f"{CLUSTER}/learned-orders/<int:pk>/withdraw",
-        learned.LearnedWithdraw.as_view(),
-        name="learned_withdraw",
-    ),
     path(f"{CLUSTER}/capacity", capacity.CapacityStudies.as_view(), name="capacity_studies"),
     path(
         f"{CLUSTER}/capacity/<int:pk>",

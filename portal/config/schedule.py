@@ -14,8 +14,6 @@ EVERY: dict[str, tuple[str, float]] = {
     "demand": ("scheduling.tasks.request_demand", 900.0),
     "adapting": ("scheduling.tasks.request_adapting", 60.0),
     "capacity": ("scheduling.tasks.request_capacity", 300.0),
-    "learned-orders": ("scheduling.tasks.request_orders", 60.0),
-    "learned-effects": ("scheduling.tasks.request_effects", 60.0),
     "deliver": ("scheduling.tasks.deliver", 5.0),
     "requests": ("portal.approvals.tasks.advance", 5.0),
     "notices": ("portal.notices.tasks.look", 10.0),
@@ -36,9 +34,6 @@ STUDIES = (
     "live_replays",
     "study_capacity",
     "adapt",
-    "train_order",
-    "look_at_orders",
-    "replay_effects",
     "learn",
     "book_demand",
 )

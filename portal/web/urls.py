@@ -24,6 +24,5 @@ urlpatterns = [
     path("c/<slug:cluster>/", include("portal.web.alerts.urls")),
     path("c/<slug:cluster>/", include("portal.web.lab.urls")),
     path("c/<slug:cluster>/", include("portal.web.experiments.urls")),
-    path("c/<slug:cluster>/", include("portal.web.learned.urls")),
     path("c/<slug:cluster>/", include("portal.web.future.urls")),
 ]

@@ -272,14 +272,6 @@ class Policy:
     """Of the whole tree, for queues that say nothing else."""
     evictions_left: float | None = None
     """As of a queue, for the whole tree."""
-    order_weights: Mapping[str, float] = field(default_factory=dict)
-    """Of the features of a learned order (``features``), for subtrees that give out by merit; none: they go
-    by least expected work.
-    """
-    victim_weights: Mapping[str, float] = field(default_factory=dict)
-    """Of the features of who may leave there, which weigh what each eviction costs; none: it costs what the
-    rule says.
-    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,15 +27,6 @@ from scheduling.models.foresight import (
     WhatIfState,
 )
 from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
-from scheduling.models.learned import (
-    DifferenceKind,
-    LearnedDifference,
-    LearnedEffect,
-    LearnedLife,
-    LearnedOrder,
-    LearnedState,
-    LearnedStep,
-)
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -102,12 +93,6 @@ __all__ = [
     "IdleEnd",
     "IdleSpell",
     "Lane",
-    "LearnedDifference",
-    "LearnedEffect",
-    "LearnedLife",
-    "LearnedOrder",
-    "LearnedState",
-    "LearnedStep",
     "Loan",
     "Node",
     "NodePool",

@@ -85,8 +85,6 @@ class Cluster(models.Model):
     )
     """Of several GPU classes that work may use, which is tried first."""
     cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
-    learned_may_decide = models.BooleanField(default=False)
-    """Whether a learned order that is proven may decide; off: the hand-written ones do."""
 
     metrics_url = models.URLField(blank=True)
     """Root of a Prometheus server that scrapes the cluster's GPU exporter; "": nobody measures."""

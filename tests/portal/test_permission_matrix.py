@@ -40,7 +40,6 @@ from scheduling.models import (
     ForecastOutcome,
     GpuClass,
     IdleSpell,
-    LearnedState,
     Queue,
     Quota,
     QuotaChange,
@@ -61,7 +60,6 @@ from tests.factories import (
     make_workload,
 )
 from tests.lab import empty_experiment
-from tests.learned import an_order
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
@@ -119,7 +117,6 @@ PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
 EXPERIMENT = {"pk": "experiment"}
-LEARNED = {"pk": "learned"}
 REPLAY = {"pk": "replay"}
 STUDY = {"pk": "study"}
 LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
@@ -220,9 +217,6 @@ ROWS = {
     "web:loan": Row(ACTORS, args=LOAN),
     "web:loan_act": Row(None, LEADS, {**LOAN, "verb": "decline"}),
     "web:loan_offer_withdraw": Row(None, LEADS, OFFER),
-    "web:learned": Row(OPERATORS, OPERATORS),
-    "web:learned_switch": Row(None, ADMINS),
-    "web:learned_withdraw": Row(None, ADMINS, LEARNED),
     "web:experiments": Row(OPERATORS),
     "web:experiment_new": Row(OPERATORS, OPERATORS),
     "web:experiment": Row(OPERATORS, args=EXPERIMENT),
@@ -380,10 +374,6 @@ ROWS = {
     "api:experiment_promote": Row(None, OPERATORS, EXPERIMENT),
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
-    "api:learned_orders": Row(OPERATORS, OPERATORS),
-    "api:learned_order": Row(OPERATORS, args=LEARNED),
-    "api:learned_switch": Row(None, ADMINS),
-    "api:learned_withdraw": Row(None, ADMINS, LEARNED),
     "api:capacity_studies": Row(OPERATORS, OPERATORS),
     "api:capacity_study": Row(OPERATORS, OPERATORS, STUDY, by="DELETE"),
     "api:forecast_score": Row(HERE),
@@ -535,7 +525,6 @@ def build() -> World:
         "template": template.pk,
         "what_if": question.pk,
         "experiment": empty_experiment(cluster).pk,
-        "learned": an_order(cluster, LearnedState.SHADOW).pk,
         "replay": replay.pk,
         "study": _study(cluster).pk,
         "loan": loan.pk,

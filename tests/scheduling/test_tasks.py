@@ -130,32 +130,6 @@ def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
     assert "no route" in caplog.text
 
 
-def test_learned_orders_of_each_cluster_are_looked_at_by_a_task_of_their_own(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = Cluster.objects.create(name="b", mode=ClusterMode.OBSERVE)
-    asked: list[tuple[list[int], float]] = []
-    monkeypatch.setattr(
-        tasks.look_at_orders, "apply_async", lambda args, expires: asked.append((args, expires))
-    )
-    tasks.request_orders()
-
-    assert sorted(asked) == sorted([([cluster.pk], 60.0), ([other.pk], 60.0)])
-
-
-def test_learned_orders_are_looked_at_and_watched_in_one_cluster_alone(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Cluster.objects.create(name="b", mode=ClusterMode.OBSERVE)
-    seen: list[tuple[str, str]] = []
-    monkeypatch.setattr(tasks.training, "look", lambda found: seen.append(("look", found.name)))
-    monkeypatch.setattr(tasks.shadow, "watch", lambda found: seen.append(("watch", found.name)))
-    tasks.look_at_orders(cluster.pk)
-    tasks.look_at_orders(4711)
-
-    assert seen == [("look", "test"), ("watch", "test")]
-
-
 def test_cluster_that_does_not_answer_is_logged_and_not_raised(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -180,8 +154,8 @@ def test_every_beat_entry_names_a_task_and_expires_before_the_next() -> None:
 
 
 STUDIES = (
-    "answer_what_if", "live_replays", "study_capacity", "adapt", "train_order", "look_at_orders",
-    "replay_effects", "learn", "book_demand",
+    "answer_what_if", "live_replays", "study_capacity", "adapt",
+    "learn", "book_demand",
 )  # fmt: skip
 
 

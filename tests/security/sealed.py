@@ -36,8 +36,6 @@ from scheduling.models import (
     GpuUse,
     Guardrail,
     IdleSpell,
-    LearnedOrder,
-    LearnedState,
     Node,
     PriorityClass,
     Queue,
@@ -58,7 +56,6 @@ from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
 from tests.lab import empty_experiment
-from tests.learned import an_order
 from tests.said import figures
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
@@ -153,7 +150,6 @@ def organisation() -> Organisation:
             ],
             "pk": [
                 change, token.pk, _what_if(cluster), _study(cluster), _experiment(cluster),
-                _learned(cluster),
                 _asked_for(queues), *_letters(),
                 999_999,
             ],
@@ -398,20 +394,6 @@ def _experiment(cluster: Cluster) -> int:
         figures={figure.key: 1.0 for figure in FIGURES},
         queues={name: dict.fromkeys(BY_QUEUE, 1.0) for name in ("zebra-vision", "quokka-products")},
     )  # fmt: skip
-    return made.pk
-
-
-def _learned(cluster: Cluster) -> int:
-    """A learned order in shadow that would have started work of others; its key."""
-    made = an_order(cluster, LearnedState.SHADOW)
-    told = {
-        "name": "zebra-ns/zebra-train", "queue": "zebra-vision", "user": "quokka-user", "gpus": 4,
-        "gpu_class": GPUS, "expected_s": 600, "waited_s": 60,
-    }  # fmt: skip
-    made.differences.create(
-        number=1, at=NOW, decided=told, would=told | {"name": "quokka-ns/quokka-serve"}
-    )
-    LearnedOrder.objects.filter(pk=made.pk).update(looked_at=1, differed=1, author="quokka-user")
     return made.pk
 
 

@@ -50,7 +50,6 @@ def test_every_answer_to_a_person_stays_out_of_caches(admin):
         "passkey",
         "what_if",
         "experiment",
-        "learned",
         "replay",
         "study",
         "loan",

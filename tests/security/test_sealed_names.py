@@ -152,13 +152,6 @@ ADDRESSES = {
         ("?class=quokka", f"?class={GPUS}", "?format=json"), ({"days": PROBE},)
     ),
     "web:capacity_slo": Address(probes=({"gpu_class": PROBE}, {"gpu_class": GPUS, "minutes": PROBE})),
-    "web:learned": SHOWN,
-    "web:learned_switch": PLAIN,
-    "web:learned_withdraw": Address(probes=({"reason": PROBE},)),
-    "api:learned_orders": PLAIN,
-    "api:learned_order": SHOWN,
-    "api:learned_switch": Address(probes=({"may_decide": PROBE}, {"may_decide": False, "reason": PROBE})),
-    "api:learned_withdraw": Address(probes=({"reason": PROBE},)),
     "web:experiments": Address(shows=True),
     "web:experiment_new": Address(
         probes=(

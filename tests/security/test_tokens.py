@@ -91,7 +91,6 @@ def test_writing_operations_are_those_we_know():
         "POST clusters", "POST gpu_classes", "PUT gpu_class", "POST priority_classes", "PUT priority_class",
         "PUT policy", "PUT tree", "POST queues", "DELETE queue", "POST what_ifs", "DELETE what_if",
         "PUT adaptation", "PUT adapting_parameter", "POST capacity_studies", "DELETE capacity_study",
-        "POST learned_orders", "POST learned_switch", "POST learned_withdraw",
         "POST experiments", "DELETE experiment", "POST experiment_cancel", "POST experiment_promote",
         "POST consolidations", "DELETE consolidation",
         "POST people", "PUT person", "POST teams", "PUT team", "DELETE team", "PUT team_member",

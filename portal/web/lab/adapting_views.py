@@ -1,18 +1,18 @@
-"""What adapts by itself: its switch, its pins, and what its card on *Learned policy* tells, as data."""
+"""Policy lab, Adapting: the page, its switch and its pins."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.display.csv import csv_lines
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
-from portal.web.lab.adapting import table
+from portal.web.lab.adapting import context, table
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster
 from scheduling.services.adapting import trials
@@ -24,15 +24,19 @@ from scheduling.services.errors import ServiceError
 @login_required
 @require_safe
 def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
-    """For operators: JSON, or CSV."""
+    """For operators: the page, as CSV and JSON too."""
     found = operated(request, cluster)
-    if request.GET.get("format") == "csv":
+    wanted = request.GET.get("format", "")
+    if wanted == "csv":
         return _csv(found)
-    return JsonResponse(document(found), json_dumps_params={"indent": 1})
+    if wanted == "json":
+        return JsonResponse(document(found), json_dumps_params={"indent": 1})
+    more = {"tab": "adapting", "api_url": reverse("api:adaptation", args=[found.name])}
+    return render(request, "web/lab/adapting.html", {**context(found, request.user), **more})
 
 
 def _shown(cluster: Cluster) -> HttpResponse:
-    return redirect(f"{reverse('web:learned', args=[cluster.name])}#adapting")
+    return redirect("web:adapting", cluster=cluster.name)
 
 
 def _csv(cluster: Cluster) -> HttpResponse:

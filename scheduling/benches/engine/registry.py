@@ -18,12 +18,10 @@ from scheduling.benches.engine.durations import bench_duration
 from scheduling.benches.engine.fragmentation import Run, frame_of, place_all
 from scheduling.benches.engine.huge import EIGHT, HUGE, measure_huge, of_one
 from scheduling.benches.engine.large import TRAINING, Load, figures, measure_large
-from scheduling.benches.engine.learned import bench_learned_policy, bench_training
 from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.benches.engine.moving import bounds_pct, with_moves
 from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.engine.reclaim import reclaim_large_job
-from scheduling.benches.engine.victims import bench_learned_victims
 from scheduling.engine import MILLI, Frame, codes
 from scheduling.engine.model import Sharing
 from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
@@ -348,7 +346,4 @@ BENCHES: Mapping[str, Bench] = {
     "cycle-huge": bench_cycle_huge,
     "openb": bench_openb,
     "duration": bench_duration,
-    "learned-policy": bench_learned_policy,
-    "learned-policy-training": bench_training,
-    "learned-victims": bench_learned_victims,
 }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from scheduling.engine import model as m
-from scheduling.engine.features import MOST_WEIGHT, NAMES, VICTIM_NAMES
 
 
 def _exact_to_a_thousandth(value: float) -> float:
@@ -60,20 +58,6 @@ Rank = Annotated[int, Field(ge=-MOST, le=MOST)]
 Strength = Annotated[float, Field(ge=0, le=1000)]
 
 
-def _one_of(names: Sequence[str]) -> AfterValidator:
-    def known(value: str) -> str:
-        if value not in names:
-            raise ValueError(f"a feature: {', '.join(names)}")
-        return value
-
-    return AfterValidator(known)
-
-
-FeatureName = Annotated[str, _one_of(NAMES)]
-VictimFeatureName = Annotated[str, _one_of(VICTIM_NAMES)]
-Weight = Annotated[float, Field(ge=-MOST_WEIGHT, le=MOST_WEIGHT)]
-
-
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -97,14 +81,6 @@ class PolicyDoc(_Strict):
     max_moves: Count = 0
     sharing: Annotated[m.Sharing, Field(strict=False)] = m.Sharing.FAIR_SHARE
     evictions_left: Number | None = None
-    order_weights: Annotated[
-        dict[FeatureName, Weight],
-        Field(description="Of a learned order; none: least expected work goes first."),
-    ] = {}
-    victim_weights: Annotated[
-        dict[VictimFeatureName, Weight],
-        Field(description="Of who may leave; none: an eviction costs what the rule says."),
-    ] = {}
 
 
 class GpuClassDoc(_Strict):

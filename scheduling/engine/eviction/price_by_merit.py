@@ -1,8 +1,7 @@
 """Who may leave by merit, and what each eviction is weighed with.
 
 Nobody leaves within their min run time, above their priority's head, or once they were evicted as often as
-the policy allows. They leave soon after a checkpoint or their start, so little work is lost. Where the policy
-states weights, a learned score weighs what each of these costs, and decides nothing else.
+the policy allows. They leave soon after a checkpoint or their start, so little work is lost.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.learned_price import learned_price
 from scheduling.engine.eviction.rules import (
     VictimRequest,
     had_risen,
@@ -46,7 +44,7 @@ def price_all(world: Session, request: VictimRequest) -> bool:
         v = running.slot[k]
         price[v] = np.inf
         if _may_leave(world, request, v):
-            price[v] = learned_price(world, v, _price(tree, work, candidates, v, now))
+            price[v] = _price(tree, work, candidates, v, now)
             any_may = True
     return any_may
 

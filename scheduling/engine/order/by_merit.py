@@ -3,8 +3,7 @@
 By promise: who is behind its own quota is due and goes first, among the due and among the others the
 least expected work. By throughput: the least expected work alone. Expected work is the Gittins index of a
 run time at the time it has had, times GPUs, or times their fourth root for throughput. Priority goes
-before all. Where the policy states weights, the learned score stands in for expected work in the order, and
-only there.
+before all.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.merit.lead import TOO_LATE_S, due_at
-from scheduling.engine.order.score import is_learned, score_of
 from scheduling.engine.state.input import Quotas, Tree, Work
-from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import MeritLine, Ordering
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
@@ -82,16 +79,13 @@ def line_up_by_merit(world: Session) -> None:
 @once
 def _gather(world: Session) -> int:
     tree, work, ordering, now = world.tree, world.work, world.ordering, world.rules.now
-    merit, size, learned = ordering.merit, 0, is_learned(world.tree)
-    if learned:
-        _note_widest(merit, world.room)
+    merit, size = ordering.merit, 0
     for k in range(ordering.pending.size[0]):
         w = ordering.pending.slot[k]
         q = work.queue[w]
         if not by_merit(tree, q):
             continue
         merit.expected[w] = expected_of(tree, work, w)
-        merit.score[w] = score_of(world, w) if learned else -merit.expected[w]
         merit.due[w] = tree.sharing.rule[q] == codes.PROMISE and (
             _is_due(work, merit, w, now)
             if tree.sharing.played[q]
@@ -100,16 +94,6 @@ def _gather(world: Session) -> int:
         merit.position[size] = k
         size += 1
     return size
-
-
-@once
-def _note_widest(merit: MeritLine, room: NodeRoom) -> None:
-    """By class the most that is free on one node now."""
-    for c in range(merit.widest.size):
-        merit.widest[c] = 0
-    for n in range(room.gpu_class.size):
-        c = room.gpu_class[n]
-        merit.widest[c] = max(merit.widest[c], room.free_now[GPUS, n])
 
 
 @once
@@ -168,7 +152,7 @@ def _merge(tree: Tree, work: Work, ordering: Ordering, low: int, middle: int, hi
 
 @inner
 def _before(tree: Tree, work: Work, ordering: Ordering, a: int, b: int) -> bool:
-    """Ladder of two places in line: subtree, rank, due, score, submit time, tie."""
+    """Ladder of two places in line: subtree, rank, due, expected work, submit time, tie."""
     merit, rank = ordering.merit, ordering.pending.rank
     one, other = _top(tree, work, ordering, a), _top(tree, work, ordering, b)
     if one != other:
@@ -178,8 +162,8 @@ def _before(tree: Tree, work: Work, ordering: Ordering, a: int, b: int) -> bool:
         return bool(rank[v] > rank[w])
     if merit.due[v] != merit.due[w]:
         return bool(merit.due[v])
-    if merit.score[v] != merit.score[w]:
-        return bool(merit.score[v] > merit.score[w])
+    if merit.expected[v] != merit.expected[w]:
+        return bool(merit.expected[v] < merit.expected[w])
     if work.submitted[v] != work.submitted[w]:
         return bool(work.submitted[v] < work.submitted[w])
     return bool(work.tie[v] < work.tie[w])

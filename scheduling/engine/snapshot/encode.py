@@ -10,7 +10,6 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Flags, Floats, Ints
-from scheduling.engine.features import VICTIM_NAMES, vector
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import Columns, Numbers, Roster, seconds
@@ -117,11 +116,7 @@ def _sharing(queues: list[m.Queue], parent: Ints, policy: m.Policy) -> Sharing:
             top[i] = -1 if rule[i] == codes.FAIR else i
     left = [_or_endless(policy.evictions_left), *(_or_endless(q.evictions_left) for q in queues)]
     played = [False, *(q.played_along for q in queues)]
-    return Sharing(
-        rule, top, np.array(left), np.array(played, np.bool_),
-        np.array(vector(policy.order_weights), np.float64),
-        np.array(vector(policy.victim_weights, VICTIM_NAMES), np.float64),
-    )  # fmt: skip
+    return Sharing(rule, top, np.array(left), np.array(played, np.bool_))
 
 
 def _min_run(queues: list[m.Queue], parent: Ints) -> Floats:

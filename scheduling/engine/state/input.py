@@ -22,8 +22,6 @@ class Sharing(NamedTuple):
     top: Ints  # the highest queue that gives out by merit with it, -1 where shares are by weight
     evictions_left: Floats  # that the subtree may order by merit
     played: Flags  # its own partition is played along
-    weights: Floats  # [feature] of the learned score, see ``features``; empty without one
-    victim_weights: Floats  # the same of who may leave
 
 
 @declare

@@ -94,7 +94,6 @@ class MeritLine(NamedTuple):
     """
 
     expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the fourth root of GPUs
-    score: Annotated[Floats, per("slot")]  # most goes first
     due: Annotated[Flags, per("slot")]
     position: Annotated[Ints, per("slot+1")]
     scratch: Annotated[Ints, per("slot+1")]
@@ -102,9 +101,6 @@ class MeritLine(NamedTuple):
     end: Annotated[Ints, per("queue")]
     cursor: Annotated[Ints, per("queue")]  # whom a pass has come to
     next_due: Annotated[Floats, per("1")]  # when the first of the others is
-    widest: Annotated[
-        Ints, per("class")
-    ]  # most milli-GPU free on one node, where a score is learned
 
 
 @declare

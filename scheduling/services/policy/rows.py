@@ -16,8 +16,6 @@ from scheduling.models import (
     Cluster,
     Eviction,
     GpuClass,
-    LearnedOrder,
-    LearnedState,
     NodePool,
     PriorityClass,
     Queue,
@@ -59,10 +57,6 @@ class PolicyRows:
     service_classes: ServiceClasses = field(default_factory=ServiceClasses)
     evictions_left: Mapping[int, float] = field(default_factory=dict)
     """Top of a subtree that shares by merit -> how many more it may evict."""
-    order_weights: Mapping[str, float] = field(default_factory=dict)
-    """Of the learned order that decides; none: the hand-written one does."""
-    victim_weights: Mapping[str, float] = field(default_factory=dict)
-    """Of who may leave, likewise."""
 
     @cached_property
     def class_by_name(self) -> dict[str, GpuClass]:
@@ -150,7 +144,6 @@ def load(
     if shares is None:
         shares = Share.objects.filter(queue__cluster=cluster)
     alive, kinds = {q.pk for q in queues}, {c.pk for c in gpu_classes}
-    order_weights, victim_weights = _learned_weights(cluster)
     shares = tuple(s for s in shares if s.queue_id in alive and s.gpu_class_id in kinds)
     return PolicyRows(
         cluster=cluster,
@@ -165,15 +158,7 @@ def load(
         user_usage=user_usage.at(cluster, at),
         service_classes=service_classes.load(cluster),
         evictions_left=evictions_left(queues, at),
-        order_weights=order_weights,
-        victim_weights=victim_weights,
     )
-
-
-def _learned_weights(cluster: Cluster) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Of the order, and of who may leave."""
-    rows = LearnedOrder.objects.filter(cluster=cluster, state=LearnedState.DECIDING)
-    return rows.values_list("weights", "victim_weights").first() or ({}, {})
 
 
 def _evicted(queues: tuple[Queue, ...], at: datetime) -> dict[int, tuple[int, datetime]]:
@@ -271,6 +256,4 @@ def engine_policy(rows: PolicyRows) -> m.Policy:
         max_moves=cluster.max_moves,
         sharing=m.Sharing(root.sharing) if root and root.sharing else m.Sharing.FAIR_SHARE,
         evictions_left=rows.evictions_left.get(root.pk) if root else None,
-        order_weights=rows.order_weights,
-        victim_weights=rows.victim_weights,
     )

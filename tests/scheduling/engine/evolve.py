@@ -13,12 +13,12 @@ from scheduling.engine import (
     Decision,
     Phase,
     Plan,
+    Queue,
     Reason,
     Snapshot,
     Workload,
     plan,
 )
-from scheduling.simulation.ahead.decided import with_budgets_spent
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
@@ -63,6 +63,27 @@ def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
         snapshot,
         workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
         queues=with_budgets_spent(snapshot, plan),
+    )
+
+
+def with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
+    """What was evicted from a queue and all below it is gone from its budget."""
+    parents = {queue.name: queue.parent for queue in snapshot.queues}
+    works = {work.name: work for work in snapshot.workloads}
+    spent: Counter[str] = Counter()
+    for one in plan.decisions:
+        victim = works[one.workload]
+        queue = victim.queue if one.action in (Action.EVICT, Action.MOVE) else None
+        while queue is not None:
+            spent[queue] += victim.gpus * one.members
+            queue = parents[queue]
+    return tuple(
+        queue
+        if queue.eviction_budget_gpus is None
+        else replace(
+            queue, eviction_budget_gpus=max(0, queue.eviction_budget_gpus - spent[queue.name])
+        )
+        for queue in snapshot.queues
     )
 
 

@@ -75,7 +75,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, setting, trained, ways
+        from portal.demo import experiment, runner, setting, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -98,7 +98,6 @@ class Command(WeirCommand):
             ways.open_ways()
             if trace is None:
                 experiment.begin()
-                trained.train()
             runner.serve(
                 listener,
                 played,
