@@ -26,9 +26,10 @@ def main(files: list[str]) -> int:
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
     for file in files:
         command += ["-r", file]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout
-    lines = _followed(process.stdout, total)
+    process = subprocess.Popen(  # noqa: S603 - pip of this Python
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    lines = _followed(process.stdout or [], total)
     if process.wait():
         sys.stderr.write("".join(f"{line}\n" for line in lines[-15:]))
         sys.stderr.write(f"{why(lines)}\n")

@@ -1,8 +1,8 @@
 """Program: README's commands from a bare clone in a bare Debian, as its newcomer sees them.
 
-``python -m tests.fresh SUITE [--full]``, as root. What a run shows: the first line is Weir's, the demo answers
-with the overview, then with pages that are reached from there, none of them with a fault of the server's; Ctrl-C
-ends it, and leaves no process. With --full every test follows.
+``python -m tests.fresh SUITE [--full]``, as root. A run shows: the first line is Weir's; the demo answers
+with the overview, then with pages that are reached from there, none of them with a fault of the server's;
+Ctrl-C ends it and leaves no process. With --full every test follows.
 """
 
 from __future__ import annotations

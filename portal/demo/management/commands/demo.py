@@ -75,7 +75,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, setting, trained, ways
+        from portal.demo import experiment, runner, running, setting, trained, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -99,13 +99,14 @@ class Command(WeirCommand):
             if trace is None:
                 experiment.begin()
                 trained.train()
-            runner.serve(
-                listener,
-                played,
-                arrivals,
-                folder.position,
-                lambda: self._announce(port, played.kubectl),
-            )
+            with running.noted(os.environ):
+                runner.serve(
+                    listener,
+                    played,
+                    arrivals,
+                    folder.position,
+                    lambda: self._announce(port, played.kubectl),
+                )
         finally:
             played.stop()
             self._say("Stopped. A second start goes on from here.")
