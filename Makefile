@@ -9,6 +9,8 @@ TRACE ?=
 NODES ?=
 FROM ?=
 CLUSTER ?=
+SUITE ?= sid
+FULL ?=
 TESTS ?= tests
 CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
@@ -27,24 +29,28 @@ export PYTHONHASHSEED := 0
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
 
-setup: .venv/.compiled ## Make .venv with everything the demo needs
+setup: .venv/.compiled .venv/bin/weir ## Make .venv with everything the demo needs, and the command `weir`
 
 .venv/bin/python:
 	@docker/install-python.sh "$(PYTHON)" .venv
 
 .venv/.runtime: requirements.txt | .venv/bin/python
-	@echo "Installing Weir's parts into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@echo "Weir: installing its parts into .venv"
+	@$(BIN)/python docker/install_parts.py requirements.txt
+	@touch $@
+
+.venv/bin/weir: pyproject.toml | .venv/.runtime
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv/.compiled: .venv/.runtime $(shell find scheduling/engine -name "*.py")
-	@echo "Compiling the engine"
+	@echo "Weir: compiling the engine"
 	@$(BIN)/python -m scheduling.engine
 	@touch $@
 
 .venv/.dev: requirements-dev.txt .venv/.compiled
-	@echo "Installing the parts of tests and checks"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@echo "Weir: installing the parts of tests and checks"
+	@$(BIN)/python docker/install_parts.py requirements-dev.txt
 	@touch $@
 
 demo: setup ## The portal over a cluster: PORT=, SPEED=, TRACE=, NODES=, FROM=, CLUSTER=real|context:NAME
@@ -87,8 +93,8 @@ test-services: .venv/.dev services ## On PostgreSQL and Redis: suites, then sepa
 	$(BIN)/python -m tests.parts
 
 .venv-load: requirements-load.txt
-	@echo "Installing what the load test needs, apart from Weir"
-	@python3 -m venv $@ && $@/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-load.txt
+	@echo "Weir: installing what the load test needs, apart from it"
+	@"$(PYTHON)" -m venv $@ && $@/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-load.txt
 	@touch $@
 
 load: setup services .venv-load ## 500 people with personas at a large organisation: PEOPLE=, MINUTES=
@@ -100,6 +106,9 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 		tests/security/test_hostile_input.py tests/security/test_sealed_names.py tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
+
+test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test
+	@$(PYTHON) -m tests.fresh $(SUITE) $(if $(FULL),--full)
 
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/ruff format --check .
@@ -125,4 +134,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-load.in -o requirements-load.txt
 
-.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-services test-nightly load check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-services test-nightly test-fresh load check format lock

@@ -8,6 +8,7 @@ cannot know of: docs/security.md names the command that asks for those.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import re
 import subprocess
@@ -24,6 +25,8 @@ PINS = ("requirements.txt", "requirements-dev.txt")
 WISHES = ("requirements.in", "requirements-dev.in")
 OF_THE_ENVIRONMENT = {"pip", "setuptools", "wheel"}
 """What a new environment has before anything is installed."""
+OURS = "weir"
+"""The command line, whose files are those of this checkout."""
 PINNED = re.compile(r"==[^=*,<>!~]+$")
 LICENCES = re.compile(
     r"\b(MIT|BSD|0BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|LGPL|Lesser|Unlicense"
@@ -97,14 +100,19 @@ def unwanted(name: str, told: str) -> str | None:
 
 
 def changed_files(distribution: Distribution) -> Iterator[str]:
-    """Files that are not as the wheel recorded them."""
-    for file in distribution.files or ():
-        if file.hash is None or file.suffix == ".pyc":
+    """Files that are not as the wheel recorded them.
+
+    RECORD is read as it is: from Python 3.12 on ``Distribution.files`` leaves out those that are gone.
+    """
+    lines = (distribution.read_text("RECORD") or "").splitlines()
+    for file, recorded, _size in csv.reader(lines):
+        mode, _, value = recorded.partition("=")
+        if not value or file.endswith(".pyc"):
             continue
-        path = Path(str(file.locate()))
+        path = Path(str(distribution.locate_file(file)))
         if not path.is_file():
             yield f"{file} of {distribution.name} is gone; reinstall it"
-        elif _digest(path, file.hash.mode) != file.hash.value:
+        elif _digest(path, mode) != value:
             yield f"{file} of {distribution.name} is not as its wheel had it; reinstall it"
 
 
@@ -128,6 +136,7 @@ def audit(root: Path) -> Iterator[str]:
     for file in WISHES:
         yield from unpinned_wishes((root / file).read_text().splitlines(), named, file)
     installed = {canonicalize_name(d.name): d for d in distributions()}
+    installed.pop(OURS, None)
     yield from differences(wanted, {name: d.version for name, d in installed.items()})
     for name, distribution in sorted(installed.items()):
         if name not in AGREED and (told := unwanted(name, licence(distribution))):

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Makes a virtual environment: install-python.sh PYTHON FOLDER.
-# Debian ships venv apart from Python; as root it is installed, otherwise the remedy is named.
+# Debian ships venv apart from Python.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 python=$1 folder=$2
 
-"$python" - <<'PY' || { echo "Weir needs Python 3.11 or later; name one: make PYTHON=python3.12 …" >&2; exit 1; }
-import sys
-sys.exit(sys.version_info < (3, 11))
-PY
+version() { "$python" -c 'import sys; print("{}.{}".format(*sys.version_info))' 2>/dev/null; }
+found=$(version) || found=
+case $found in
+"") echo "Weir: no Python runs as '$python'. On Debian: apt-get install python3; another: make PYTHON=python3.12 …" >&2; exit 1 ;;
+2.* | 3.[0-9] | 3.10)
+    echo "Weir needs Python 3.11 or later, '$python' is $found. Name another: make PYTHON=python3.12 …" >&2
+    exit 1 ;;
+esac
 
-if ! "$python" -c "import ensurepip, venv" 2>/dev/null; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null
-    else
-        echo "Python's venv module is missing. On Debian: apt-get install python3-venv" >&2
-        exit 1
-    fi
-fi
+echo "Weir: making $folder with Python $found, which holds everything that is installed"
+"$python" -c "import ensurepip, venv" 2>/dev/null ||
+    docker/install-packages.sh "Python's part that makes $folder" "python$found-venv"
 "$python" -m venv "$folder"

@@ -1,8 +1,12 @@
-"""The engine: a pure function from a snapshot to a plan. No Django, no clock, no dice, no log."""
+"""The engine: a pure function from a snapshot to a plan. No Django, no clock, no dice, no log.
 
-from scheduling.engine.explain.decode import decode, outline
-from scheduling.engine.explain.outline import Outline, Waits
-from scheduling.engine.explain.shares import whole_gpus
+Its values are here at once. What plans is loaded with the compiler's run time where it is first asked for, so
+that a process which only names values starts without either.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from scheduling.engine.model import (
     MILLI,
     Action,
@@ -29,12 +33,17 @@ from scheduling.engine.model import (
     Workload,
     WorkloadType,
 )
-from scheduling.engine.placement.fragmentation import left_over, wanted_member
-from scheduling.engine.planner import Planner, divide, plan, plan_frame
 from scheduling.engine.reasons.catalogue import headline
-from scheduling.engine.snapshot.encode import encode
-from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.state.array_plan import ArrayPlan
+
+if TYPE_CHECKING:
+    from scheduling.engine.explain.decode import decode, outline
+    from scheduling.engine.explain.outline import Outline, Waits
+    from scheduling.engine.explain.shares import whole_gpus
+    from scheduling.engine.placement.fragmentation import left_over, wanted_member
+    from scheduling.engine.planner import Planner, divide, plan, plan_frame
+    from scheduling.engine.snapshot.encode import encode
+    from scheduling.engine.snapshot.frame import Frame
+    from scheduling.engine.state.array_plan import ArrayPlan
 
 __all__ = [
     "MILLI",
@@ -77,3 +86,24 @@ __all__ = [
     "wanted_member",
     "whole_gpus",
 ]
+
+PLANNING = {
+    "explain.decode": ("decode", "outline"),
+    "explain.outline": ("Outline", "Waits"),
+    "explain.shares": ("whole_gpus",),
+    "placement.fragmentation": ("left_over", "wanted_member"),
+    "planner": ("Planner", "divide", "plan", "plan_frame"),
+    "snapshot.encode": ("encode",),
+    "snapshot.frame": ("Frame",),
+    "state.array_plan": ("ArrayPlan",),
+}
+"""Module -> what is loaded from it when it is asked for."""
+_AT = {name: module for module, names in PLANNING.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _AT:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_AT[name]}"), name)
+    globals()[name] = found
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 from django.core.management.base import (
@@ -39,15 +40,19 @@ class WeirCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Raises CommandError with one line."""
-        from scheduling.services import events  # commands that need no database read none of it
-
         try:
-            with events.coming_from(events.Origin(via="command")):
+            with self.origin():
                 return super().execute(*args, **options)
         except SystemCheckError:
             raise
         except CommandError as error:
             raise CommandError(plain(str(error)), returncode=error.returncode) from error
+
+    def origin(self) -> AbstractContextManager[Any]:
+        """By which way what it announces comes about."""
+        from scheduling.services import events  # commands of files read none of the database
+
+        return events.coming_from(events.Origin(via="command"))
 
     def say(self, line: str = "") -> None:
         """One line to standard output."""
@@ -65,6 +70,15 @@ class WeirCommand(BaseCommand):
         if len(told) > MOST_FAULTS:
             self.note(f"and {len(told) - MOST_FAULTS:,} more")
         sys.exit(REFUSED)
+
+
+class FileCommand(WeirCommand):
+    """Reads files and no database, so it starts without the portal's parts: see ``manage.py``."""
+
+    requires_system_checks: list[str] = []
+
+    def origin(self) -> AbstractContextManager[Any]:
+        return nullcontext()
 
 
 def refusal(message: str) -> CommandError:

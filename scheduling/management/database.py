@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import connection
 from django.db.utils import OperationalError, ProgrammingError
 
 from scheduling.management.command import WeirCommand
@@ -18,7 +19,12 @@ class DatabaseCommand(WeirCommand):
         try:
             return super().execute(*args, **options)
         except (OperationalError, ProgrammingError) as error:
-            raise CommandError(
-                f"The database cannot be read: {str(error).strip()}. Check DATABASE_URL; if the database is"
-                " new, run 'manage.py migrate'."
-            ) from error
+            raise CommandError(_remedy(str(error).strip())) from error
+
+
+def _remedy(fault: str) -> str:
+    where = connection.settings_dict["NAME"]
+    return (
+        f"The database {where} cannot be read: {fault}. Start 'make demo' or 'make serve' first, or"
+        " name another by DATABASE_URL; if it is new, run 'manage.py migrate'."
+    )

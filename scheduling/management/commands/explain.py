@@ -7,16 +7,15 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from scheduling.management.command import WeirCommand
+from scheduling.management.command import FileCommand
 from scheduling.management.reading import read_snapshot
 from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
 
 
-class Command(WeirCommand):
+class Command(FileCommand):
     help = "Say why a workload of a snapshot file waits, runs or is evicted, by the numbers."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="snapshot, '-' reads stdin")
@@ -24,7 +23,7 @@ class Command(WeirCommand):
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from scheduling.services.explain.why import explain
+        from scheduling.services.explain.documents import explain
 
         snapshot = read_snapshot(self, options["file"])
         try:

@@ -8,16 +8,15 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from scheduling.engine import document
-from scheduling.management.command import WeirCommand
+from scheduling.management.command import FileCommand
 from scheduling.management.reading import read_snapshot
-from scheduling.services.explain.why import plan_document
+from scheduling.services.explain.documents import plan_document
 
 Json = dict[str, Any]
 
 
-class Command(WeirCommand):
+class Command(FileCommand):
     help = "Print what the engine would do with a snapshot file (pure: touches nothing)."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", nargs="?", help="snapshot, '-' reads stdin")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
-from scheduling.management.command import WeirCommand
+from scheduling.management.command import FileCommand
 from scheduling.simulation.partition import static_nodes
 from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.replay.replicated import lived, means_of
@@ -31,7 +31,7 @@ nodes = whole(1, MOST_NODES)
 seconds = whole(1, MOST_S)
 
 
-class Command(WeirCommand):
+class Command(FileCommand):
     help = (
         "Simulates a trace (a .csv or .swf file, packed or not, or a folder with one) and prints "
         "jobs, waits, completion times, utilization, evictions and fairness."

@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduling.files import BrokenFileError, Fault, lines_of, read, read_text
 from scheduling.files.arguments import whole
-from scheduling.management.command import MOST_FAULTS, WeirCommand
+from scheduling.management.command import MOST_FAULTS, FileCommand
 from scheduling.simulation.scenario.document import Scenario, ScenarioError, parse
 from scheduling.simulation.scenario.played import Fared, TooMuchWorkError, play
 
@@ -27,7 +27,7 @@ HEAD = (
 ROW = "{:20} {:16} {:>10} {:>12} {:>13} {:>11} {:>11} {:>8} {:>8}"
 
 
-class Command(WeirCommand):
+class Command(FileCommand):
     help = (
         "Lives a scenario file: drawn work of teams, elastic gangs, services that follow the hour."
     )

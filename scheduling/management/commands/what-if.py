@@ -11,13 +11,14 @@ from typing import Any
 from scheduling.cluster.connection.client import ApiError
 from scheduling.engine.model import SnapshotError
 from scheduling.files.arguments import whole
-from scheduling.management.command import WeirCommand, refusal
+from scheduling.management.command import refusal
+from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, WhatIf
 from scheduling.services.errors import ServiceError
 from scheduling.services.whatif import kept
 
 
-class Command(WeirCommand):
+class Command(DatabaseCommand):
     help = (
         "Plans the live cluster with and without changes, and lives its last days again with them."
     )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import gc
-import importlib
-import sys
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scheduling.models import Cluster
-from scheduling.services.clusters.connection import ClusterLink, address_of
-from scheduling.services.cycle.memory import Memory
-from scheduling.services.ledger.booking import Ledger
 from scheduling.services.worker.turns import Debounce, Turn
+
+if TYPE_CHECKING:
+    # Every process knows this module, since Celery's signals lead here; only one that holds a cluster
+    # loads the engine and the client of Kubernetes.
+    from scheduling.services.clusters.connection import ClusterLink
+    from scheduling.services.cycle.memory import Memory
 
 COLLECTED = (50_000, 20, 20)
 """Allocations between two looks for garbage cycles, by generation. A mirror is millions of objects that
@@ -46,6 +47,8 @@ def held_of(cluster: Cluster, *, on_change: Callable[[], None]) -> Held:
     ``on_change`` is called, debounced, from a thread of the mirror after the cluster changed. A
     cluster that is reached otherwise than before is connected to anew.
     """
+    from scheduling.services.clusters.connection import address_of
+
     with _lock:
         held = _held.get(cluster.pk)
         if held is not None and held.link.address != address_of(cluster):
@@ -94,21 +97,12 @@ def close_others(pks: Collection[int]) -> None:
         one.close()
 
 
-def _do_without_blas() -> None:
-    """Numba loads SciPy's linear algebra, 12 MB, in case a kernel multiplies matrices; none of the engine's
-    does. It takes one that is not there for a reason to do without."""
-    if "scipy.linalg" in sys.modules:
-        return
-    sys.modules["scipy.linalg"] = None  # type: ignore[assignment] # how Python notes what cannot be imported
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        del sys.modules["scipy.linalg"]
-
-
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> Held:
+    from scheduling.services.clusters.connection import ClusterLink
+    from scheduling.services.cycle.memory import Memory
+    from scheduling.services.ledger.booking import Ledger
+
     gc.set_threshold(*COLLECTED)
-    _do_without_blas()
     turn = Turn()
     call = Debounce(on_change, turn)
     return Held(cluster.name, ClusterLink.open(cluster, call), Memory(Ledger(cluster)), turn, call)

@@ -11,12 +11,13 @@ from django.db import connection
 
 from portal.audit.chain import verify
 from portal.audit.guard import is_guarded
-from scheduling.management.command import WeirCommand, refusal
+from scheduling.management.command import refusal
+from scheduling.management.database import DatabaseCommand
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Command(WeirCommand):
+class Command(DatabaseCommand):
     help = "Verify the chain of the audit log; ends with 1 where it is broken."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -75,7 +75,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, setting, ways
+        from portal.demo import experiment, runner, running, setting, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -98,13 +98,14 @@ class Command(WeirCommand):
             ways.open_ways()
             if trace is None:
                 experiment.begin()
-            runner.serve(
-                listener,
-                played,
-                arrivals,
-                folder.position,
-                lambda: self._announce(port, played.kubectl),
-            )
+            with running.noted(os.environ):
+                runner.serve(
+                    listener,
+                    played,
+                    arrivals,
+                    folder.position,
+                    lambda: self._announce(port, played.kubectl),
+                )
         finally:
             played.stop()
             self._say("Stopped. A second start goes on from here.")
