@@ -75,7 +75,7 @@ browser:
 	@docker/install-browser.sh
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
-	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist worksteal $(TESTS)
 
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.

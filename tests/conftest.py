@@ -21,13 +21,16 @@ from scheduling.services.forecasts.budget import Budget
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
-if "WEIR_CACHE_URL" in os.environ and (number := os.environ.get("PYTEST_XDIST_WORKER", "")[2:]):
-    # Each process of the tests empties its cache before a test: they must not share one.
-    os.environ["WEIR_CACHE_URL"] = f"{os.environ['WEIR_CACHE_URL']}/{number}"
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")[2:]
+if WORKER and "LOCATION" in django_settings.CACHES["default"]:
+    # Each process of the tests empties its cache before a test: they must not share one. Settings are read
+    # before this file is, and processes that tests start read the environment.
+    own = f"{django_settings.CACHES['default']['LOCATION']}/{WORKER}"
+    django_settings.CACHES["default"]["LOCATION"] = os.environ["WEIR_CACHE_URL"] = own
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(
-    "default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=QUIET
+    "default", max_examples=50, deadline=None, derandomize=True, suppress_health_check=QUIET
 )
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

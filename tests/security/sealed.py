@@ -1,12 +1,14 @@
 """An organisation in which every name says from whom it is sealed.
 
-    fra1 ── research ── nlp         (okapi: its work)
-         │           └─ vision      (zebra: everything of it)
-         └─ quokka-products ── quokka-search   (quokka: everything of it)
+    fra1 ── research ── language ── nlp         (okapi: its work)
+         │                       ├─ vision      (zebra: everything of it)
+         │                       └─ speech
+         └─ quokka-products ── quokka-search    (quokka: everything of it)
     ams1 ── elsewhere
 
-People of nlp read okapi alone, the head of research zebra as well, operators all three, and who is not
-of fra1 none. Decisions, evictions, transitions and waits of every reason name both sides.
+People of nlp read okapi alone, the lead of research zebra as well, operators all three, the neighbour of
+products quokka, and who is not of fra1 none. Decisions, evictions, transitions and waits of every reason
+name both sides.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from portal.accounts.models import ApiToken, User
 from portal.alerts.models import Rule
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
+from portal.demo.seed import make_personas
 from portal.notices.models import Letter, Webhook
 from portal.reports.models import Budget
 from portal.teams.models import Membership, ServiceAccount, Team
@@ -59,14 +62,25 @@ from tests.lab import empty_experiment
 from tests.said import figures
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
-SEALED_FROM = {
+PERSONAS = {
+    "researcher": ("nlp", "researcher"),
+    "scientist": ("nlp", "data scientist"),
+    "lead": ("research", "team lead"),
+    "approver": ("fra1", "approver"),
+    "operator": ("fra1", "operator"),
+    "finance": ("fra1", "finance"),
+    "admin": ("fra1", "admin"),
+}
+"""Who asks -> the queue of their team and the shipped persona they have there."""
+SEALED_FROM: dict[str, tuple[bytes, ...]] = {
     "anonymous": (OKAPI, ZEBRA, QUOKKA),
     "outsider": (OKAPI, ZEBRA, QUOKKA),
-    "member": (ZEBRA, QUOKKA),
-    "lead": (ZEBRA, QUOKKA),
-    "head": (QUOKKA,),
-    "operator": (),
+    "neighbour": (OKAPI, ZEBRA),
+    **dict.fromkeys(("researcher", "scientist", "chief"), (ZEBRA, QUOKKA)),
+    "lead": (QUOKKA,),
+    **dict.fromkeys(("approver", "operator", "finance", "admin"), ()),
 }
+"""The chief leads nlp, and may give and audit there."""
 MARKS = ("okapi", "zebra", "quokka")
 GPUS = "h100"
 OF_OTHERS = (
@@ -87,7 +101,9 @@ class Organisation:
     cluster: Cluster
     people: dict[str, User]
     objects: dict[str, list[Any]]
-    """Argument of an address -> what may stand there."""
+    """Argument of an address -> what may stand there, what people of nlp see first."""
+    keys: dict[str, list[int]]
+    """Kind -> primary keys, in the same order."""
 
 
 def decision(reason: m.Reason, work: Workload, rival: Workload) -> m.Decision:
@@ -131,32 +147,27 @@ def organisation() -> Organisation:
         runs=tuple(f"zebra-vision/zebra-run{i}" for i in ("", "-1", "-2", "-3")),
     ))  # fmt: skip
     people = _people(queues)
-    change = _changes(queues, people["operator"])
+    changes = _changes(queues, people["operator"])
     names = sorted(queues, key=lambda name: name != "nlp")
     _memberships(queues)
     teams = sorted(Team.objects.values_list("name", flat=True), key=lambda name: name != "team-nlp")
     token, _ = ApiToken.issue(User.objects.get(username="zebra-user"), "zebra-token")
     _beside(cluster, queues)
+    webhooks, letters = _letters()
     return Organisation(
         cluster,
         people,
         {
             "cluster": [cluster.name, "ams1", "nowhere"],
             "queue": [*names, "nowhere"],
-            "name": [*names, *teams, "nowhere"],
             "uid": [
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [
-                change, token.pk, _what_if(cluster), _study(cluster), _experiment(cluster),
-                _asked_for(queues), *_letters(),
-                999_999,
-            ],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
             "account": ["svc-okapi", "svc-nowhere"],
-            "key": ["nowhere"],
+            "key": ["okapi-session", "nowhere"],
             "username": ["okapi-user", *User.objects.values_list("username", flat=True), "nowhere"],
             "persona": ["elsewhere", "nowhere"],
             "step": ["connect", "nowhere"],
@@ -165,6 +176,18 @@ def organisation() -> Organisation:
             "mode": ["paused", "nowhere"],
             "node": ["node-1", "nowhere"],
             "topic": ["share", "waiting", "evicted", "glossary", "keyboard", "nowhere"],
+        },
+        {
+            "change": changes,
+            "token": [token.pk],
+            "what_if": [_what_if(cluster)],
+            "study": [_study(cluster)],
+            "experiment": [_experiment(cluster)],
+            "request": [_asked_for(queues)],
+            "webhook": webhooks,
+            "letter": letters,
+            "budget": list(Budget.objects.values_list("pk", flat=True)),
+            "alert": list(Rule.objects.values_list("pk", flat=True)),
         },
     )  # fmt: skip
 
@@ -183,8 +206,9 @@ def _asked_for(queues: dict[str, Queue]) -> int:
     return int(asked.pk)
 
 
-def _letters() -> tuple[int, int]:
-    """A letter of each that did not arrive, and where it was to go: keys of a webhook and of a letter."""
+def _letters() -> tuple[list[int], list[int]]:
+    """A letter of each that did not arrive, and where it was to go: keys of webhooks and of letters."""
+    webhooks, letters = [], []
     for name in ("zebra", "quokka"):
         user = User.objects.get(username=f"{name}-user")
         webhook = Webhook.objects.create(
@@ -197,7 +221,9 @@ def _letters() -> tuple[int, int]:
             user=user, way="webhook", webhook=webhook, key="notice 0", made_at=NOW, due_at=NOW,
             state="dead", settled_at=NOW, fault="It answered 503.",
         )  # fmt: skip
-    return webhook.pk, letter.pk
+        webhooks.append(webhook.pk)
+        letters.append(letter.pk)
+    return webhooks, letters
 
 
 def _queues(cluster: Cluster) -> dict[str, Queue]:
@@ -206,10 +232,14 @@ def _queues(cluster: Cluster) -> dict[str, Queue]:
     products = Queue.objects.create(
         cluster=cluster, parent=root, name="quokka-products", access_group="quokka-group"
     )
-    made = {"fra1": root, "research": research, "quokka-products": products}
+    language = Queue.objects.create(cluster=cluster, parent=research, name="language")
+    made = {
+        "fra1": root, "research": research, "language": language, "quokka-products": products
+    }  # fmt: skip
     for parent, name, namespace in (
-        (research, "nlp", "okapi-nlp"),
-        (research, "zebra-vision", "zebra-vision"),
+        (language, "nlp", "okapi-nlp"),
+        (language, "zebra-vision", "zebra-vision"),
+        (language, "speech", "speech"),
         (products, "quokka-search", "quokka-search"),
     ):
         made[name] = Queue.objects.create(
@@ -278,12 +308,12 @@ def _elsewhere(search: Workload) -> None:
     """The member's own, in a queue that is not theirs any more: only the workload itself is."""
     moved = make_workload(
         search.queue, uid="uid-moved", name="moved", namespace="plain", queue_label="plain",
-        user="member", gpu_classes=[GPUS],
+        user="researcher", gpu_classes=[GPUS],
     )  # fmt: skip
     _tell(moved, decision(m.Reason.WAITS_FOR_TURN, moved, search))
     make_workload(
         search.queue, uid="uid-runs", name="moved-run", namespace="plain", queue_label="plain",
-        user="member", gpu_classes=[GPUS], state=State.RUNNING, placement={"node-1": 1},
+        user="researcher", gpu_classes=[GPUS], state=State.RUNNING, placement={"node-1": 1},
     )  # fmt: skip
     Transition.objects.create(
         workload=moved, at=NOW, to_state=State.PENDING, reason="at_limit",
@@ -332,14 +362,21 @@ def _people(queues: dict[str, Queue]) -> dict[str, User]:
         Team.objects.create(queue=queues[name], name=f"{mark}-team")
         make_member(queues[name], name=f"{mark}-user", may_submit=True)
     make_member(queues["nlp"], name="okapi-user", may_submit=True)
-    gives = {**lead, "may_give": True, "may_audit": True}
-    return {
+    people = {
         "outsider": make_member(elsewhere, name="outsider", **lead),
-        "member": make_member(queues["nlp"], name="member", may_submit=True),
-        "lead": make_member(queues["nlp"], name="lead", **gives),
-        "head": make_member(queues["research"], name="head", **gives),
-        "operator": make_user("operator", is_superuser=True, is_staff=True),
-    }
+        "neighbour": make_member(queues["quokka-search"], name="neighbour", **lead),
+        "chief": make_member(
+            queues["nlp"], name="chief", **lead, may_give=True, may_audit=True
+        ),
+    }  # fmt: skip
+    shipped = make_personas()
+    for name, (place, persona) in PERSONAS.items():
+        people[name] = make_user(name)
+        team, _ = Team.objects.get_or_create(
+            queue=queues[place], defaults={"name": f"team-{place}"}
+        )
+        Membership.objects.create(user=people[name], team=team, persona=shipped[persona])
+    return people
 
 
 def _memberships(queues: dict[str, Queue]) -> None:
@@ -397,8 +434,8 @@ def _experiment(cluster: Cluster) -> int:
     return made.pk
 
 
-def _changes(queues: dict[str, Queue], author: User) -> int:
-    """Three edits, of which one is about nlp as well; its key."""
+def _changes(queues: dict[str, Queue], author: User) -> list[int]:
+    """Keys of three edits, the one that is about nlp as well first."""
     line = {"gpu_class": GPUS, "field": "nominal", "before": 8, "after": 9}
     made = [
         QuotaChange.objects.create(
@@ -408,13 +445,13 @@ def _changes(queues: dict[str, Queue], author: User) -> int:
         for top, reason, names in (
             (queues["research"], "zebra-reason", ["zebra-vision"]),
             (queues["fra1"], "quokka-reason", ["quokka-products", "quokka-search"]),
-            (queues["research"], "okapi-reason", ["nlp", "zebra-vision"]),
+            (queues["language"], "okapi-reason", ["nlp", "zebra-vision"]),
         )
     ]  # fmt: skip
     for change in made:
         names = [cell["queue"] for cell in change.cells]
         Quota.objects.filter(queue__name__in=names).update(change=change)
-    return made[-1].pk
+    return [change.pk for change in reversed(made)]
 
 
 def _idle(work: Workload, cluster: Cluster) -> None:

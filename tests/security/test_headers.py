@@ -15,12 +15,10 @@ from django.conf import settings as django_settings
 from django.test import Client
 from rest_framework.test import APIClient
 
-from portal.accounts.models import ApiToken, User
+from portal.accounts.models import ApiToken
 from portal.config.proxies import networks
 from portal.demo import runner
-from scheduling.models import Cluster
-from tests.factories import example_cluster, make_user
-from tests.portal.test_permission_matrix import ADDRESSES, ROWS, World
+from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(django_settings.BASE_DIR)
@@ -28,46 +26,6 @@ ROOT = Path(django_settings.BASE_DIR)
 
 def directives(response, header):
     return {part.strip() for part in response.headers.get(header, "").split(",")}
-
-
-@pytest.fixture
-def admin():
-    example_cluster()
-    client = Client()
-    client.force_login(User.objects.get(username="admin"))
-    return client
-
-
-def test_every_answer_to_a_person_stays_out_of_caches(admin):
-    """Every address of the portal that answers to GET, whatever it answers."""
-    session = admin.cookies[django_settings.SESSION_COOKIE_NAME].value
-    kept = (
-        "token",
-        "change",
-        "template",
-        "program_token",
-        "rule",
-        "passkey",
-        "what_if",
-        "experiment",
-        "replay",
-        "study",
-        "loan",
-        "offer",
-        "consolidation",
-        "request",
-        "webhook",
-        "letter",
-        "budget",
-        "view",
-        "alert",
-    )
-    world = World(Cluster.objects.get(), {"admin": session}, dict.fromkeys(kept, 1))
-    client = world.client("admin")
-    for name in ROWS.keys() & ADDRESSES.keys():
-        response = client.get(world.url(name))
-        assert directives(response, "Cache-Control") == {"no-store"}, name
-        assert {"Cookie", "Authorization"} <= directives(response, "Vary"), name
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,17 @@ def one_minute(monkeypatch):
     return clock
 
 
+def redis_database():
+    """Its number; none where the cache lies in this process."""
+    pool = getattr(getattr(cache, "_cache", None), "_get_connection_pool", None)
+    return pool and pool(write=True).connection_kwargs.get("db", 0)
+
+
+def test_process_of_the_tests_shares_its_counts_with_no_other(worker_id):
+    own = int(worker_id.removeprefix("gw")) if worker_id != "master" else 0
+    assert redis_database() in (None, own)
+
+
 def with_token(user):
     _, plain = ApiToken.issue(user, "cli")
     return APIClient(headers={"Authorization": f"Bearer {plain}"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,22 @@ pytestmark = pytest.mark.long
 CASES = Path(__file__).parent / "cases"
 
 
+@cache
+def _tables() -> list[tuple[str, Any]]:
+    """(table, case) of every file."""
+    return [
+        (path.stem, case)
+        for path in sorted(CASES.glob("*.yaml"))
+        for case in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["cases"]
+    ]
+
+
 def _cases(key: str) -> list[Any]:
-    found = []
-    for path in sorted(CASES.glob("*.yaml")):
-        for case in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]:
-            if key in case:
-                found.append(pytest.param(case, id=f"{path.stem}: {case['name']}"))
-    return found
+    return [
+        pytest.param(case, id=f"{table}: {case['name']}")
+        for table, case in _tables()
+        if key in case
+    ]
 
 
 @pytest.mark.parametrize("case", _cases("shares"))
