@@ -6,34 +6,22 @@ decides everything after the plan, by the policy of the snapshot.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.engine.model import (
-    Action,
-    Decision,
-    Phase,
-    Plan,
-    Queue,
-    Reason,
-    Snapshot,
-    Workload,
-)
+from scheduling.engine.model import Action, Phase, Plan, Snapshot, Workload
 from scheduling.simulation.compiled.lives import Life
+from scheduling.simulation.run.carrying import carried_out
 from scheduling.simulation.run.frames import Scribe
 from scheduling.simulation.run.jobs import Submission
 
 from .forward import GOES_ON, Forward
 from .opening import Newcomers, Opening, described, open_snapshot
-
-Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +49,7 @@ class UnknownRunError(ValueError):
 
 def live_after(snapshot: Snapshot, plan: Plan, known: Known, until: datetime) -> Aftermath:
     """``plan`` carried out on ``snapshot``, and what follows. Raises UnknownRunError; UnsettledError."""
-    after = _without_unknown(carried_out(snapshot, plan), known)
+    after = _without_unknown(carried_out(snapshot, plan, at_once=True), known)
     opening = open_snapshot(after, known.checkpoints)
     until_s = max(1, int((until - snapshot.now).total_seconds()))
     works = {work.name: work for work in after.workloads}
@@ -151,67 +139,3 @@ def _waited_s(life: Life, ran: np.ndarray, until_s: int) -> Floats:
     open_s = np.maximum(0, np.minimum(ends, until_s) - np.maximum(0, jobs.submit))
     waited: Floats = np.maximum(0.0, open_s - ran_s)
     return waited
-
-
-def carried_out(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """Admitted work runs, evicted work is leaving, promised work waits for its victims."""
-    by_name = {one.workload: one for one in plan.decisions}
-    works = tuple(
-        replace(work, **_changes(work, by_name[work.name], snapshot.now))
-        if work.name in by_name
-        else work
-        for work in snapshot.workloads
-    )
-    return replace(snapshot, workloads=works, queues=with_budgets_spent(snapshot, plan))
-
-
-def _changes(work: Workload, decision: Decision, now: datetime) -> Fields:
-    match decision.action:
-        case Action.ADMIT:
-            begun = {"phase": Phase.RUNNING, "started": now, "awaits_victims": False}
-            return begun | {"checkpointed": None} | _seats(decision)
-        case Action.EVICT:
-            return {
-                "leaving": True,
-                "evictions": work.evictions + 1,
-                "last_evicted": now,
-                "last_evicted_for": decision.for_workload,
-            }
-        case Action.GROW | Action.SHRINK:
-            return _seats(decision) | {"checkpointed": now}
-        case Action.MOVE:
-            return _seats(decision) | {"started": now, "checkpointed": None}
-    promised = decision.reason is Reason.AWAITS_VICTIMS
-    if not promised and not work.awaits_victims:
-        return {}
-    seats = _seats(decision) if promised else {"gpu_class": None, "placement": {}, "devices": {}}
-    return {"awaits_victims": promised} | seats
-
-
-def _seats(decision: Decision) -> Fields:
-    return {
-        "gpu_class": decision.gpu_class,
-        "placement": dict(decision.placement),
-        "devices": dict(decision.devices),
-    }
-
-
-def with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
-    """What was evicted from a queue and all below it is gone from its budget."""
-    parents = {queue.name: queue.parent for queue in snapshot.queues}
-    works = {work.name: work for work in snapshot.workloads}
-    spent: Counter[str] = Counter()
-    for one in plan.decisions:
-        victim = works[one.workload]
-        queue = victim.queue if one.action in (Action.EVICT, Action.MOVE) else None
-        while queue is not None:
-            spent[queue] += victim.gpus * one.members
-            queue = parents[queue]
-    return tuple(
-        queue
-        if queue.eviction_budget_gpus is None
-        else replace(
-            queue, eviction_budget_gpus=max(0, queue.eviction_budget_gpus - spent[queue.name])
-        )
-        for queue in snapshot.queues
-    )

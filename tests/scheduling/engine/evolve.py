@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from scheduling.engine import (
     MILLI,
@@ -15,10 +14,10 @@ from scheduling.engine import (
     Plan,
     Reason,
     Snapshot,
-    Workload,
     plan,
 )
-from scheduling.simulation.ahead.decided import with_budgets_spent
+from scheduling.simulation.run.carrying import carried_out as apply
+from scheduling.simulation.run.carrying import gone
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
@@ -56,64 +55,6 @@ def plan_again(snapshot: Snapshot, made: Plan) -> tuple[Snapshot, Plan]:
     return after, again
 
 
-def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """Admitted work runs, evicted work is leaving, promised work waits for its victims."""
-    by_name = {d.workload: d for d in plan.decisions}
-    return replace(
-        snapshot,
-        workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
-        queues=with_budgets_spent(snapshot, plan),
-    )
-
-
-def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Workload:
-    return work if decision is None else replace(work, **_changes(work, decision, snapshot))
-
-
-def _changes(work: Workload, decision: Decision, snapshot: Snapshot) -> dict[str, Any]:
-    match decision.action:
-        case Action.ADMIT:
-            begun = {"phase": Phase.RUNNING, "started": snapshot.now, "awaits_victims": False}
-            return begun | _seats(decision)
-        case Action.EVICT:
-            return {
-                "leaving": True,
-                "evictions": work.evictions + 1,
-                "last_evicted": snapshot.now,
-                "last_evicted_for": decision.for_workload,
-            }
-        case Action.GROW:
-            return _seats(decision)
-        case Action.SHRINK:
-            return _parting(work, decision)
-        case Action.MOVE:
-            begun = {"started": snapshot.now, "checkpointed": None}
-            former = {"leaving_members": work.placement, "leaving_devices": work.devices}
-            return _seats(decision) | former | begun
-    promised = decision.reason is Reason.AWAITS_VICTIMS
-    seats = _seats(decision) if promised else {"gpu_class": None, "placement": {}, "devices": {}}
-    return {"awaits_victims": promised} | seats
-
-
-def _seats(decision: Decision) -> dict[str, Any]:
-    return {
-        "gpu_class": decision.gpu_class,
-        "placement": decision.placement,
-        "devices": decision.devices,
-    }
-
-
-def _parting(work: Workload, decision: Decision) -> dict[str, Any]:
-    """It goes on where the decision says; elsewhere its members are leaving."""
-    parting = Counter(work.placement) - Counter(decision.placement)
-    devices = {
-        node: tuple((Counter(used) - Counter(decision.devices.get(node, ()))).elements())
-        for node, used in work.devices.items()
-    }
-    left = {node: used for node, used in devices.items() if used}
-    return _seats(decision) | {"leaving_members": dict(parting), "leaving_devices": left}
-
-
 def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
     """Pods of leaving work are gone; it is pending again, or ended."""
     kept = []
@@ -121,19 +62,7 @@ def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
         if not work.leaving:
             kept.append(replace(work, leaving_members={}, leaving_devices={}))
         elif requeue:
-            kept.append(
-                replace(
-                    work,
-                    phase=Phase.PENDING,
-                    leaving=False,
-                    started=None,
-                    checkpointed=None,
-                    stale_since=None,
-                    gpu_class=None,
-                    placement={},
-                    devices={},
-                )
-            )
+            kept.append(gone(work))
     return replace(snapshot, workloads=tuple(kept))
 
 

@@ -13,9 +13,9 @@ from scheduling.simulation.ahead.decided import (
     Aftermath,
     Known,
     UnknownRunError,
-    carried_out,
     live_after,
 )
+from scheduling.simulation.run.carrying import carried_out
 from scheduling.simulation.run.jobs import Submission
 from tests.scheduling.engine.test_learned import two
 from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world

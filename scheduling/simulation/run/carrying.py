@@ -1,0 +1,202 @@
+"""From a snapshot and its plan to the next snapshot: the one place that says what a plan leaves behind.
+
+Simulator, forecasts, what-ifs and tests take their next snapshot from here; the live worker, whose next
+snapshot comes from the cluster and the ledger, is held against it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduling.engine.model import (
+    Action,
+    Decision,
+    Phase,
+    Plan,
+    Queue,
+    Reason,
+    Snapshot,
+    Workload,
+)
+
+Fields = dict[str, Any]
+
+NO_SEATS: Fields = {"gpu_class": None, "placement": {}, "devices": {}}
+MAKES_ROOM = (Action.EVICT, Action.SHRINK, Action.MOVE)
+DAY = timedelta(days=1)
+"""Evictions are counted for so long."""
+
+
+def carried_out(snapshot: Snapshot, plan: Plan, *, at_once: bool = False) -> Snapshot:
+    """``snapshot`` once ``plan`` is carried out, at the same time: admitted work runs, evicted work is
+    leaving, promised work waits for its victims.
+
+    GPUs of members that were given up, or moved away from, are held until ``gone``; with ``at_once`` they are
+    free.
+    """
+    works = tuple(
+        work if line is None else after(work, line, snapshot.now, at_once=at_once)
+        for work, line in _lines(snapshot.workloads, plan.decisions)
+    )
+    return replace(snapshot, workloads=works, queues=with_budgets_spent(snapshot, plan))
+
+
+def _lines(
+    works: Iterable[Workload], decisions: Iterable[Decision]
+) -> Iterator[tuple[Workload, Decision | None]]:
+    lines = {one.workload: one for one in decisions}
+    return ((work, lines.get(work.name)) for work in works)
+
+
+def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = False) -> Workload:
+    """``work`` once what was decided about it ``now`` is carried out."""
+    match decision.action:
+        case Action.ADMIT:
+            begun = {"phase": Phase.RUNNING, "started": now, "checkpointed": None}
+            return replace(work, **begun, **_seats(decision), awaits_victims=False)
+        case Action.EVICT:
+            return evicted(work, now, decision.for_workload)
+        case Action.GROW | Action.SHRINK | Action.MOVE:
+            return _reseated(work, decision, now, at_once=at_once)
+    if decision.reason is Reason.AWAITS_VICTIMS:
+        return replace(work, awaits_victims=True, **_seats(decision))
+    return without_claim(work)
+
+
+def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
+    """It is leaving, for ``rival`` if for anybody."""
+    return replace(
+        work,
+        leaving=True,
+        evictions=work.evictions + 1,
+        last_evicted=now,
+        last_evicted_for=rival,
+    )
+
+
+def without_claim(work: Workload) -> Workload:
+    """It waits like any other: no seats are kept for it."""
+    return replace(work, awaits_victims=False, **NO_SEATS) if work.awaits_victims else work
+
+
+def gone(work: Workload) -> Workload:
+    """Its pods are gone, and it waits again."""
+    return replace(
+        work,
+        phase=Phase.PENDING,
+        started=None,
+        checkpointed=None,
+        stale_since=None,
+        leaving=False,
+        leaving_members={},
+        leaving_devices={},
+        awaits_victims=False,
+        **NO_SEATS,
+    )
+
+
+def _reseated(work: Workload, decision: Decision, now: datetime, *, at_once: bool) -> Workload:
+    """It goes on with other members, which is as good as a checkpoint, or starts again elsewhere."""
+    moves = decision.action is Action.MOVE
+    left: Fields = {}
+    if moves and not at_once:
+        left = {"leaving_members": work.placement, "leaving_devices": work.devices}
+    elif decision.action is Action.SHRINK and not at_once:
+        left = _given_up(work, decision)
+    changes: Fields = {"placement": dict(decision.placement), "devices": dict(decision.devices)}
+    if moves:
+        changes |= {"gpu_class": decision.gpu_class, "started": now, "checkpointed": None}
+    else:
+        changes["checkpointed"] = now
+    return replace(work, **changes, **left)
+
+
+def _given_up(work: Workload, decision: Decision) -> Fields:
+    parting = Counter(work.placement) - Counter(decision.placement)
+    devices = {
+        node: tuple((Counter(used) - Counter(decision.devices.get(node, ()))).elements())
+        for node, used in work.devices.items()
+    }
+    left = {node: used for node, used in devices.items() if used}
+    return {"leaving_members": dict(parting), "leaving_devices": left}
+
+
+def _seats(decision: Decision) -> Fields:
+    return {
+        "gpu_class": decision.gpu_class,
+        "placement": dict(decision.placement),
+        "devices": dict(decision.devices),
+    }
+
+
+def with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
+    """What was evicted from a queue and all below it is gone from its budget."""
+    parents = {queue.name: queue.parent for queue in snapshot.queues}
+    works = {work.name: work for work in snapshot.workloads}
+    spent: Counter[str] = Counter()
+    for one in plan.decisions:
+        victim = works[one.workload]
+        queue = victim.queue if one.action in (Action.EVICT, Action.MOVE) else None
+        while queue is not None:
+            spent[queue] += victim.gpus * one.members
+            queue = parents[queue]
+    return tuple(
+        queue
+        if queue.eviction_budget_gpus is None
+        else replace(
+            queue, eviction_budget_gpus=max(0, queue.eviction_budget_gpus - spent[queue.name])
+        )
+        for queue in snapshot.queues
+    )
+
+
+def differences(
+    before: Snapshot, plan: Plan, seen: Snapshot, among: Container[str] | None = None
+) -> list[str]:
+    """Where ``seen``, the snapshot after ``plan`` on ``before``, does not state what the plan left: the
+    claims of work that waits, and how often, when and for whom work was evicted. ``among``: of these names
+    alone.
+
+    What came in between is read off ``seen``: who is not in it has ended or was cancelled, who waits though
+    it was let in has not been started yet and keeps its claim, who is held has none, and evictions older
+    than a day count no more.
+    """
+    works = {work.name: work for work in seen.workloads}
+    before_of = {w.name: w for w in before.workloads if among is None or w.name in among}
+    found: list[str] = []
+    for work, line in _lines(before_of.values(), plan.decisions):
+        now = works.get(work.name)
+        if now is None:
+            continue
+        expected = work if line is None else after(work, line, before.now)
+        found += _unlike(work, expected, now, seen.now)
+    return found
+
+
+def _unlike(work: Workload, expected: Workload, seen: Workload, now: datetime) -> Iterator[str]:
+    aged = expected.evictions if now - work.submitted > DAY else 0
+    if not expected.evictions - aged <= seen.evictions <= expected.evictions:
+        yield f"{seen.name}: evictions {seen.evictions}, expected {expected.evictions}"
+    for name in ("last_evicted", "last_evicted_for"):
+        if getattr(seen, name) != getattr(expected, name):
+            yield f"{seen.name}: {name} {getattr(seen, name)}, expected {getattr(expected, name)}"
+    if seen.phase is Phase.PENDING and not seen.held:
+        not_begun = work.phase is Phase.PENDING and expected.phase is Phase.RUNNING
+        due = claim_of(work if not_begun else expected)
+        if claim_of(seen) != due:
+            yield f"{seen.name}: claim {claim_of(seen)}, expected {due}"
+
+
+def claim_of(work: Workload) -> Mapping[str, Any] | None:
+    """What ``work``, which waits, was promised; None where it was promised nothing."""
+    if work.phase is not Phase.PENDING or not work.awaits_victims:
+        return None
+    return {
+        "gpu_class": work.gpu_class,
+        "placement": dict(work.placement),
+        "devices": {node: tuple(used) for node, used in work.devices.items()},
+    }
