@@ -23,6 +23,12 @@ from scheduling.simulation.ahead.decided import with_budgets_spent
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
 
+def without_prompt_starts(before: Snapshot, decisions: list[Decision]) -> list[Decision]:
+    """Less the starts of those with a claim in ``before``, on GPUs that nobody else claims."""
+    claims = {w.name for w in before.workloads if w.awaits_victims}
+    return [d for d in decisions if d.action is not Action.ADMIT or d.workload not in claims]
+
+
 def acts(plan: Plan) -> list[Decision]:
     """The decisions that change something."""
     return [d for d in plan.decisions if d.action in ACTS]
@@ -58,12 +64,15 @@ def plan_again(snapshot: Snapshot, made: Plan) -> tuple[Snapshot, Plan]:
 
 def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """Admitted work runs, evicted work is leaving, promised work waits for its victims."""
-    by_name = {d.workload: d for d in plan.decisions}
+    by_name = {d.workload: d for d in plan.decisions if d.action is not Action.LAPSE}
     return replace(
         snapshot,
         workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
         queues=with_budgets_spent(snapshot, plan),
     )
+
+
+NO_CLAIM = {"awaits_victims": False, "victims": (), "claimed_since": None, "room_due": None}
 
 
 def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Workload:
@@ -73,8 +82,8 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
 def _changes(work: Workload, decision: Decision, snapshot: Snapshot) -> dict[str, Any]:
     match decision.action:
         case Action.ADMIT:
-            begun = {"phase": Phase.RUNNING, "started": snapshot.now, "awaits_victims": False}
-            return begun | _seats(decision)
+            begun = {"phase": Phase.RUNNING, "started": snapshot.now, "taken_gpus": 0}
+            return begun | NO_CLAIM | _seats(decision)
         case Action.EVICT:
             return {
                 "leaving": True,
@@ -90,9 +99,15 @@ def _changes(work: Workload, decision: Decision, snapshot: Snapshot) -> dict[str
             begun = {"started": snapshot.now, "checkpointed": None}
             former = {"leaving_members": work.placement, "leaving_devices": work.devices}
             return _seats(decision) | former | begun
-    promised = decision.reason is Reason.AWAITS_VICTIMS
-    seats = _seats(decision) if promised else {"gpu_class": None, "placement": {}, "devices": {}}
-    return {"awaits_victims": promised} | seats
+    return _claim(work, decision, snapshot)
+
+
+def _claim(work: Workload, decision: Decision, snapshot: Snapshot) -> dict[str, Any]:
+    if decision.reason is not Reason.AWAITS_VICTIMS:
+        return NO_CLAIM | {"gpu_class": None, "placement": {}, "devices": {}}
+    since = work.claimed_since or snapshot.now
+    claim = {"awaits_victims": True, "victims": decision.victims, "claimed_since": since}
+    return claim | _seats(decision)
 
 
 def _seats(decision: Decision) -> dict[str, Any]:
@@ -194,7 +209,7 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> None:
 
 def _check_lines(snapshot: Snapshot, plan: Plan) -> None:
     """Law 10: one line for each that does not run, with a reason and a sentence; none for the rest."""
-    lines = Counter(d.workload for d in plan.decisions)
+    lines = Counter(d.workload for d in plan.decisions if d.action is not Action.LAPSE)
     assert not lines or max(lines.values()) == 1
     for work in snapshot.workloads:
         if work.phase is Phase.PENDING:
