@@ -42,6 +42,11 @@ class Claim:
     """When the last of the victims was gone; while some leave, when the longest grace of their pods is over;
     None where nobody knows."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the victims."""
+        return tuple(victim.name for victim in self.victims)
+
     def as_json(self) -> dict[str, Any]:
         return {
             "gpu_class": self.gpu_class,

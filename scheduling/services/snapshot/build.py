@@ -268,6 +268,7 @@ def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
         "evictions": past.evictions,
         "last_evicted": past.last_evicted,
         "last_evicted_for": past.last_evicted_for,
+        "taken_gpus": past.taken_gpus if waits else 0,
     }
     claim = past.claim
     if claim is None or not waits or known.situation is not Situation.WAITING:
@@ -277,6 +278,9 @@ def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
         "gpu_class": claim.gpu_class,
         "placement": dict(claim.placement),
         "devices": dict(claim.devices),
+        "victims": claim.names,
+        "claimed_since": claim.since,
+        "room_due": claim.room_due,
     }
 
 

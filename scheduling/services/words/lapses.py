@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from scheduling.models import LapseCause
 
-LAPSE = "lapse"
-CLAIM_LAPSED = "claim_lapsed"
-
 
 def sentence_of(cause: LapseCause, victims: int) -> str:
     """Of a claim that lapsed though no plan of the engine said so."""

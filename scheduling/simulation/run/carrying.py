@@ -26,6 +26,9 @@ from scheduling.engine.model import (
 Fields = dict[str, Any]
 
 NO_SEATS: Fields = {"gpu_class": None, "placement": {}, "devices": {}}
+NO_CLAIM: Fields = {
+    "awaits_victims": False, "victims": (), "claimed_since": None, "room_due": None,
+}  # fmt: skip
 MAKES_ROOM = (Action.EVICT, Action.SHRINK, Action.MOVE)
 DAY = timedelta(days=1)
 """Evictions are counted for so long."""
@@ -38,9 +41,10 @@ def carried_out(snapshot: Snapshot, plan: Plan, *, at_once: bool = False) -> Sna
     GPUs of members that were given up, or moved away from, are held until ``gone``; with ``at_once`` they are
     free.
     """
+    taken = taken_by(snapshot.workloads, plan.decisions)
     works = tuple(
         work if line is None else after(work, line, snapshot.now, at_once=at_once)
-        for work, line in _lines(snapshot.workloads, plan.decisions)
+        for work, line in _lines(_with_taken(snapshot.workloads, taken), plan.decisions)
     )
     return replace(snapshot, workloads=works, queues=with_budgets_spent(snapshot, plan))
 
@@ -48,23 +52,52 @@ def carried_out(snapshot: Snapshot, plan: Plan, *, at_once: bool = False) -> Sna
 def _lines(
     works: Iterable[Workload], decisions: Iterable[Decision]
 ) -> Iterator[tuple[Workload, Decision | None]]:
-    lines = {one.workload: one for one in decisions}
-    return ((work, lines.get(work.name)) for work in works)
+    """Each with what is decided about it; those whose claim lapses without one."""
+    lapsed = {one.workload for one in decisions if one.action is Action.LAPSE}
+    lines = {one.workload: one for one in decisions if one.action is not Action.LAPSE}
+    return (
+        (without_claim(work) if work.name in lapsed else work, lines.get(work.name))
+        for work in works
+    )
+
+
+def taken_by(works: Iterable[Workload], decisions: Iterable[Decision]) -> Mapping[str, int]:
+    """By name for whom milli-GPU are evicted, and how many."""
+    gpus = {work.name: work.gpus for work in works}
+    taken: Counter[str] = Counter()
+    for one in decisions:
+        if one.action is Action.EVICT and one.for_workload:
+            taken[one.for_workload] += gpus.get(one.workload, 0) * one.members
+    return taken
+
+
+def _with_taken(works: Iterable[Workload], taken: Mapping[str, int]) -> Iterator[Workload]:
+    for work in works:
+        more = taken.get(work.name, 0)
+        yield replace(work, taken_gpus=work.taken_gpus + more) if more else work
 
 
 def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = False) -> Workload:
     """``work`` once what was decided about it ``now`` is carried out."""
     match decision.action:
         case Action.ADMIT:
-            begun = {"phase": Phase.RUNNING, "started": now, "checkpointed": None}
-            return replace(work, **begun, **_seats(decision), awaits_victims=False)
+            begun: Fields = {"phase": Phase.RUNNING, "started": now, "checkpointed": None}
+            return replace(work, **begun, **NO_CLAIM, **_seats(decision), taken_gpus=0)
         case Action.EVICT:
             return evicted(work, now, decision.for_workload)
         case Action.GROW | Action.SHRINK | Action.MOVE:
             return _reseated(work, decision, now, at_once=at_once)
-    if decision.reason is Reason.AWAITS_VICTIMS:
-        return replace(work, awaits_victims=True, **_seats(decision))
-    return without_claim(work)
+    if decision.reason is not Reason.AWAITS_VICTIMS:
+        return without_claim(work)
+    is_same = work.awaits_victims and len(decision.victims) <= len(work.victims)
+    return replace(
+        work,
+        awaits_victims=True,
+        victims=decision.victims,
+        claimed_since=work.claimed_since or now,
+        room_due=work.room_due if is_same else None,
+        **_seats(decision),
+    )
 
 
 def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
@@ -80,7 +113,7 @@ def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
 
 def without_claim(work: Workload) -> Workload:
     """It waits like any other: no seats are kept for it."""
-    return replace(work, awaits_victims=False, **NO_SEATS) if work.awaits_victims else work
+    return replace(work, **NO_CLAIM, **NO_SEATS) if work.awaits_victims else work
 
 
 def gone(work: Workload) -> Workload:
@@ -94,9 +127,21 @@ def gone(work: Workload) -> Workload:
         leaving=False,
         leaving_members={},
         leaving_devices={},
-        awaits_victims=False,
+        **NO_CLAIM,
         **NO_SEATS,
     )
+
+
+def with_room_due(snapshot: Snapshot) -> Snapshot:
+    """Room of claims for which nobody leaves any more is due now."""
+    going = {w.name for w in snapshot.workloads if w.leaving or w.leaving_members}
+    works = (
+        replace(work, room_due=snapshot.now)
+        if work.awaits_victims and work.room_due is None and going.isdisjoint(work.victims)
+        else work
+        for work in snapshot.workloads
+    )
+    return replace(snapshot, workloads=tuple(works))
 
 
 def _reseated(work: Workload, decision: Decision, now: datetime, *, at_once: bool) -> Workload:
@@ -168,16 +213,19 @@ def differences(
     works = {work.name: work for work in seen.workloads}
     before_of = {w.name: w for w in before.workloads if among is None or w.name in among}
     found: list[str] = []
-    for work, line in _lines(before_of.values(), plan.decisions):
+    taken = taken_by(before.workloads, plan.decisions)
+    for work, line in _lines(_with_taken(before_of.values(), taken), plan.decisions):
         now = works.get(work.name)
         if now is None:
             continue
         expected = work if line is None else after(work, line, before.now)
-        found += _unlike(work, expected, now, seen.now)
+        found += _unlike(work, expected, now, set(works), seen.now)
     return found
 
 
-def _unlike(work: Workload, expected: Workload, seen: Workload, now: datetime) -> Iterator[str]:
+def _unlike(
+    work: Workload, expected: Workload, seen: Workload, there: Container[str], now: datetime
+) -> Iterator[str]:
     aged = expected.evictions if now - work.submitted > DAY else 0
     if not expected.evictions - aged <= seen.evictions <= expected.evictions:
         yield f"{seen.name}: evictions {seen.evictions}, expected {expected.evictions}"
@@ -186,17 +234,20 @@ def _unlike(work: Workload, expected: Workload, seen: Workload, now: datetime) -
             yield f"{seen.name}: {name} {getattr(seen, name)}, expected {getattr(expected, name)}"
     if seen.phase is Phase.PENDING and not seen.held:
         not_begun = work.phase is Phase.PENDING and expected.phase is Phase.RUNNING
-        due = claim_of(work if not_begun else expected)
-        if claim_of(seen) != due:
-            yield f"{seen.name}: claim {claim_of(seen)}, expected {due}"
+        due = claim_of(work if not_begun else expected, there)
+        if claim_of(seen, there) != due:
+            yield f"{seen.name}: claim {claim_of(seen, there)}, expected {due}"
 
 
-def claim_of(work: Workload) -> Mapping[str, Any] | None:
-    """What ``work``, which waits, was promised; None where it was promised nothing."""
+def claim_of(work: Workload, there: Container[str]) -> Mapping[str, Any] | None:
+    """What ``work``, which waits, claims, with who leaves for it of those who are ``there``; None where it
+    claims nothing."""
     if work.phase is not Phase.PENDING or not work.awaits_victims:
         return None
     return {
         "gpu_class": work.gpu_class,
         "placement": dict(work.placement),
         "devices": {node: tuple(used) for node, used in work.devices.items()},
+        "victims": [name for name in work.victims if name in there],
+        "since": work.claimed_since,
     }

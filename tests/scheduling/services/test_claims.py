@@ -133,7 +133,7 @@ def test_claim_of_work_that_is_deleted_lapses_and_its_eviction_says_why(owed: Wo
     assert Eviction.objects.get().in_vain == LapseCause.GONE
     line = Decision.objects.get(action="lapse")
     assert (line.workload.name, line.reason) == ("owner", "claim_lapsed")
-    assert line.numbers == {"cause": "gone", "victims": [f"default/{victim_of(owed)}"]}
+    assert line.numbers == {"rule": "gone", "victims": 1}
 
 
 def test_claim_of_work_that_ended_unseen_lapses_in_the_next_worker(owed: World) -> None:
@@ -158,7 +158,7 @@ def test_claim_on_a_node_that_is_gone_lapses_with_that_cause(
     owed.kube.delete(f"/api/v1/nodes/{node}")
     owed.cycle()
     assert not named(snapshots[-1], "owner").placement
-    assert Decision.objects.get(action="lapse").numbers["cause"] == "seats_gone"
+    assert Decision.objects.get(action="lapse").numbers["rule"] == "seats_gone"
     assert Eviction.objects.get().in_vain == LapseCause.SEATS_GONE
 
 

@@ -94,13 +94,16 @@ class Claims:
         found = {}
         for uid, row in self.rows.items():
             claim, what = claim_of(row), known.get(uid)
-            if claim is None or what is None or uid in self._lapsed or claim.room_due:
+            if claim is None or what is None or uid in self._lapsed:
                 continue
-            due, is_over = _room_due(claim, known, picture, by_name, now)
-            told = replace(claim, room_due=due)
-            if is_over:
-                self.put(row, told)
-                self.dirty.add(uid)
+            there = tuple(v for v in claim.victims if v.name in by_name)
+            told = replace(claim, victims=there)
+            if claim.room_due is None:
+                due, is_over = _room_due(claim, known, picture, by_name, now)
+                told = replace(told, room_due=due)
+                if is_over:
+                    self.put(row, replace(claim, room_due=now))
+                    self.dirty.add(uid)
             if what.remembered.claim != told:
                 found[uid] = replace(what, remembered=replace(what.remembered, claim=told))
         return found

@@ -13,7 +13,7 @@ from scheduling.services.cycle.project.claims import Claims
 from scheduling.services.cycle.record.plan import Pass
 from scheduling.services.ledger.claims import Claim, Lapse, Victim, claim_of, mark_in_vain
 from scheduling.services.tables.bulk import insert_rows, write_columns
-from scheduling.services.words.lapses import CLAIM_LAPSED, LAPSE, sentence_of
+from scheduling.services.words.lapses import sentence_of
 from scheduling.simulation.run.carrying import MAKES_ROOM
 
 
@@ -27,12 +27,14 @@ def follow(
     and who is ``put_off`` (names): its start, or the room that was to be made for it, is left to the next
     plan.
     """
+    told = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
     promised = dict(_promised(done.plan))
     starts = {act.workload for act in done.plan.acts if act.action is m.Action.ADMIT}
     for uid, row in claims.rows.items():
-        name = key_of(row.kind, row.namespace, row.name)
-        goes_on = name in promised or name in starts or name in put_off or uid in starting
-        if not goes_on:
+        name = _name(row)
+        if name in told:
+            claims.lapse(row, LapseCause(told[name].rule))
+        elif not (name in promised or name in starts or name in put_off or uid in starting):
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
     made = []
@@ -49,7 +51,7 @@ def follow(
     changed = {row.uid: row for row in (*(one.row for one in lapsed), *made, *takers)}
     write_columns(list(changed.values()), ["claim", "taken_gpus"])
     mark_in_vain(lapsed)
-    insert_rows([_line(one, cycle) for one in lapsed])
+    insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in told])
     return list(changed)
 
 
@@ -62,6 +64,10 @@ def _count_taken(done: Pass) -> list[Workload]:
             row.taken_gpus += victim.gpus * act.members
             takers[row.uid] = row
     return list(takers.values())
+
+
+def _name(row: Workload) -> str:
+    return key_of(row.kind, row.namespace, row.name)
 
 
 def _promised(plan: Outline) -> Iterator[tuple[str, m.Decision]]:
@@ -94,12 +100,12 @@ def _is_stopped(name: str, done: Pass) -> bool:
 
 
 def _line(lapse: Lapse, cycle: Cycle) -> Decision:
-    names = [victim.name for victim in lapse.claim.victims]
+    names = lapse.claim.names
     return Decision(
         cycle_id=cycle.pk,
         workload_id=lapse.row.pk,
-        action=LAPSE,
-        reason=CLAIM_LAPSED,
+        action=m.Action.LAPSE,
+        reason=m.Reason.CLAIM_LAPSED,
         sentence=sentence_of(lapse.cause, len(names)),
-        numbers={"cause": lapse.cause.value, "victims": names},
+        numbers={"rule": lapse.cause.value, "victims": len(names)},
     )
