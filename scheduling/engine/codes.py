@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from scheduling.engine.enums import Lapse, Rule
 from scheduling.engine.model import Action, Reason, Sharing, Stop
 
 ACTIONS: tuple[Action, ...] = tuple(Action)
 REASONS: tuple[Reason, ...] = tuple(Reason)
 STOPS: tuple[Stop, ...] = (Stop.NONE, Stop.HOLD, Stop.DRAIN)
 """The laxest first: of a queue and all above it the strictest counts."""
+RULES: tuple[Rule, ...] = tuple(Rule)
+LAPSES: tuple[Lapse, ...] = tuple(Lapse)
+SEATS_GONE, TAKEN_AWAY, OVERDUE = range(3)
 SHARINGS: tuple[Sharing, ...] = tuple(Sharing)
 FAIR, PROMISE, THROUGHPUT = range(3)
 DRAINS = STOPS.index(Stop.DRAIN)
@@ -21,6 +25,10 @@ def _action(action: Action) -> int:
 
 def _reason(reason: Reason) -> int:
     return REASONS.index(reason)
+
+
+def _rule(rule: Rule) -> int:
+    return RULES.index(rule)
 
 
 ADMIT = _action(Action.ADMIT)
@@ -66,3 +74,14 @@ EVICTION_CAP = _reason(Reason.EVICTION_CAP)
 HELD = _reason(Reason.HELD)
 MISROUTED = _reason(Reason.MISROUTED)
 NO_SUCH_CLASS = _reason(Reason.NO_SUCH_CLASS)
+
+ABOVE_SHARE = _rule(Rule.ABOVE_FAIR_SHARE)
+OWED_NOMINAL = _rule(Rule.OWED_NOMINAL)
+LENT_NOMINAL = _rule(Rule.LENT_NOMINAL)
+ROUNDED_UP = _rule(Rule.ROUNDED)
+REGAINED = _rule(Rule.REGAINED)
+LOWER_PRIORITY = _rule(Rule.LOWER_PRIORITY)
+BY_MERIT = _rule(Rule.GIVES_WAY)
+MOVED = _rule(Rule.MOVED)
+STALE = _rule(Rule.STALE_GANG)
+DRAINING = _rule(Rule.DRAINED)

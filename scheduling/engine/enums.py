@@ -47,6 +47,8 @@ class Action(StrEnum):
     MOVE = "move"
     RESERVE = "reserve"
     WAIT = "wait"
+    LAPSE = "lapse"
+    """A claim ends; what becomes of its workload a line of its own says."""
 
 
 class Reason(StrEnum):
@@ -64,6 +66,8 @@ class Reason(StrEnum):
     # reserve
     AWAITS_VICTIMS = "awaits_victims"
     RESERVED = "reserved"
+    # lapse
+    CLAIM_LAPSED = "claim_lapsed"
     # grow, shrink, move
     GROWS = "grows"
     SHRINKS = "shrinks"
@@ -95,6 +99,36 @@ class Reason(StrEnum):
     NO_SUCH_CLASS = "no_such_class"
     NOT_ALLOWED = "not_allowed"
     RUN_TIME_OVER = "run_time_over"
+
+
+class Rule(StrEnum):
+    """Which rule let a workload be evicted, shrunk or moved; ``reasons.rules`` has a sentence for each."""
+
+    ABOVE_FAIR_SHARE = "above_fair_share"
+    OWED_NOMINAL = "owed_nominal"
+    """A gang that lies partly inside its queue's share, for work inside its own nominal."""
+    LENT_NOMINAL = "lent_nominal"
+    """What lies above nominal, though inside the share, for work inside its own nominal."""
+    ROUNDED = "rounded"
+    """For a gang that passes its share by a part of itself."""
+    REGAINED = "regained"
+    """Members, for an elastic gang that grows inside its nominal."""
+    LOWER_PRIORITY = "lower_priority"
+    GIVES_WAY = "gives_way"
+    MOVED = "moved"
+    STALE_GANG = "stale_gang"
+    DRAINED = "drained"
+
+
+class Lapse(StrEnum):
+    """Why a claim ends though its workload has not started."""
+
+    SEATS_GONE = "seats_gone"
+    """Its nodes went, shrank or were taken by pods outside the queues; or it asks for something else."""
+    TAKEN_AWAY = "taken_away"
+    """People lowered a limit or nominal, its hours are spent, or it or its queue is held or drained."""
+    OVERDUE = "overdue"
+    """The policy's ``claim_hold_s`` have passed since its room was due."""
 
 
 class StepKind(StrEnum):

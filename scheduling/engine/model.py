@@ -15,8 +15,10 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from scheduling.engine.enums import Action as Action
+from scheduling.engine.enums import Lapse as Lapse
 from scheduling.engine.enums import Phase as Phase
 from scheduling.engine.enums import Reason as Reason
+from scheduling.engine.enums import Rule as Rule
 from scheduling.engine.enums import Sharing as Sharing
 from scheduling.engine.enums import StepKind as StepKind
 from scheduling.engine.enums import Stop as Stop
@@ -215,11 +217,21 @@ class Workload:
     placement: Mapping[str, int] = field(default_factory=dict)
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     awaits_victims: bool = False
-    """Pending: an earlier plan promised it room that comes free, so it is seated before all else. Its
-    ``gpu_class``, ``placement`` and ``devices``, if stated, are what was promised.
+    """Pending: it has a claim to room that comes free, so it is seated before all else. Its ``gpu_class``,
+    ``placement`` and ``devices`` are the seats that it claims.
     """
+    victims: tuple[str, ...] = ()
+    """Names of those who leave for its claim, of workloads of the snapshot; who is over is left out."""
+    claimed_since: datetime | None = None
+    """When its claim was made."""
+    room_due: datetime | None = None
+    """When the room of its claim was free, or should have been: the last of its victims was gone then, or the
+    longest grace of their pods was over; None while nobody knows.
+    """
+    taken_gpus: int = 0
+    """Milli-GPU that were evicted for it since it waits, its present claim and lapsed ones together."""
     evictions: int = 0
-    """How often it was evicted so far."""
+    """How often it was evicted in the 24 hours before ``now``."""
     last_evicted: datetime | None = None
     last_evicted_for: str | None = None
     """Name of the workload that the last eviction made room for."""
@@ -249,7 +261,7 @@ class Policy:
     its nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
     from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share; where a
     subtree gives out by merit, that one leaves for nobody. At most ``max_moves`` workloads move to make room
-    for one.
+    for one. A claim lapses where its workload cannot start ``claim_hold_s`` after its room was due.
     """
 
     history_strength: float = 0.0
@@ -268,6 +280,7 @@ class Policy:
     fair_share_delay_s: int = 3600
     max_evictions: int | None = 3
     max_moves: int = 0
+    claim_hold_s: int = 600
     sharing: Sharing = Sharing.FAIR_SHARE
     """Of the whole tree, for queues that say nothing else."""
     evictions_left: float | None = None
@@ -343,6 +356,10 @@ class Decision:
     placement: Mapping[str, int] = field(default_factory=dict)
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     for_workload: str | None = None
+    rule: str = ""
+    """What allowed it: a ``Rule`` of who leaves, shrinks or moves; why a claim lapses, a ``Lapse``."""
+    victims: tuple[str, ...] = ()
+    """Of a claim, made, kept or lapsed: who leaves for it, by name."""
     until: datetime | None = None
     position: int | None = None
     """1-based place among the waiting workloads of its queue, in planned order."""

@@ -107,6 +107,22 @@ class EvictionRule(models.TextChoices):
     DRAIN = "drain", "drain"
 
 
+class LapseCause(models.TextChoices):
+    """Why a claim lapsed that was made when others were evicted for a workload."""
+
+    SEATS_GONE = "seats_gone", "its seats are gone"
+    EDITED = "edited", "it asks for something else"
+    HELD = "held", "it was held or may not start"
+    GONE = "gone", "it ended or was cancelled"
+    TAKEN_AWAY = "taken_away", "its queue lost what it was to have"
+    OVERDUE = "overdue", "it could not start once they had left"
+    GIVEN_UP = "given_up", "a plan gave it up"
+
+
+OWN_CAUSES = (LapseCause.GONE, LapseCause.HELD, LapseCause.EDITED)
+"""Of the workload's own people: what left for it was lost, but for nobody's fault."""
+
+
 class Eviction(models.Model):
     """The act on a victim: by which rule, for whom, with the numbers of that moment."""
 
@@ -114,6 +130,10 @@ class Eviction(models.Model):
     cycle = models.ForeignKey(Cycle, on_delete=models.SET_NULL, null=True, related_name="evictions")
     at = models.DateTimeField()
     rule = models.CharField(max_length=11, choices=EvictionRule.choices)
+    allowed_by = models.CharField(max_length=40, blank=True)
+    """Which row of the rules let it go, as ``services.words.rules`` names them; empty where nobody said."""
+    in_vain = models.CharField(max_length=12, choices=LapseCause.choices, blank=True)
+    """Why the claim lapsed that it made room for; empty while that one stands or once it was kept."""
     queue = models.ForeignKey(
         Queue, on_delete=models.SET_NULL, null=True, related_name="evictions_out"
     )

@@ -150,6 +150,15 @@ class Workload(models.Model):
     """How many times as long it takes there as on the class that it runs on; 1 where nobody knows."""
     saved_s = models.FloatField(default=0)
     """Seconds of work that checkpoints of runs hold that were evicted."""
+    claim = models.JSONField(null=True, default=None)
+    """What it was promised while it waits for others to leave, as ``services.ledger.claims`` reads it."""
+    taken_gpus = models.PositiveBigIntegerField(default=0)
+    """Milli-GPU that were evicted for it since it waits."""
+    recent_evictions = models.JSONField(default=list)
+    """When Weir evicted it in the day before the last time, ISO, the last included."""
+    last_evicted_at = models.DateTimeField(null=True, blank=True)
+    last_evicted_for = models.CharField(max_length=383, blank=True)
+    """Engine name of the workload that the last eviction made room for; empty where it was for none."""
 
     stepped_at: datetime | None = None
     """Of its last step, as far as this process made it; not a column."""

@@ -1,7 +1,10 @@
-"""Step 2: those to whom an earlier plan promised room that comes free.
+"""Step 2: those with a claim, for whom others leave, or left, by an earlier plan.
 
-They claim the very seats again, all of them, before anybody starts. One starts when its nodes have room
-for all who were promised seats there, so which of them is looked at first decides nothing.
+All of them claim their seats again before anybody starts. Then each, in line, starts where there is room for
+it now: on its seats, whoever else still leaves their nodes (safe, as all of them fit together), or on any
+other GPUs of the class that nobody claims; what still leaves for it is then free for others. Who finds none
+keeps its claim, whatever shares, turns and arrivals say by now. It lapses only where its seats are gone,
+where people took it away, or where it is overdue.
 """
 
 from __future__ import annotations
@@ -9,17 +12,17 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
+from scheduling.engine.admission.allocate import fills_what_leaves
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Flags, Ints
-from scheduling.engine.placement.node_room import ONE, take_now
-from scheduling.engine.placement.place import sit_as_promised
+from scheduling.engine.placement.node_index import row_of
+from scheduling.engine.placement.node_room import sit, take_open
+from scheduling.engine.placement.place import is_free, place, sit_as_promised
+from scheduling.engine.quota.limits import full_queue, spent_hours, user_limit
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Work
-from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Pending
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.units import GPUS, LATER, NOW
 from scheduling.engine.statement.lines import recall, seat_out
 from scheduling.engine.statement.operations import admit, promise
 from scheduling.engine.statement.statement import unseat
@@ -27,27 +30,23 @@ from scheduling.engine.statement.statement import unseat
 
 @inner
 def seat_the_promised(world: Session) -> None:
-    """Claim, look, stand up again where there is no room yet, decide."""
-    out, ordering = world.out, world.ordering
+    ordering = world.ordering
     if ordering.pending.promised == 0:
         return
     item = _promised(ordering.pending, world.work.claims)
-    ready = np.zeros(out.action.size, np.bool_)
     for w in item:
-        out.members[w] = _claim(world, w)
+        _claim(world, w)
+    # A start elsewhere leaves seats to others, who are asked once more.
+    while _start_some(world, item):
+        pass
     for w in item:
-        ready[w] = out.members[w] > 0 and _has_room_for_all(world.room, out, w)
-    for w in item:
-        if out.members[w] > 0 and not ready[w]:
-            _stand_up(world.work, world.room, out, w)
-    for w in item:
-        if out.members[w] > 0:
-            _decide(world, w, ready)
+        if world.out.members[w] > 0 and world.out.action[w] == codes.UNDECIDED:
+            _wait_or_lapse(world, w)
 
 
 @once
 def _promised(pending: Pending, claims: Flags) -> Ints:
-    """Those who were promised room, in line."""
+    """Those with a claim, in line."""
     found, size = np.empty(pending.promised, np.int64), 0
     for k in range(pending.size[0]):
         if claims[pending.slot[k]]:
@@ -56,53 +55,110 @@ def _promised(pending: Pending, claims: Flags) -> Ints:
     return found[:size]
 
 
-@inner
-def _claim(world: Session, w: int) -> int:
-    """Sit down on the promised seats, now and later; returns how many, 0 if they do not hold."""
-    work, out = world.work, world.out
-    if not work.claims[w] or world.holds.head[w] < 0 or out.action[w] != codes.UNDECIDED:
-        return 0
-    members = sit_as_promised(work, world.holds, world.room, world.seats, w)
-    for i in range(members):
-        take_now(world.room, work, w, world.seats.node[i], world.seats.device[i], 1)
+@once
+def _claim(world: Session, w: int) -> None:
+    """Sit down on the claimed seats, for later; ``out.members`` says how many, 0 where the claim lapses."""
+    out = world.out
+    if out.action[w] != codes.UNDECIDED:
+        out.lapsed[w] = _settled(out, w)
+        return
+    members = sit_as_promised(world.work, world.holds, world.room, world.seats, w)
+    if members == 0:
+        out.lapsed[w] = codes.SEATS_GONE
+        return
     seat_out(out, world.seats, w, members)
-    return members
+    out.members[w] = members
 
 
 @inner
-def _has_room_for_all(room: NodeRoom, out: Decisions, w: int) -> bool:
-    for i in range(out.pool.first[w], out.pool.first[w] + out.members[w]):
-        n, device = out.pool.node[i], out.pool.device[i]
-        if device >= 0 and room.shared_now[n, device] > ONE:
-            return False
-        for r in range(3):
-            if room.free_now[r, n] < 0:
-                return False
-    return True
+def _settled(out: Decisions, w: int) -> int:
+    """Why a claim lapses whose workload cannot start whatever happens: the nodes, or people."""
+    nodes = out.reason[w] == codes.NEVER_FITS and out.blame[w] < 0
+    return codes.SEATS_GONE if nodes or out.reason[w] == codes.NO_SUCH_CLASS else codes.TAKEN_AWAY
 
 
-@inner
-def _stand_up(work: Work, room: NodeRoom, out: Decisions, w: int) -> None:
-    """The seats are claimed for later only."""
-    for i in range(out.pool.first[w], out.pool.first[w] + out.members[w]):
-        take_now(room, work, w, out.pool.node[i], out.pool.device[i], -1)
+@once
+def _start_some(world: Session, item: Ints) -> bool:
+    """Whether anybody who had not started does."""
+    work, out, some = world.work, world.out, False
+    for w in item:
+        if out.members[w] == 0 or out.action[w] != codes.UNDECIDED:
+            continue
+        c, members = work.gpu_class[w], recall(out, world.seats, w)
+        gpus = members * work.need[GPUS, w]
+        late = fills_what_leaves(
+            world.tree, world.quotas, world.queues, work.queue[w], c, gpus
+        ) or _is_taken_away(world, w, c, gpus)
+        if not late and _finds_seats(world, w, c, members):
+            admit(world, w, c, members)
+            some = True
+    return some
 
 
-@inner
-def _decide(world: Session, w: int, ready: Flags) -> None:
-    """Start, go on waiting for the victims, or give the seats up where quota forbids it by now."""
-    tree, quotas, queues = world.tree, world.quotas, world.queues
-    work, out, q, c = world.work, world.out, world.work.queue[w], world.work.gpu_class[w]
-    members = recall(out, world.seats, w)
-    gpus = members * work.need[GPUS, w]
-    allowed = quota_allows(world, w, c, gpus, tree.depth[q])
-    start = allowed and ready[w] and not fills_what_leaves(tree, quotas, queues, q, c, gpus)
-    if ready[w] and not start:
-        _stand_up(work, world.room, out, w)
+@once
+def _finds_seats(world: Session, w: int, c: int, members: int) -> bool:
+    """Whether ``w`` has taken ``members`` seats that are free now: its own, else others of the class."""
+    room, work, seats, gpus = (
+        world.room,
+        world.work,
+        world.seats,
+        members * world.work.need[GPUS, w],
+    )
+    if is_free(room, work, seats, w, members):
+        take_open(room, c, gpus)
+        return True
+    if room.open[c] < gpus:
+        return False
+    unseat(work, room, seats, w, members)
+    if world.index.total[row_of(world, w, c, NOW)] >= members:
+        least, work.least[w] = work.least[w], members
+        seated = place(world, w, c, members, NOW)
+        work.least[w] = least
+        if seated == members:
+            return True
+    recall(world.out, seats, w)
+    for i in range(members):
+        sit(room, work, w, seats.node[i], seats.device[i], LATER)
+    return False
+
+
+@once
+def _wait_or_lapse(world: Session, w: int) -> None:
+    """Its claim stands until its victims are gone, unless people took it away or it is overdue."""
+    work, out, rules = world.work, world.out, world.rules
+    c, members = work.gpu_class[w], recall(out, world.seats, w)
+    if _is_taken_away(world, w, c, members * work.need[GPUS, w]):
+        out.lapsed[w] = codes.TAKEN_AWAY
+    elif rules.now >= work.due[w] + rules.claim_hold:
+        out.lapsed[w] = codes.OVERDUE
     out.members[w] = 0
-    if start:
-        admit(world, w, c, members)
-    elif allowed:
+    if out.lapsed[w] < 0:
         promise(world, w, c, members)
     else:
         unseat(work, world.room, world.seats, w, members)
+
+
+@once
+def _is_taken_away(world: Session, w: int, c: int, gpus: int) -> bool:
+    """Whether a limit forbids its start by now: those of workloads and users, hours, and quota whose grace,
+    if it was lowered, is over. Shares, and what others keep back, forbid nothing.
+    """
+    tree, quotas, queues, work = world.tree, world.quotas, world.queues, world.work
+    if full_queue(tree, work, queues, w) >= 0:
+        return True
+    if user_limit(tree, work, queues, world.users, w, gpus) >= 0:
+        return True
+    q = work.queue[w]
+    if spent_hours(tree, quotas, world.rules, queues, q, c) >= 0:
+        return True
+    fixed = not world.ranks.preemptible[work.priority[w]]
+    while q > 0:
+        cap, nominal = quotas.cap[c, q], quotas.nominal[c, q]
+        if world.rules.now < quotas.grace[c, q]:
+            cap = max(cap, world.former.cap[c, q])
+            nominal = max(nominal, world.former.nominal[c, q])
+        held, held_fixed = queues.usage.held[c, q], queues.usage.held_fixed[c, q]
+        if held + gpus > cap or (fixed and held_fixed + gpus > nominal):
+            return True
+        q = tree.parent[q]
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
 from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner, once
@@ -36,7 +37,8 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
         return REFUSED
     late = fills_what_leaves(tree, world.quotas, queues, q, c, most * gpus)
     for when in (NOW, BACKFILL, LATER):
-        if when == LATER and world.room.coming[c] == 0:
+        # What was due for long and is still there is not waited for once more.
+        if when == LATER and (world.room.coming[c] == 0 or world.out.lapsed[w] == codes.OVERDUE):
             continue
         if when == LATER and over > 0 and _others_first(world.room, queues, c):
             return NOT_YET

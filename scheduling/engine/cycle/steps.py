@@ -1,7 +1,7 @@
 """One cycle: the numbered steps from what is to what is decided.
 
 1. Evict what must leave whatever happens: drained queues, stale gangs.
-2. Seat workloads whose victims left for them in an earlier cycle.
+2. Seat those with a claim: others leave, or left, for them by an earlier plan (``promise``).
 3. Pass by pass, let the neediest queue's next workload try, until none is left. In pass p it may start
    if that lifts its queues above fair share at no more than p levels of the tree, so nobody borrows
    before everybody inside the share was asked. It
@@ -85,18 +85,14 @@ def decide_all(world: Session) -> None:
 
 @inner
 def _ask_all(world: Session) -> None:
-    """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
-    ordering, action, claims = world.ordering, world.out.action, world.work.claims
+    """Step 3."""
+    ordering, action = world.ordering, world.out.action
     item, skip = ordering.pending.slot, ordering.walk.skip
     deepest = world.tree.depth.max()
-    for turn in range(-1, deepest + 1):
+    for turn in range(deepest + 1):
         open_ones = 0
-        if turn < 0 and ordering.pending.promised == 0:
-            continue
         for k in range(ordering.pending.size[0]):
-            w = item[k]
-            decided = action[w] != codes.UNDECIDED
-            skip[k] = decided or (turn < 0 and not claims[w])
+            skip[k] = action[item[k]] != codes.UNDECIDED
             open_ones += not skip[k]
         if open_ones > 0:
             _one_pass(world, turn)
@@ -117,7 +113,7 @@ def _one_pass(world: Session, turn: int) -> None:
             note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, queues, left)
-            if not by_merit(tree, leaf) and 0 <= turn < lowest_pass(
+            if not by_merit(tree, leaf) and turn < lowest_pass(
                 tree, division, queues, ordering, leaf
             ):
                 _count(tree, left, tree.parent[leaf], -1)
@@ -180,16 +176,16 @@ def consider(world: Session, w: int, cell: int, turn: int) -> bool:
 
     Returns whether the queues stand differently now.
     """
-    if turn >= 0 and _stops_at_a_limit(world, w):
+    if _stops_at_a_limit(world, w):
         return False
     if refused_alike(world.work, world.shapes, w, cell):
         return False
-    state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
+    state = _try_all(world, w, turn)
     if state == DONE:
         return True
-    if state == NOT_YET and turn >= 0 and takes_what_is_its_own(world, w, turn):
+    if state == NOT_YET and takes_what_is_its_own(world, w, turn):
         return True
-    if state == NOT_YET or turn < 0:
+    if state == NOT_YET:
         note_refusal(world.work, world.shapes, w, False)
         return False
     return _refused(world, w, turn)

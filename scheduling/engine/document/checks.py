@@ -55,6 +55,7 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
     priorities = {p.name for p in doc.priority_classes}
     nodes = {n.name for n in doc.nodes}
     node_sets = {s.name for s in doc.node_sets}
+    works = {w.name for w in doc.workloads}
     wanted = [
         (f"nodes[{i}].gpu_class", n.gpu_class, classes, "a name of gpu_classes")
         for i, n in enumerate(doc.nodes)
@@ -85,6 +86,10 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
             (f"{at}.{part}.{n}", n, nodes, "a name of nodes")
             for part in ("placement", "devices", "leaving_members", "leaving_devices")
             for n in getattr(work, part)
+        ]
+        wanted += [
+            (f"{at}.victims[{k}]", name, works, "a name of workloads")
+            for k, name in enumerate(work.victims)
         ]
     return [
         Fault(path, repr(name), text, f"use {_some(known)}, or add it there")
@@ -155,6 +160,7 @@ def _contradictions(at: str, work: WorkloadDoc) -> Iterator[Fault]:
             f"{at}.topology.preferred", preferred, f"a level below {required}", "name one, or none"
         )
     yield from _running(at, work) if work.state is m.Phase.RUNNING else _pending(at, work)
+    yield from _without_claim(at, work)
 
 
 def _running(at: str, work: WorkloadDoc) -> Iterator[Fault]:
@@ -165,12 +171,26 @@ def _running(at: str, work: WorkloadDoc) -> Iterator[Fault]:
 
 
 def _pending(at: str, work: WorkloadDoc) -> Iterator[Fault]:
+    if work.awaits_victims and not (work.placement and work.gpu_class):
+        yield Fault(
+            f"{at}.placement", "nothing", "the seats that it claims, and their gpu_class",
+            "write the members by node, or take 'awaits_victims' out",
+        )  # fmt: skip
     for part in ("placement", "leaving_members"):
         found = getattr(work, part)
         if found and not (part == "placement" and work.awaits_victims):
             yield Fault(
                 f"{at}.{part}", str(found), "nothing, because it is pending",
                 "take it out, or write 'state: running'",
+            )  # fmt: skip
+
+
+def _without_claim(at: str, work: WorkloadDoc) -> Iterator[Fault]:
+    for part in ("victims", "claimed_since", "room_due"):
+        if getattr(work, part) and not work.awaits_victims:
+            yield Fault(
+                f"{at}.{part}", str(getattr(work, part)), "nothing, because it claims no room",
+                "take it out, or write 'awaits_victims: true'",
             )  # fmt: skip
 
 

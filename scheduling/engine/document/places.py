@@ -17,6 +17,7 @@ def faults_of_places(doc: SnapshotDoc) -> Iterator[m.Fault]:
     held = held_by_seat(doc.workloads)
     for i, node in enumerate(doc.nodes):
         yield from _node(f"nodes[{i}]", node, held[node.name, node.gpu_class])
+    yield from _claims(doc)
     for i, work in enumerate(doc.workloads):
         yield from _members(f"workloads[{i}]", work)
         yield from _seated(f"workloads[{i}]", work)
@@ -36,6 +37,30 @@ def held_by_seat(works: Iterable[WorkloadDoc]) -> Mapping[Seat, int]:
                 for node, members in part.items():
                     held[node, _class_of(work)] += members * _milli(work.gpus)
     return held
+
+
+def kept_by_seat(works: Iterable[WorkloadDoc]) -> Mapping[Seat, int]:
+    """The same once what leaves is gone, with what claims keep."""
+    kept: dict[Seat, int] = defaultdict(int)
+    for work in works:
+        if work.awaits_victims or (work.state is m.Phase.RUNNING and not work.leaving):
+            for node, members in work.placement.items():
+                kept[node, _class_of(work)] += members * _milli(work.gpus)
+    return kept
+
+
+def _claims(doc: SnapshotDoc) -> Iterator[m.Fault]:
+    """Claims to the seats of others, who stay."""
+    kept, rows = kept_by_seat(doc.workloads), {(n.name, n.gpu_class): n for n in doc.nodes}
+    for i, work in enumerate(doc.workloads):
+        for name in work.placement if work.awaits_victims else ():
+            node = rows.get((name, work.gpu_class or ""))
+            if node and not node.overfull and is_overfull(node, kept[node.name, node.gpu_class]):
+                yield m.Fault(
+                    f"workloads[{i}].placement.{name}", "seats of others, who stay",
+                    f"seats that are free on {name} once who leaves is gone",
+                    "take the claim out; 'overfull: true' where a node lost GPUs in use",
+                )  # fmt: skip
 
 
 def _class_of(work: WorkloadDoc) -> str | None:

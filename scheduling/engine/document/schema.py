@@ -79,6 +79,12 @@ class PolicyDoc(_Strict):
     fair_share_delay_s: WholeSeconds = 3600
     max_evictions: Count | None = 3
     max_moves: Count = 0
+    claim_hold_s: Annotated[
+        WholeSeconds,
+        Field(
+            description="A claim lapses so long after its room was due, where that is not there."
+        ),
+    ] = 600
     sharing: Annotated[m.Sharing, Field(strict=False)] = m.Sharing.FAIR_SHARE
     evictions_left: Number | None = None
 
@@ -202,13 +208,24 @@ class WorkloadDoc(_Strict):
     stale_since: Instant | None = None
     leaving: bool = False
     awaits_victims: bool = False
+    victims: Annotated[
+        list[Text], Field(description="Who leaves for its claim, of the workloads that still are.")
+    ] = []
+    claimed_since: Instant | None = None
+    room_due: Annotated[
+        Instant | None,
+        Field(description="When the room of its claim was free, or should have been."),
+    ] = None
+    taken_gpus: Annotated[
+        Gpus, Field(description="GPUs that were evicted for it since it waits.")
+    ] = 0
     gpu_class: Text | None = None
     placement: dict[Text, Members] = {}
     misplaced: Annotated[
         bool, Field(description="It runs with more or fewer members placed than it has.")
     ] = False
     devices: dict[Text, list[Device]] = {}
-    evictions: Count = 0
+    evictions: Annotated[Count, Field(description="In the 24 hours before now.")] = 0
     last_evicted: Instant | None = None
     last_evicted_for: Text | None = None
     leaving_members: dict[Text, Members] = {}

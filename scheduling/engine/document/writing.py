@@ -11,7 +11,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduling.engine import model as m
-from scheduling.engine.document.places import held_by_seat, is_misplaced, is_overfull
+from scheduling.engine.document.places import (
+    held_by_seat,
+    is_misplaced,
+    is_overfull,
+    kept_by_seat,
+)
 from scheduling.engine.document.schema import (
     FIRST_YEAR,
     LAST_YEAR,
@@ -38,12 +43,15 @@ LAST = datetime(LAST_YEAR, 12, 31, tzinfo=UTC)
 
 def write(snapshot: m.Snapshot) -> SnapshotDoc:
     works = [_marked(_workload_doc(w)) for w in snapshot.workloads]
-    held = held_by_seat(works)
+    held, kept = held_by_seat(works), kept_by_seat(works)
     return SnapshotDoc(
         now=snapshot.now,
         policy=PolicyDoc.model_validate(asdict(snapshot.policy)),
         gpu_classes=[GpuClassDoc(**asdict(c)) for c in snapshot.gpu_classes],
-        nodes=[_node_doc(n, held.get((n.name, n.gpu_class), 0)) for n in snapshot.nodes],
+        nodes=[
+            _node_doc(n, max(part.get((n.name, n.gpu_class), 0) for part in (held, kept)))
+            for n in snapshot.nodes
+        ],
         queues=[_queue_doc(q) for q in snapshot.queues],
         priority_classes=[PriorityClassDoc(**asdict(p)) for p in snapshot.priority_classes],
         workloads=works,
@@ -88,7 +96,7 @@ def _instant(value: datetime | None) -> datetime | None:
 
 
 def _node_doc(node: m.Node, held: int) -> NodeDoc:
-    """``held``: milli-GPU of workloads there."""
+    """``held``: milli-GPU of workloads there, now or once claims are met."""
     doc = NodeDoc(
         name=node.name,
         gpu_class=node.gpu_class,
@@ -171,6 +179,10 @@ def _workload_doc(work: m.Workload) -> WorkloadDoc:
         stale_since=work.stale_since,
         leaving=work.leaving,
         awaits_victims=work.awaits_victims,
+        victims=list(work.victims),
+        claimed_since=work.claimed_since,
+        room_due=work.room_due,
+        taken_gpus=_gpus(work.taken_gpus),
         gpu_class=work.gpu_class,
         placement=dict(work.placement),
         devices={node: list(d) for node, d in work.devices.items()},

@@ -150,7 +150,7 @@ def _quote(world: Session, request: VictimRequest, v: int) -> None:
     out, candidates, work = world.out, world.candidates, world.work
     ahead, most = lead_of(work, v, world.rules.now), float(UNLIMITED)
     out.rival[v], out.blame[v], out.lost[v] = request.w, request.top, candidates.lost_gpu_s[v]
-    out.starts.served[request.w] = True
+    out.starts.served[request.w], out.rule[v] = True, codes.BY_MERIT
     out.figures[v, YIELD.ahead_s] = min(ahead, most)
     out.figures[v, YIELD.expected_gpu_s] = min(expected_gpu_s(work, v), most)
     out.figures[v, YIELD.other_expected_gpu_s] = min(expected_gpu_s(work, request.w), most)

@@ -7,9 +7,9 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.rules import VictimRequest
+from scheduling.engine.eviction.rules import VictimRequest, is_owed, is_own
 from scheduling.engine.eviction.victim_order import reprice
-from scheduling.engine.quota.fair_share import branch_of
+from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
 from scheduling.engine.reasons.figures import MOVERS, SHRUNK, TAKEN
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work, gpus_of
@@ -80,6 +80,7 @@ def move_for(world: Session, request: VictimRequest, v: int) -> None:
     work, out, gpus = world.work, world.out, gpus_of(world.work, v)
     decide(out, v, codes.MOVE, codes.CONSOLIDATES, request.c, work.members[v])
     out.blame[v], out.figures[v, MOVERS.moves] = work.queue[v], gpus
+    out.rule[v] = codes.MOVED
     out.figures[v, MOVERS.requested] = request.need
     out.figures[v, MOVERS.workloads] = how_many(world.candidates)
     out.rival[v], out.lost[v], out.starts.served[request.w] = (
@@ -95,9 +96,21 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
     """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
     out = world.out
     q = branch_of(world.tree, world.work.queue[v], world.work.queue[request.w])
-    out.rival[v] = request.w
+    out.rival[v], out.rule[v] = request.w, rule_of(world, request, v)
     out.starts.served[request.w] = True
     held = world.queues.usage.held[request.c, q]
     out.blame[v], out.figures[v, TAKEN.keeps] = q, held
     out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], request.need
     out.figures[v, TAKEN.fair_share] = world.division.fair[request.c, q]
+    out.figures[v, TAKEN.nominal] = world.quotas.nominal[request.c, q]
+
+
+@once
+def rule_of(world: Session, request: VictimRequest, v: int) -> int:
+    """Which rule lets ``v`` go: the row of ``attempts`` that takes it."""
+    if is_own(world.work, request, v):
+        return codes.LOWER_PRIORITY
+    if request.stretch != PLAIN:
+        return codes.LENT_NOMINAL if request.stretch == LENT else codes.ROUNDED_UP
+    owed = is_owed(world.tree, world.work, world.candidates, request, v)
+    return codes.OWED_NOMINAL if owed else codes.ABOVE_SHARE

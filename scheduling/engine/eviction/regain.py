@@ -95,3 +95,4 @@ def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
         note_loss(world, k)
         if not is_shrunk(world.work, world.out, candidates, candidates.log.slot[k]):
             shrink_for(world, request, candidates.log.slot[k], leaves)
+            world.out.rule[candidates.log.slot[k]] = codes.REGAINED

@@ -117,7 +117,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     work, gpus, forbidden = world.work, core_of(world.work, v), STRICT
     if candidates.barred[v] == candidates.bounds.search_number[0]:
         return False
-    spares = not is_own(work, request, v) and not _is_owed(tree, work, candidates, request, v)
+    spares = not is_own(work, request, v) and not is_owed(tree, work, candidates, request, v)
     if spares and candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
     capped = spares or request.stretch == ROUNDED or by_merit(tree, work.queue[v])
@@ -240,9 +240,7 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
 
 
 @inner
-def _is_owed(
-    tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int
-) -> bool:
+def is_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
     if not request.owed:
         return False

@@ -26,8 +26,10 @@ def evict_the_unwanted(world: Session) -> None:
         stale = short and rules.now >= work.stale[w] + rules.grace
         if world.tree.stop[work.queue[w]] == codes.DRAINS:
             evict(world, w, codes.DRAINED)
+            world.out.rule[w] = codes.DRAINING
         elif stale:
             evict(world, w, codes.STALE_GANG)
+            world.out.rule[w] = codes.STALE
         else:
             continue
         release(world, w)

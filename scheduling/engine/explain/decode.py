@@ -13,6 +13,7 @@ from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.figures import Lapsed
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
@@ -29,16 +30,18 @@ NO_PLACE = (codes.NEVER_FITS, codes.MISROUTED, codes.NO_SUCH_CLASS)
 
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
-    """The plan in names. Acts come first, in the order they are carried out, then the waits.
+    """The plan in names. Claims that lapse come first, then acts in the order they are carried out, then
+    the waits.
 
     ``brief``: the acts alone, without shares and waits, for who plans a simulated past.
     """
+    reader = _Reader(frame, plan)
     acts = plan.order[plan.action[plan.order] != codes.WAIT]
     if brief:
-        return m.Plan({}, tuple(_Reader(frame, plan).decisions(acts)))
+        return m.Plan({}, (*reader.lapses(), *reader.decisions(acts)))
     waits = plan.order[plan.action[plan.order] == codes.WAIT]
-    reader = _Reader(frame, plan)
-    return m.Plan(read_shares(frame), tuple(reader.decisions(np.append(acts, waits))))
+    lines = (*reader.lapses(), *reader.decisions(np.append(acts, waits)))
+    return m.Plan(read_shares(frame), lines)
 
 
 def outline(frame: Frame, plan: ArrayPlan) -> Outline:
@@ -56,8 +59,8 @@ def outline(frame: Frame, plan: ArrayPlan) -> Outline:
         positions=reader.positions[slots].tolist(),
         spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
     )
-    acts = reader.decisions(order[~starts_not])
-    return Outline(read_shares(frame), tuple(acts), waits)
+    acts = (*reader.lapses(), *reader.decisions(order[~starts_not]))
+    return Outline(read_shares(frame), acts, waits)
 
 
 class _Reader:
@@ -72,13 +75,50 @@ class _Reader:
         self.positions = _positions(frame, plan)
         self.paths: dict[int, str] = {}
         self.told: dict[Row, Told] = {}
+        self.leave_for: dict[int, list[str]] = {}
+        """By slot those who leave, shrink or move for it in this plan."""
+        for slot in plan.order[plan.rule[plan.order] >= 0].tolist():
+            self.leave_for.setdefault(int(plan.rival[slot]), []).append(frame.slot_names[slot])
+
+    def lapses(self) -> list[m.Decision]:
+        """A line for each claim that ends without a start, by name."""
+        plan = self.plan
+        slots = np.flatnonzero((plan.lapsed >= 0) & (plan.action != codes.ADMIT)).tolist()
+        return [self._lapse(self.work[self.frame.slot_names[s]], s) for s in slots]
+
+    def _lapse(self, work: m.Workload, slot: int) -> m.Decision:
+        members = sum(work.placement.values())
+        facts = Facts(
+            reason=m.Reason.CLAIM_LAPSED,
+            queue=self.path(int(self.frame.work.queue[slot])) or work.queue,
+            blame="",
+            gpu_class=work.gpu_class or "",
+            figures=Lapsed(members * work.gpus, len(work.victims)),
+            rule=codes.LAPSES[int(self.plan.lapsed[slot])],
+            until=work.room_due,
+        )
+        return m.Decision(
+            workload=work.name,
+            action=m.Action.LAPSE,
+            reason=facts.reason,
+            sentence=reasons.sentence(facts),
+            numbers=reasons.numbers(facts),
+            queue=work.queue,
+            gpu_class=work.gpu_class,
+            members=members,
+            placement=work.placement,
+            devices=work.devices,
+            rule=facts.rule,
+            victims=work.victims,
+        )
 
     def decisions(self, slots: Ints) -> list[m.Decision]:
         """Those of ``slots``, in that order."""
         plan, work = self.plan, self.frame.work
         rows = zip(
             plan.reason[slots].tolist(), plan.blame[slots].tolist(), plan.rival[slots].tolist(),
-            plan.gpu_class[slots].tolist(), plan.until[slots].tolist(), plan.lost[slots].tolist(),
+            plan.gpu_class[slots].tolist(), plan.rule[slots].tolist(), plan.until[slots].tolist(),
+            plan.lost[slots].tolist(),
             map(tuple, plan.figures[slots].tolist()), plan.searches[slots].tolist(),
             work.queue[slots].tolist(), work.members[slots].tolist(),
             strict=True,
@@ -111,10 +151,17 @@ class _Reader:
             placement=placement,
             devices=devices,
             for_workload=facts.rival or None,
+            rule=facts.rule,
+            victims=self._victims(slot, work) if reason is m.Reason.AWAITS_VICTIMS else (),
             until=facts.until,
             position=position or None,
             lost_gpu_s=facts.lost_gpu_s,
         )
+
+    def _victims(self, slot: int, work: m.Workload) -> tuple[str, ...]:
+        """Of a claim: who leaves for it since an earlier plan, then who does so from this one on."""
+        before = work.victims if work.awaits_victims and self.plan.lapsed[slot] < 0 else ()
+        return (*before, *self.leave_for.get(slot, ()))
 
     def _told(self, slot: int, work: m.Workload, row: Row) -> Told:
         """What is said of ``slot``, made anew only for what was not said of another one."""
@@ -154,6 +201,7 @@ class _Reader:
             members=int(frame.work.members[slot]),
             rival=rival,
             rival_queue=self.path(int(frame.work.queue[plan.rival[slot]])) if rival else "",
+            rule=codes.RULES[int(plan.rule[slot])] if plan.rule[slot] >= 0 else "",
             until=reasons.since(self.now, until) if until > 0 else None,
             lost_gpu_s=float(plan.lost[slot]),
             wanted=_wanted(work, reason),

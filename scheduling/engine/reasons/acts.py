@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from scheduling.engine.model import UNLIMITED
+from scheduling.engine.model import UNLIMITED, Rule
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.wording import above, amount, share, span
+from scheduling.engine.reasons.rules import begins_with, taken_from
+from scheduling.engine.reasons.wording import amount, share, span
 
 
 def fits_nominal(f: Facts) -> str:
@@ -30,12 +31,8 @@ def grows(f: Facts) -> str:
 
 
 def reclaimed(f: Facts) -> str:
-    held, fair, after = f.figures.held, f.figures.fair_share, f.figures.keeps
-    return (
-        f"{f.blame} held {amount(held)} {f.gpu_class}, {above(held, fair)} above its fair share of"
-        f" {share(fair)}; {f.other} is entitled to them. {_loss(f)}"
-        f" {f.blame} keeps {amount(after)}."
-    )
+    keeps = "" if begins_with(f) else f" {f.blame} keeps {amount(f.figures.keeps)}."
+    return f"{taken_from(f)} {_loss(f)}{keeps}"
 
 
 def _loss(f: Facts) -> str:
@@ -69,8 +66,9 @@ def shrinks(f: Facts) -> str:
     held, fair, gives = f.figures.held, f.figures.fair_share, int(f.figures.gives_members)
     keeps = f.members - gives
     why = f", its fair share is {share(fair)}" if held > fair else ""
+    first = "" if f.rule == Rule.LOWER_PRIORITY else begins_with(f)
     return (
-        f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.other}"
+        f"{first}It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.other}"
         f" needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
     )
 

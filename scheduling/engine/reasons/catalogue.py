@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from scheduling.engine.model import MILLI, UNLIMITED, Reason
-from scheduling.engine.reasons import acts, waits
+from scheduling.engine.reasons import acts, rules, waits
 from scheduling.engine.reasons import figures as of
 from scheduling.engine.reasons.facts import OTHERS_WORK, Facts
 
@@ -91,6 +91,10 @@ WAITS: Final[Mapping[Reason, Declared]] = {
     Reason.AWAITS_VICTIMS: Declared(
         "GPUs come free", of.Promise, waits.awaits_victims,
         "others leave for it, and what they hold is kept for it",
+    ),
+    Reason.CLAIM_LAPSED: Declared(
+        "Claim lapsed", of.Lapsed, rules.claim_lapsed,
+        "what was kept for it is kept no longer; its rule says why: `seats_gone`, `taken_away` or `overdue`",
     ),
     Reason.RESERVED: Declared(
         "Next in line", of.FreeKept, waits.reserved,

@@ -29,6 +29,8 @@ class Facts:
     members: int = 0
     rival: str = ""
     rival_queue: str = ""
+    rule: str = ""
+    """As ``Decision.rule``."""
     until: datetime | None = None
     lost_gpu_s: float = 0.0
     searches: int = 0

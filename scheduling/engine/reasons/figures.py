@@ -66,6 +66,7 @@ class Taken(NamedTuple):
     fair_share: Gpus
     keeps: Gpus
     requested: Gpus
+    nominal: Gpus
 
 
 class Yield(NamedTuple):
@@ -87,6 +88,7 @@ class Shrunk(NamedTuple):
     fair_share: Gpus
     keeps: Gpus
     requested: Gpus
+    nominal: Gpus
     gives_members: Count
 
 
@@ -122,6 +124,13 @@ class Promise(NamedTuple):
     coming: Gpus
     holds: Gpus
     fair_share: Gpus
+    victims: Count
+
+
+class Lapsed(NamedTuple):
+    """A claim that ended: what was kept, and how many left for it."""
+
+    needs: Gpus
     victims: Count
 
 

@@ -56,6 +56,7 @@ def describe(
     w.need[:, slot] = gpus, cpus, memory_mib
     w.least[slot], w.most[slot] = members
     w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
+    w.due[slot], w.taken[slot] = np.inf, 0
     w.wish[:, slot] = -1
     w.wish[: len(classes), slot] = classes
     w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred

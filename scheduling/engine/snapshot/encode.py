@@ -243,6 +243,7 @@ def _rules(policy: m.Policy, now: float) -> Rules:
         fair_delay=float(policy.fair_share_delay_s),
         max_evictions=_or_endless(policy.max_evictions),
         max_moves=policy.max_moves,
+        claim_hold=float(policy.claim_hold_s),
         shortest=policy.order != "arrival",
     )
 

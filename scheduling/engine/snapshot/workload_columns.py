@@ -174,6 +174,8 @@ class Roster:
             ],
             "held": [w.held for w in works],
             "claims": [w.awaits_victims for w in works],
+            "due": [seconds(w.room_due, np.inf) for w in works],
+            "taken": [w.taken_gpus for w in works],
             "restart": [w.restart_cost_s for w in works],
             "evictions": [w.evictions for w in works],
             "evicted": [seconds(w.last_evicted, -np.inf) for w in works],

@@ -26,6 +26,7 @@ class ArrayPlan:
         self.action, self.reason = out.action, out.reason
         self.gpu_class, self.members = out.gpu_class, out.members
         self.rival, self.blame, self.until, self.lost = out.rival, out.blame, out.until, out.lost
+        self.rule, self.lapsed = out.rule, out.lapsed
         self.figures, self.searches, self.fair = out.figures, out.searches, division.fair
 
     def admitted(self) -> list[int]:

@@ -37,6 +37,8 @@ class Decisions(NamedTuple):
     members: Annotated[Ints, per("slot")]
     rival: Annotated[Ints, per("slot", fill=-1)]  # the workload it is for, or that goes first
     blame: Annotated[Ints, per("slot", fill=-1)]  # the queue at which it failed
+    rule: Annotated[Ints, per("slot", fill=-1)]  # of ``codes``, of who leaves, shrinks or moves
+    lapsed: Annotated[Ints, per("slot", fill=-1)]  # why its claim ended, of ``codes``
     until: Annotated[Floats, per("slot")]
     lost: Annotated[Floats, per("slot")]  # GPU-seconds
     figures: Annotated[

@@ -113,7 +113,9 @@ class Work(NamedTuple):
     predicted: Floats  # median of the run time from its start, infinite if unknown
     tie: Ints  # unique; decides last
     held: Flags
-    claims: Flags  # its victims of an earlier plan left for it
+    claims: Flags  # others leave, or left, for it; its holds are the seats that it claims
+    due: Floats  # when the room of its claim was, or should have been, free; infinite if unknown
+    taken: Ints  # milli-GPU evicted for it since it waits
     started: Floats
     checkpointed: Floats
     restart: Floats
@@ -186,6 +188,7 @@ class Rules(NamedTuple):
     fair_delay: float
     max_evictions: float
     max_moves: int
+    claim_hold: float
     shortest: bool
 
 

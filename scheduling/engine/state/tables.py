@@ -130,6 +130,7 @@ def empty_work(slots: int, wishes: int) -> Work:
         need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
         wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
+        due=floats(np.inf), taken=ints(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
         leaving=flags(), gpu_class=ints(-1), members=ints(), ends_within=floats(np.inf),
         evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),

@@ -33,7 +33,7 @@ def decide(out: Decisions, w: int, action: int, reason: int, c: int, members: in
 def undecide(out: Decisions, w: int) -> None:
     """Nothing is decided on ``w``. It is taken out of ``order`` by who calls this, for many at a time."""
     out.action[w] = out.reason[w] = codes.UNDECIDED
-    out.rival[w] = out.blame[w] = -1
+    out.rival[w] = out.blame[w] = out.rule[w] = -1
     out.members[w], out.until[w], out.listed[w] = 0, 0.0, False
     out.searches[w] = 0
     for i in range(out.figures.shape[1]):
@@ -119,7 +119,7 @@ def _clear_line(out: Decisions, chosen: Flags, w: int) -> None:
     else:
         undecide(out, w)
     out.starts.served[w] = out.starts.withdrawn[w] = chosen[w] = False
-    out.lost[w] = 0.0
+    out.lost[w], out.lapsed[w] = 0.0, -1
 
 
 @inner

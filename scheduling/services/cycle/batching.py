@@ -16,7 +16,7 @@ def portion(plan: Outline, most: int, priority_of: Callable[[str], int]) -> tupl
 
     All of them have room, and wait for nothing but their write. Half are the first of the plan, so that no
     queue's starts are put off for ever; of the rest those of the highest ``priority_of`` a workload's name.
-    What makes room stays whole: who it is made for is promised it in the next plan.
+    What makes room stays whole: whom it is made for claims it in the next plan.
     """
     admitted = [d.workload for d in plan.acts if d.action is Action.ADMIT]
     if len(admitted) <= most:
@@ -25,6 +25,12 @@ def portion(plan: Outline, most: int, priority_of: Callable[[str], int]) -> tupl
     urgent = sorted(admitted[len(first) :], key=priority_of, reverse=True)[: most // 2]
     late = set(admitted).difference(first, urgent)
     return put_off(plan, [(d, _later(d)) for d in plan.acts if d.workload in late]), False
+
+
+def served_by(plan: Outline) -> frozenset[str]:
+    """Names of those that start by ``plan``, or for whom it makes room."""
+    starts = (act.workload for act in plan.acts if act.action is Action.ADMIT)
+    return frozenset((*starts, *(act.for_workload for act in plan.acts if act.for_workload)))
 
 
 def put_off(plan: Outline, late: Sequence[tuple[Decision, Decision | None]]) -> Outline:

@@ -34,19 +34,20 @@ from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
 from scheduling.engine import Outline, Snapshot, outline, plan_frame
-from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.models import Cluster, ClusterMode, Cycle, Workload
 from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.orders import TakenError
 from scheduling.services.cycle import backstops
-from scheduling.services.cycle.batching import ahead_of, portion
+from scheduling.services.cycle.batching import ahead_of, portion, served_by
 from scheduling.services.cycle.changes import save
 from scheduling.services.cycle.enforce.acts import phases_of
 from scheduling.services.cycle.enforce.scene import Scene
+from scheduling.services.cycle.enforce.unsent import unsent
 from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.project.projection import Projection
+from scheduling.services.cycle.record import claims, records
 from scheduling.services.cycle.record import plan as recording
-from scheduling.services.cycle.record import records
 from scheduling.services.cycle.record.plan import Pass, Recorded
 from scheduling.services.cycle.record.records import Watch
 from scheduling.services.cycle.view import Planned, View
@@ -225,7 +226,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
     slow = told(view.supposed.starting.values(), view.now)
-    plan = replace(plan, waits=ahead_of(plan.waits, slow)) if slow else plan
+    plan = whole = replace(plan, waits=ahead_of(plan.waits, slow)) if slow else plan
     watch.lap("Put it into words")
     if enforce:
         plan = _within_quotas(plan, one, view)
@@ -233,7 +234,8 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
         room = max(0, most - len(one.link.enforcer.starts))
         plan, is_whole = portion(plan, room, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
-    return Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered)
+    put_off = served_by(whole) - served_by(plan)
+    return Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered, put_off)
 
 
 def _play_along(one: _Pass, view: View) -> list[Workload]:
@@ -290,7 +292,10 @@ def _commit(one: _Pass, view: View, planned: Planned) -> tuple[Recorded, bool]:
     observed = (*view.picture.nodes, *view.picture.bare)
     moved = one.rows.nodes.save(planned.snapshot, view.rows, observed)
     one.memory.causes.hear_of_nodes(one.rows.nodes.turned, view.now)
-    recorded = _record(one, view, planned)
+    done = _pass_of(one, view, planned)
+    recorded = recording.record(done)
+    if view.cluster.mode == ClusterMode.ENFORCE:  # Nothing is claimed where nobody enforces.
+        _follow_claims(one, view, planned, done, recorded.cycle)
     recorded.cycle.took_ms, recorded.cycle.lag_s = _ms_since(one.began), view.lag_s
     recorded.cycle.save(update_fields=["took_ms", "lag_s"])
     if planned.ordered is not None:
@@ -321,28 +326,41 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
     full = at_limit(supposed.picture.workloads, supposed.known, rows)
     memory.at_limit = hindered(known, full, memory.at_limit)
     supposed.known.update(memory.at_limit)
+    leaving = projection.claims.leaving(known, projection.by_name) if enforce else {}
+    supposed.known.update(leaving)
+    late = [projection.rows[uid] for uid in leaving]
     blocked_by = {observed.key: why for observed, why in (*found, *full)}
-    return View(rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s)
+    return View(rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s, late)
 
 
-def _record(one: _Pass, view: View, planned: Planned) -> Recorded:
+def _pass_of(one: _Pass, view: View, planned: Planned) -> Pass:
     projection = one.rows.projection
     pending, running = projection.counts()
-    return recording.record(
-        Pass(
-            cluster=view.cluster,
-            snapshot=planned.snapshot,
-            plan=planned.plan,
-            rows=view.rows,
-            by_name=projection.by_name,
-            pending=pending,
-            running=running,
-            shares=one.rows.shares,
-            at=view.now,
-            trigger=one.trigger,
-            telling=one.rows.telling,
-        )
+    return Pass(
+        cluster=view.cluster,
+        snapshot=planned.snapshot,
+        plan=planned.plan,
+        rows=view.rows,
+        by_name=projection.by_name,
+        pending=pending,
+        running=running,
+        shares=one.rows.shares,
+        at=view.now,
+        trigger=one.trigger,
+        telling=one.rows.telling,
     )
+
+
+def _follow_claims(one: _Pass, view: View, planned: Planned, done: Pass, cycle: Cycle) -> None:
+    projection = one.rows.projection
+    changed = claims.follow(
+        done,
+        cycle,
+        projection.claims,
+        starting=view.supposed.starting,
+        put_off=planned.put_off,
+    )
+    projection.look_again(changed)
 
 
 def _settle(one: _Pass, view: View) -> bool:
@@ -358,7 +376,7 @@ def _enforce(
 ) -> Report:
     projection, refusals = one.rows.projection, one.memory.refusals
     scene = Scene(
-        plan=plan,
+        plan=replace(plan, acts=(*unsent(view.unsent), *plan.acts)),
         picture=view.picture,
         known=view.known,
         classes={c.name: c for c in view.rows.class_specs},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -33,6 +33,8 @@ class View:
     """Engine name -> what keeps it from being started."""
     lag_s: float
     """How long the picture had been out of touch with the cluster."""
+    unsent: Sequence[Workload] = ()
+    """Those that an earlier plan evicts for a claim, and the cluster does not show so yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +49,5 @@ class Planned:
     """Those that begin on the nominal quota of their queue alone."""
     ordered: Due | None = None
     """The consolidation whose moves are in it."""
+    put_off: frozenset[str] = frozenset()
+    """Names of those whose start, or room that was to be made for them, is left to the next cycle."""

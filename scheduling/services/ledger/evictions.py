@@ -29,6 +29,7 @@ def eviction_of(victim: Workload, decision: Decision, *, at: datetime) -> Evicti
         cycle_id=decision.cycle_id,
         at=at,
         rule=RULES[m.Reason(decision.reason)],
+        allowed_by=str(numbers.get("rule") or ""),
         queue_id=victim.queue_id,
         for_workload=preemptor,
         for_queue_id=preemptor.queue_id if preemptor else None,
@@ -51,6 +52,8 @@ def numbers_at(
     the whole request of the workload it is for.
     """
     numbers: dict[str, Any] = dict(decision.numbers)
+    if decision.rule:
+        numbers["rule"] = decision.rule
     if decision.action not in (m.Action.EVICT, m.Action.MOVE):
         return numbers
     numbers["lost_gpu_s"] = decision.lost_gpu_s

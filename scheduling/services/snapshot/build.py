@@ -19,6 +19,7 @@ from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
+from scheduling.services.ledger.claims import NOTHING, remembered
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
@@ -156,6 +157,7 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
             judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
             started=(w.started_at or w.admitted_at) if w else None,
             presumed=habits.presumed(w, now) if w else None,
+            remembered=remembered(w, now),
         )
         for o in picture.workloads
         for w in [held.get(o.uid)]
@@ -252,8 +254,34 @@ def _workload(
         held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
         node_set=_set_name(observed.bounds) if observed.bounds and observed.gpus else None,
+        **_remembered(known, waits=running is None),
         **(running or {}),
     )
+
+
+def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
+    """What the ledger knows of evictions: of it, and for it while it waits for others to leave."""
+    past = known.remembered
+    if past is NOTHING:
+        return {}
+    told: dict[str, Any] = {
+        "evictions": past.evictions,
+        "last_evicted": past.last_evicted,
+        "last_evicted_for": past.last_evicted_for,
+        "taken_gpus": past.taken_gpus if waits else 0,
+    }
+    claim = past.claim
+    if claim is None or not waits or known.situation is not Situation.WAITING:
+        return told
+    return told | {
+        "awaits_victims": True,
+        "gpu_class": claim.gpu_class,
+        "placement": dict(claim.placement),
+        "devices": dict(claim.devices),
+        "victims": claim.names,
+        "claimed_since": claim.since,
+        "room_due": claim.room_due,
+    }
 
 
 def _wishes(

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import PriorityClass, State, Workload
+from scheduling.services.ledger.claims import NOTHING, Remembered
 from scheduling.services.policy.judge import Judgement
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked
@@ -49,6 +50,7 @@ class Known:
     """It waits in the cluster, and its start is on its way."""
     presumed: datetime | None = None
     """The checkpoint it is taken to have made, though it announced and declared nothing."""
+    remembered: Remembered = NOTHING
 
 
 def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: bool) -> Situation:

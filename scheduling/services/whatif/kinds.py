@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from scheduling.engine import model as m
 from scheduling.engine.document.schema import PolicyDoc
 from scheduling.services.errors import ServiceError
+from scheduling.simulation.run import carrying
 
 ARRIVES = "(arrives {number})"
 """Its name in the snapshot: no object of a cluster is called so."""
@@ -323,13 +324,8 @@ def _with_queue(snapshot: m.Snapshot, changed: m.Queue) -> m.Snapshot:
     return replace(snapshot, queues=tuple(queues))
 
 
-def _thrown_off(work: m.Workload, gone: set[str]) -> m.Workload:
-    if not gone & set(work.placement):
-        return work
-    return replace(
-        work, phase=m.Phase.PENDING, started=None, checkpointed=None, gpu_class=None,
-        placement={}, devices={}, leaving=False, awaits_victims=False,
-    )  # fmt: skip
+def _thrown_off(work: m.Workload, nodes: set[str]) -> m.Workload:
+    return carrying.gone(work) if nodes & set(work.placement) else work
 
 
 def _after_all(snapshot: m.Snapshot) -> datetime:

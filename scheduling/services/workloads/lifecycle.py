@@ -21,6 +21,7 @@ from django.db import transaction
 
 from scheduling.models import GpuClass, Outcome, State, Transition, Workload
 from scheduling.services.errors import LifecycleError
+from scheduling.services.ledger.claims import note_eviction
 from scheduling.services.tables.bulk import insert_rows, write_columns
 
 LEGAL: dict[str, tuple[State, ...]] = {
@@ -57,6 +58,11 @@ HELD_BY_STEP = [
     "class_on_own_quota",
     "own_pace",
     "saved_s",
+    "claim",
+    "taken_gpus",
+    "recent_evictions",
+    "last_evicted_at",
+    "last_evicted_for",
 ]
 """Columns that a step may change."""
 
@@ -75,14 +81,16 @@ def step(
     placement: Mapping[str, int] | None = None,
     outcome: Outcome | None = None,
     lost_gpu_s: float = 0.0,
+    evicted: tuple[datetime, str] | None = None,
     first: bool = False,
 ) -> Transition:
     """Move ``workload`` to ``to_state`` at cluster time ``at``, in memory only; returns the Transition.
 
     ``sealed`` goes with a ``sentence`` of the engine, as ``told.sealed_of``.
     ``gpu_class``, ``members`` and ``placement`` go with ADMITTED, ``outcome`` with FINISHED,
-    ``lost_gpu_s`` (GPU-seconds of work thrown away) with EVICTED. ``first`` is the step that makes
-    the workload known. Raises LifecycleError for a move that LEGAL does not list.
+    ``lost_gpu_s`` (GPU-seconds of work thrown away) with EVICTED, and where an eviction is behind it
+    ``evicted``: when it was decided, and the engine name of whom it was for. ``first`` is the step that
+    makes the workload known. Raises LifecycleError for a move that LEGAL does not list.
     """
     before = "" if first else workload.state
     if to_state not in LEGAL[before]:
@@ -94,7 +102,7 @@ def step(
     elif to_state == State.RUNNING:
         _run(workload, at)
     elif to_state == State.EVICTED:
-        _evict(workload, at, lost_gpu_s)
+        _evict(workload, at, lost_gpu_s, evicted)
     elif to_state == State.REQUEUED:
         _requeue(workload, at, before)
     elif to_state == State.FINISHED:
@@ -124,11 +132,15 @@ def _run(workload: Workload, at: datetime) -> None:
     workload.first_started_at = workload.first_started_at or at
 
 
-def _evict(workload: Workload, at: datetime, lost_gpu_s: float) -> None:
+def _evict(
+    workload: Workload, at: datetime, lost_gpu_s: float, evicted: tuple[datetime, str] | None
+) -> None:
     _charge(workload, at)
     workload.saved_s += _checkpointed_s(workload, at)
     workload.eviction_count += 1
     workload.lost_gpu_s += lost_gpu_s
+    if evicted is not None:
+        note_eviction(workload, *evicted)
 
 
 def _checkpointed_s(workload: Workload, at: datetime) -> float:
@@ -159,7 +171,7 @@ def _admit(
     members: int | None,
     placement: Mapping[str, int] | None,
 ) -> None:
-    workload.admitted_at = at
+    workload.admitted_at, workload.claim, workload.taken_gpus = at, None, 0
     workload.gpu_class = gpu_class
     workload.members = workload.min_members if members is None else members
     workload.placement = dict(placement or {})

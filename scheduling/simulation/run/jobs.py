@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
-from scheduling.engine.model import Decision, Phase, Workload
+from scheduling.engine.model import Decision, Workload
+
+from .carrying import after, evicted, gone, without_claim
 
 CHECKPOINT_S = 1800
 RESTART_S = 30
@@ -132,16 +133,7 @@ class Job:
     def start(self, now_s: int, now: datetime, decision: Decision) -> None:
         restart_s = self.submission.restart_s if self.runs else 0
         self._run(now_s, decision.members, restart_s, decision.gpu_class)
-        self.workload = replace(
-            self.workload,
-            phase=Phase.RUNNING,
-            awaits_victims=False,
-            started=now,
-            checkpointed=None,
-            gpu_class=decision.gpu_class,
-            placement=dict(decision.placement),
-            devices=dict(decision.devices),
-        )
+        self.workload = after(self.workload, decision, now, at_once=True)
 
     def resize(self, now_s: int, now: datetime, decision: Decision) -> None:
         """It goes on with other members from where it is, which is as good as a checkpoint."""
@@ -150,12 +142,7 @@ class Job:
         run.end_s = now_s
         rest_s = max(0, run.warm_s - now_s)
         self._run(now_s, decision.members, rest_s, self.workload.gpu_class)
-        self.workload = replace(
-            self.workload,
-            checkpointed=now,
-            placement=dict(decision.placement),
-            devices=dict(decision.devices),
-        )
+        self.workload = after(self.workload, decision, now, at_once=True)
 
     def move(self, now_s: int, now: datetime, decision: Decision) -> None:
         """It starts again elsewhere: work since the last checkpoint is lost. Its former GPUs are free."""
@@ -171,25 +158,16 @@ class Job:
         gpus, speed = self.workload.gpus * members, self.speeds.get(gpu_class or "", 1.0)
         self.runs.append(Run(now_s, gpus, restart_s, members=members, speed=speed))
 
-    def promise(self, decision: Decision) -> bool:
+    def promise(self, now: datetime, decision: Decision) -> bool:
         """It waits for its victims to leave these seats; whether that is new."""
-        promised = replace(
-            self.workload,
-            awaits_victims=True,
-            gpu_class=decision.gpu_class,
-            placement=dict(decision.placement),
-            devices=dict(decision.devices),
-        )
+        promised = after(self.workload, decision, now)
         changed, self.workload = promised != self.workload, promised
         return changed
 
     def forget_promise(self) -> bool:
         """It waits like any other; whether it did not before."""
-        if not self.workload.awaits_victims:
-            return False
-        nothing: dict[str, Any] = {"gpu_class": None, "placement": {}, "devices": {}}
-        self.workload = replace(self.workload, awaits_victims=False, **nothing)
-        return True
+        before, self.workload = self.workload, without_claim(self.workload)
+        return before is not self.workload
 
     def checkpoint(self, now_s: int, now: datetime) -> bool:
         """Notes the last checkpoint in ``workload``; whether that changed it."""
@@ -206,13 +184,7 @@ class Job:
         """Work since the last checkpoint is lost; its GPUs stay held until ``release``."""
         self._lose(now_s)
         self.evictions += 1
-        self.workload = replace(
-            self.workload,
-            leaving=True,
-            evictions=self.evictions,
-            last_evicted=now,
-            last_evicted_for=rival,
-        )
+        self.workload = evicted(self.workload, now, rival)
 
     def crash(self, now_s: int) -> None:
         """Its node broke: work since the last checkpoint is lost, and it waits again. That is no eviction."""
@@ -222,16 +194,7 @@ class Job:
     def release(self, now_s: int) -> None:
         """Its GPUs are free: it waits again."""
         self.run.end_s = now_s
-        self.workload = replace(
-            self.workload,
-            phase=Phase.PENDING,
-            started=None,
-            checkpointed=None,
-            gpu_class=None,
-            placement={},
-            devices={},
-            leaving=False,
-        )
+        self.workload = gone(self.workload)
 
     def finish(self, now_s: int) -> None:
         self.run.end_s = self.end_s = now_s

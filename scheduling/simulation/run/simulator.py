@@ -166,7 +166,7 @@ class Simulator:
         elif decision.action is Action.MOVE:
             self._move(now_s, self._open[decision.workload], decision)
         elif decision.reason is Reason.AWAITS_VICTIMS:
-            self._promise(self._open[decision.workload], decision)
+            self._promise(now_s, self._open[decision.workload], decision)
         elif decision.until is not None:
             # Whatever blocks it passes by itself, without an event: look again then.
             self._ask_for_plan(max(now_s + 1, self._seconds(decision.until)))
@@ -200,10 +200,10 @@ class Simulator:
         self._observer.on_move(now, job, decision)
         self._ask_for_plan(now_s)
 
-    def _promise(self, job: Job, decision: Decision) -> None:
+    def _promise(self, now_s: int, job: Job, decision: Decision) -> None:
         """Its victims' GPUs are meant for it: the engine seats it before all else, on these seats."""
         self._promised[job.name] = job
-        if job.promise(decision):
+        if job.promise(self._time(now_s), decision):
             self._planner.put(job)
 
     def _finish(self, job: Job, runs: int) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from scheduling.engine import Reason, divide, plan, whole_gpus
 from scheduling.engine.document.reader import parse
-from tests.scheduling.engine.evolve import acts, apply, check_plan
+from tests.scheduling.engine.evolve import acts, apply, check_plan, without_prompt_starts
 
 pytestmark = pytest.mark.long
 
@@ -75,7 +75,8 @@ def test_second_plan_of_the_case_does_nothing(case: dict[str, Any]) -> None:
     """Law 4."""
     snapshot = parse(case["snapshot"])
 
-    assert acts(plan(apply(snapshot, plan(snapshot)))) == []
+    after = apply(snapshot, plan(snapshot))
+    assert without_prompt_starts(after, acts(plan(after))) == []
 
 
 def _line(decision: Any, want: dict[str, Any]) -> dict[str, Any]:
@@ -86,6 +87,8 @@ def _line(decision: Any, want: dict[str, Any]) -> dict[str, Any]:
         "action": decision.action.value,
         "reason": decision.reason.value,
         "for": decision.for_workload,
+        "rule": decision.rule,
+        "victims": list(decision.victims),
         "placement": dict(decision.placement),
         "devices": {node: list(devices) for node, devices in decision.devices.items()},
         "members": decision.members,

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import scheduling.engine
-from scheduling.engine import Decision, Plan, Reason, headline
+from scheduling.engine import Decision, Lapse, Plan, Reason, Rule, headline
 from scheduling.engine.reasons import figures as kinds
 from scheduling.engine.reasons.catalogue import ACTS, DECLARED, WAITS, figures_of, sentence
 from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.rules import LAPSES, RULES
 from scheduling.engine.reasons.wording import above, amount, share, span
 from tests.said import figures
 
@@ -33,7 +34,7 @@ def test_kinds_of_figures_that_are_written_together_begin_alike() -> None:
     """What is free is written before the reason is known, and so is what would have to leave."""
     for kind in kinds.KINDS_OF_FREE:
         assert kinds.names(kind)[:4] == kinds.names(kinds.Free)
-    assert kinds.names(kinds.Shrunk)[:4] == kinds.names(kinds.Taken)
+    assert kinds.names(kinds.Shrunk)[:5] == kinds.names(kinds.Taken)
     for kind in kinds.KINDS_OF_STAY:
         assert kinds.names(kind)[:4] == kinds.names(kinds.WouldLeave)[:4]
 
@@ -58,7 +59,13 @@ WITHOUT_NUMBERS = {
     Reason.NOT_ALLOWED,
     Reason.RUN_TIME_OVER,
 }
-UNTIL = {Reason.RESERVED, Reason.HOURS_SPENT, Reason.VICTIMS_PROTECTED, Reason.BUDGET_SPENT}
+UNTIL = {
+    Reason.CLAIM_LAPSED,
+    Reason.RESERVED,
+    Reason.HOURS_SPENT,
+    Reason.VICTIMS_PROTECTED,
+    Reason.BUDGET_SPENT,
+}
 SOON = {Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER}
 
 
@@ -66,13 +73,62 @@ SOON = {Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER}
 def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
     at = datetime(2026, 1, 5, 12, 30, tzinfo=UTC)
     row = figures(reason, tuple(1000.0 * n for n in (11, 12, 13, 14, 15, 16)))
-    facts = Facts(reason, "team", "firm", "gpu", row, 2000, 3, 4, "other", "other-team", until=at)
+    lapse = Lapse.OVERDUE if reason is Reason.CLAIM_LAPSED else ""
+    facts = Facts(
+        reason, "team", "firm", "gpu", row, 2000, 3, 4, "other", "other-team", rule=lapse, until=at
+    )
 
     text = sentence(facts)
 
     assert any(c.isdigit() for c in text) == (reason not in WITHOUT_NUMBERS)
     assert ("2026-01-05 12:30 UTC" in text) == (reason in UNTIL)
     assert ("as predicted" in text) == (reason in SOON)
+
+
+def test_every_rule_and_every_cause_of_a_lapse_is_declared() -> None:
+    assert set(RULES) == set(Rule)
+    assert set(LAPSES) == set(Lapse)
+
+
+@pytest.mark.parametrize(
+    ("rule", "held", "keeps", "first"),
+    [
+        (Rule.ABOVE_FAIR_SHARE, 8e3, 5e3, "firm held 8 gpu, 3 above its fair share of 5;"),
+        (
+            Rule.OWED_NOMINAL,
+            8e3,
+            4e3,
+            "This takes from inside the fair share of firm, 5: it keeps 4.",
+        ),
+        (
+            Rule.LENT_NOMINAL,
+            4e3,
+            3e3,
+            "This takes from inside the fair share of firm, 5: it keeps 3.",
+        ),
+        (Rule.LENT_NOMINAL, 4e3, 1e3, "This leaves firm below its nominal of 2: it keeps 1."),
+        (Rule.ROUNDED, 3e3, 2e3, "This takes from inside the fair share of firm, 5: it keeps 2."),
+    ],
+)
+def test_reclaim_says_first_what_its_rule_leaves_below_share_or_nominal(
+    rule: Rule, held: float, keeps: float, first: str
+) -> None:
+    row = kinds.Taken(held, 5e3, keeps, 1e3, 2e3)
+
+    text = sentence(Facts(Reason.RECLAIMED, "team", "firm", "gpu", row, rule=rule))
+
+    assert text.startswith(first)
+    assert " -" not in text
+
+
+@pytest.mark.parametrize("lapse", Lapse)
+def test_lapse_says_its_cause_and_how_many_left_in_vain(lapse: Lapse) -> None:
+    facts = Facts(Reason.CLAIM_LAPSED, "team", "", "gpu", kinds.Lapsed(8e3, 2), rule=lapse)
+
+    text = sentence(facts)
+
+    assert text.startswith("8 gpu are kept for it no longer: ")
+    assert text.endswith(" 2 workloads left for it in vain.")
 
 
 @pytest.mark.parametrize(

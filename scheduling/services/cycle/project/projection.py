@@ -24,6 +24,7 @@ from scheduling.models import (
 )
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.cycle.changes import Changes, assign
+from scheduling.services.cycle.project.claims import Claims
 from scheduling.services.cycle.project.missing import Missing
 from scheduling.services.cycle.project.steps import (
     Move,
@@ -33,6 +34,7 @@ from scheduling.services.cycle.project.steps import (
     step_args,
     way_to,
 )
+from scheduling.services.ledger.claims import remembered
 from scheduling.services.ledger.evictions import eviction_of
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked, Refusals, forbidden, may_be_blocked
@@ -76,6 +78,9 @@ class Projection:
         """Those among them that say themselves that they may be blocked, or were judged so."""
         self.barred: dict[str, Blocked] = {}
         """By uid, what the judgement of work that waits forbids."""
+        self._aging: dict[str, datetime] = {}
+        """When one of their evictions counts no more."""
+        self.claims = Claims(cluster, self.rows)
         self._names: tuple[object, ...] = ()
         """What ``_copy`` and judgements look up in the policy."""
         self._missing = Missing()
@@ -88,6 +93,8 @@ class Projection:
         ``save`` writes the changes.
         """
         self._hear_of(rows)
+        for uid in [uid for uid, until in self._aging.items() if until <= now]:
+            self._disturb(uid)
         changes = Changes()
         known = self._known.copy()
         class_by_node = picture.class_by_node
@@ -117,6 +124,12 @@ class Projection:
         for row, seen, _ in moves:
             if seen is not None and row.uid in self.rows:
                 known[row.uid] = self._note(row, seen, known[row.uid].situation, rows, now)
+        for uid in self.claims.end(picture, changes, self.by_name, now):
+            if uid in known:
+                known[uid] = self._without_claim(uid, known[uid])
+        told = self.claims.as_told(known, picture, self.by_name, now)
+        known |= told
+        self._known |= {uid: what for uid, what in told.items() if uid in self._known}
         self._tell_lingering(picture, known, changes, now)
         changes.habits = self._habits.changed()
         self.newcomer = False
@@ -143,15 +156,30 @@ class Projection:
             presumed=self._habits.presumed(row, now) if ran else None,
             gpu_classes=narrowed(observed, judgement) if judgement else None,
             priority_class=counted_as(observed, row, rows),
+            remembered=remembered(row, now),
         )
         if situation is Situation.WAITING and row.state in WAITING and is_as_it_should_be(observed):
             self._quiet[row.uid], self._known[row.uid] = observed, known
+            if known.remembered.until is not None:
+                self._aging[row.uid] = known.remembered.until
             if row.uid in self.barred or may_be_blocked(observed):
                 self._hindered[row.uid] = observed
         return known
 
+    def _without_claim(self, uid: str, known: Known) -> Known:
+        past = replace(known.remembered, claim=None)
+        without = replace(known, remembered=past)
+        if uid in self._known:
+            self._known[uid] = without
+        return without
+
+    def look_again(self, uids: Iterable[str]) -> None:
+        """What is known of those is out of date."""
+        for uid in uids:
+            self._disturb(uid)
+
     def _disturb(self, uid: str) -> None:
-        for kept in (self._quiet, self._known, self._hindered, self.barred):
+        for kept in (self._quiet, self._known, self._hindered, self.barred, self._aging):
             kept.pop(uid, None)
 
     def suspects(self, refusals: Refusals) -> list[Observed]:
@@ -335,6 +363,7 @@ class Projection:
                 if state == State.EVICTED and decision is not None and evicted_by_weir(observed):
                     changes.evictions.append(eviction_of(row, decision, at=args["at"]))
             changes.stepped[row.uid] = row
+            self.claims.hear(row)
             if row.state == State.FINISHED:
                 self._forget(row)
                 self._missing.forget(row.uid)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.picture.compose import Picture
-from scheduling.engine.model import Reason
+from scheduling.engine.model import Action, Reason
 from scheduling.models import Decision, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.policy.rows import PolicyRows
@@ -77,6 +77,7 @@ def decisions_behind(
             Decision.objects.filter(
                 workload__in=wanted[start : start + 500], action__in=states.keys()
             )
+            .select_related("cycle")
             # Evictions name another workload; a join would make one of every admission.
             .prefetch_related("for_workload")
             .order_by("cycle__number", "id")
@@ -114,6 +115,8 @@ def step_args(
         args["at"] = observed.started or args["at"]
     elif state == State.EVICTED and evicted_by_weir(observed) and decision is not None:
         args |= _why(decision) | {"lost_gpu_s": float(decision.numbers.get("lost_gpu_s") or 0)}
+        if decision.action == Action.EVICT:
+            args["evicted"] = (decision.cycle.at, _rival_of(decision))
     elif state in (State.EVICTED, State.REQUEUED):
         args |= _stopped(row, observed, state)
     elif state == State.FINISHED:
@@ -126,6 +129,11 @@ def _why(decision: Decision | None) -> dict[str, Any]:
     if decision is None:
         return {}
     return _last_word(decision) | {"actor": "engine"}
+
+
+def _rival_of(decision: Decision) -> str:
+    rival = decision.for_workload
+    return key_of(rival.kind, rival.namespace, rival.name) if rival else ""
 
 
 def _last_word(row: Workload | Decision) -> dict[str, Any]:

@@ -1,0 +1,154 @@
+"""Open claims of a cluster's workloads, and which of them the cluster has put an end to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from scheduling.cluster.adapters import key_of
+from scheduling.cluster.picture.compose import Picture
+from scheduling.models import Cluster, ClusterMode, LapseCause, State, Workload
+from scheduling.services.cycle.changes import Changes
+from scheduling.services.ledger.claims import UNDONE, Claim, Lapse, claim_of, undone
+from scheduling.services.snapshot.situations import Known, Situation
+
+
+class Claims:
+    """The rows with a claim, by uid. Those that have lapsed keep it until a plan is written that says so."""
+
+    def __init__(self, cluster: Cluster, rows: Mapping[str, Workload]) -> None:
+        self.rows = {uid: row for uid, row in rows.items() if row.claim is not None}
+        self._lapsed: dict[str, Lapse] = {}
+        self.dirty: set[str] = set()
+        """uids of those that changed since they were written."""
+        if cluster.mode == ClusterMode.ENFORCE:
+            # They ended, and whoever saw it was killed before it could say so.
+            ended = Workload.objects.filter(cluster=cluster, state=State.FINISHED)
+            for row in ended.filter(claim__isnull=False):
+                self.lapse(row, LapseCause.GONE)
+
+    def put(self, row: Workload, claim: Claim) -> None:
+        row.claim = claim.as_json()
+        self.rows[row.uid] = row
+
+    def lapse(self, row: Workload, cause: LapseCause) -> None:
+        """``row`` waits like any other from now on."""
+        claim = claim_of(row)
+        if claim is not None and row.uid not in self._lapsed:
+            self._lapsed[row.uid] = Lapse(row, claim, cause)
+
+    def take_lapsed(self) -> list[Lapse]:
+        """Those that have lapsed, for who writes it; they are no claims any more."""
+        lapsed, self._lapsed = list(self._lapsed.values()), {}
+        for one in lapsed:
+            one.row.claim = None
+            self.rows.pop(one.row.uid, None)
+        return lapsed
+
+    def hear(self, row: Workload) -> None:
+        """``row`` made a step: once admitted its claim is kept, once it has ended there is none."""
+        if row.claim is None:
+            self.rows.pop(row.uid, None)
+            self._lapsed.pop(row.uid, None)
+        elif row.state == State.FINISHED:
+            self.lapse(row, LapseCause.GONE)
+
+    def end(
+        self, picture: Picture, changes: Changes, by_name: Mapping[str, Workload], now: datetime
+    ) -> list[str]:
+        """Let those lapse whose seats are not in the cluster any more, whose workload asks for something else
+        by now, or whose victims the cluster does not let go; uids of all of the picture that have lapsed."""
+        for row in self.rows.values():
+            cause = self._cause(row, picture, changes, by_name, now)
+            if cause is not None:
+                self.lapse(row, cause)
+        return [uid for uid in self._lapsed if uid in picture.by_uid]
+
+    @staticmethod
+    def _cause(
+        row: Workload,
+        picture: Picture,
+        changes: Changes,
+        by_name: Mapping[str, Workload],
+        now: datetime,
+    ) -> LapseCause | None:
+        claim = claim_of(row)
+        if claim is None:
+            return None
+        if any((node, claim.gpu_class) not in picture.seats for node in claim.placement):
+            return LapseCause.SEATS_GONE
+        if row.uid in changes.authored:
+            return LapseCause.EDITED
+        late = any(now - victim.at > UNDONE for _, victim in undone(claim, by_name))
+        return LapseCause.OVERDUE if late else None
+
+    def as_told(
+        self,
+        known: Mapping[str, Known],
+        picture: Picture,
+        by_name: Mapping[str, Workload],
+        now: datetime,
+    ) -> dict[str, Known]:
+        """By uid those with a claim whose room is due at another time than was known before."""
+        found = {}
+        for uid, row in self.rows.items():
+            claim, what = claim_of(row), known.get(uid)
+            if claim is None or what is None or uid in self._lapsed:
+                continue
+            there = tuple(v for v in claim.victims if v.name in by_name)
+            told = replace(claim, victims=there)
+            if claim.room_due is None:
+                due, is_over = _room_due(claim, known, picture, by_name, now)
+                told = replace(told, room_due=due)
+                if is_over:
+                    self.put(row, replace(claim, room_due=now))
+                    self.dirty.add(uid)
+            if what.remembered.claim != told:
+                found[uid] = replace(what, remembered=replace(what.remembered, claim=told))
+        return found
+
+    def leaving(
+        self, known: Mapping[str, Known], by_name: Mapping[str, Workload]
+    ) -> dict[str, Known]:
+        """By uid those whose eviction was committed and has not reached the cluster, or is not seen yet, as
+        they are once it has: the next plan counts them as leaving, and enforcing sends it again."""
+        found = {}
+        for row in self.rows.values():
+            claim = None if row.uid in self._lapsed else claim_of(row)
+            for victim, decided in undone(claim, by_name) if claim else ():
+                what = known.get(victim.uid)
+                if what is None or what.situation is not Situation.HOLDING:
+                    continue
+                past = replace(
+                    what.remembered,
+                    evictions=what.remembered.evictions + 1,
+                    last_evicted=decided.at,
+                    last_evicted_for=key_of(row.kind, row.namespace, row.name),
+                )
+                found[victim.uid] = replace(
+                    what, situation=Situation.LEAVING, remembered=past, stale_since=None
+                )
+        return found
+
+
+def _room_due(
+    claim: Claim,
+    known: Mapping[str, Known],
+    picture: Picture,
+    by_name: Mapping[str, Workload],
+    now: datetime,
+) -> tuple[datetime | None, bool]:
+    """When the room of ``claim`` is due, and whether it is there."""
+    if undone(claim, by_name):
+        return None, False
+    uids = [row.uid for v in claim.victims if (row := by_name.get(v.name)) is not None]
+    leave = [uid for uid in uids if uid in known and known[uid].situation in GOING]
+    left = [o for uid in leave if (o := picture.by_uid.get(uid)) is not None and o.pods_left]
+    if not left:
+        return now, True
+    graces = [o.gone_by for o in left]
+    return (None if None in graces else max(g for g in graces if g)), False
+
+
+GOING = (Situation.LEAVING, Situation.MOVING)

@@ -1,0 +1,111 @@
+"""Claims as a plan leaves them: made, gone on with, or lapsed. Written with the plan, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from datetime import datetime
+
+from scheduling.cluster.adapters import key_of
+from scheduling.engine import Outline
+from scheduling.engine import model as m
+from scheduling.models import Cycle, Decision, LapseCause, Workload
+from scheduling.services.cycle.project.claims import Claims
+from scheduling.services.cycle.record.plan import Pass
+from scheduling.services.ledger.claims import Claim, Lapse, Victim, claim_of, mark_in_vain
+from scheduling.services.tables.bulk import insert_rows, write_columns
+from scheduling.services.words.lapses import sentence_of
+from scheduling.simulation.run.carrying import MAKES_ROOM
+
+
+def follow(
+    done: Pass, cycle: Cycle, claims: Claims, *, starting: Container[str], put_off: Container[str]
+) -> list[str]:
+    """Write in the caller's transaction what becomes of ``claims`` by the plan of ``done``; uids of whose
+    claim is another than before.
+
+    Whoever starts keeps its claim until the cluster shows that it has. So does who is ``starting`` (uids),
+    and who is ``put_off`` (names): its start, or the room that was to be made for it, is left to the next
+    plan.
+    """
+    told = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
+    promised = dict(_promised(done.plan))
+    starts = {act.workload for act in done.plan.acts if act.action is m.Action.ADMIT}
+    for uid, row in claims.rows.items():
+        name = _name(row)
+        if name in told:
+            claims.lapse(row, LapseCause(told[name].rule))
+        elif not (name in promised or name in starts or name in put_off or uid in starting):
+            claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
+    lapsed = claims.take_lapsed()
+    made = []
+    for name, line in promised.items():
+        row = done.by_name.get(name)
+        if row is not None and name not in put_off:
+            claim = _renewed(claim_of(row), line, done.plan, done.at)
+            if claim.as_json() != row.claim:
+                claims.put(row, claim)
+                made.append(row)
+    made += [claims.rows[uid] for uid in claims.dirty if uid in claims.rows]
+    claims.dirty.clear()
+    takers = _count_taken(done)
+    changed = {row.uid: row for row in (*(one.row for one in lapsed), *made, *takers)}
+    write_columns(list(changed.values()), ["claim", "taken_gpus"])
+    mark_in_vain(lapsed)
+    insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in told])
+    return list(changed)
+
+
+def _count_taken(done: Pass) -> list[Workload]:
+    """Note for whom GPUs are evicted by this plan; their rows."""
+    takers = {}
+    for act in done.plan.acts:
+        row, victim = done.by_name.get(act.for_workload or ""), done.by_name.get(act.workload)
+        if act.action is m.Action.EVICT and row is not None and victim is not None:
+            row.taken_gpus += victim.gpus * act.members
+            takers[row.uid] = row
+    return list(takers.values())
+
+
+def _name(row: Workload) -> str:
+    return key_of(row.kind, row.namespace, row.name)
+
+
+def _promised(plan: Outline) -> Iterator[tuple[str, m.Decision]]:
+    """By name what is kept for whom until others have left."""
+    waits = plan.waits
+    places = [i for i, why in enumerate(waits.reasons) if why is m.Reason.AWAITS_VICTIMS]
+    return ((line.workload, line) for line in (waits.spell(places) if places else ()))
+
+
+def _renewed(before: Claim | None, line: m.Decision, plan: Outline, at: datetime) -> Claim:
+    """On the seats of ``line``, with those who leave by this plan beside those who were leaving."""
+    more = tuple(
+        Victim(act.workload, act.action.value, at)
+        for act in plan.acts
+        if act.for_workload == line.workload and act.action in MAKES_ROOM
+    )
+    return Claim(
+        gpu_class=line.gpu_class or "",
+        placement=line.placement,
+        devices=line.devices,
+        victims=(*(before.victims if before else ()), *more),
+        since=before.since if before else at,
+        room_due=before.room_due if before and not more else None,
+    )
+
+
+def _is_stopped(name: str, done: Pass) -> bool:
+    """Whether its own people, or the cluster, keep it from starting."""
+    return any(work.held for work in done.snapshot.workloads if work.name == name)
+
+
+def _line(lapse: Lapse, cycle: Cycle) -> Decision:
+    names = lapse.claim.names
+    return Decision(
+        cycle_id=cycle.pk,
+        workload_id=lapse.row.pk,
+        action=m.Action.LAPSE,
+        reason=m.Reason.CLAIM_LAPSED,
+        sentence=sentence_of(lapse.cause, len(names)),
+        numbers={"rule": lapse.cause.value, "victims": len(names)},
+    )

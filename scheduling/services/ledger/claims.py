@@ -1,0 +1,140 @@
+"""What the ledger remembers of work that was evicted, and of work for which others were.
+
+A claim is made when a plan evicts, shrinks or moves somebody for a workload that cannot start before these
+have left. It is a column of that workload's row, written with the plan that makes it and read with the row,
+so that neither a restart nor a kill forgets for whom somebody left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from scheduling.engine import Action
+from scheduling.models import Eviction, LapseCause, Workload
+
+COUNTED = timedelta(days=1)
+"""Evictions of a workload are counted for so long."""
+UNDONE = timedelta(minutes=10)
+"""An eviction that the cluster has not taken by then (cluster time) is given up, and the claim with it."""
+
+
+class Victim(NamedTuple):
+    """Who leaves, shrinks or moves (``action``) by its engine name, and when that was decided."""
+
+    name: str
+    action: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Seats that are kept: members by node, devices by node for shares of GPUs."""
+
+    gpu_class: str
+    placement: Mapping[str, int]
+    devices: Mapping[str, tuple[int, ...]]
+    victims: tuple[Victim, ...]
+    since: datetime
+    room_due: datetime | None = None
+    """When the last of the victims was gone; while some leave, when the longest grace of their pods is over;
+    None where nobody knows."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the victims."""
+        return tuple(victim.name for victim in self.victims)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "gpu_class": self.gpu_class,
+            "placement": dict(self.placement),
+            "devices": {node: list(used) for node, used in self.devices.items()},
+            "victims": [[v.name, v.action, v.at.isoformat()] for v in self.victims],
+            "since": self.since.isoformat(),
+            "room_due": self.room_due.isoformat() if self.room_due else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """``evictions`` are those of the last day."""
+
+    evictions: int = 0
+    last_evicted: datetime | None = None
+    last_evicted_for: str | None = None
+    claim: Claim | None = None
+    taken_gpus: int = 0
+    """Milli-GPU that were evicted for it since it waits."""
+    until: datetime | None = None
+    """When one of the evictions counts no more."""
+
+
+NOTHING = Remembered()
+
+
+@dataclass(frozen=True, slots=True)
+class Lapse:
+    """A claim that ended before its workload started."""
+
+    row: Workload
+    claim: Claim
+    cause: LapseCause
+
+
+def remembered(row: Workload | None, now: datetime) -> Remembered:
+    """What the snapshot of ``now`` states of ``row``."""
+    if row is None or not (row.claim or row.last_evicted_at or row.taken_gpus):
+        return NOTHING
+    times = [at for at in map(datetime.fromisoformat, row.recent_evictions) if at > now - COUNTED]
+    return Remembered(
+        evictions=len(times),
+        last_evicted=row.last_evicted_at,
+        last_evicted_for=row.last_evicted_for or None,
+        claim=claim_of(row),
+        taken_gpus=row.taken_gpus,
+        until=min(times) + COUNTED if times else None,
+    )
+
+
+def claim_of(row: Workload) -> Claim | None:
+    kept = row.claim
+    if kept is None:
+        return None
+    return Claim(
+        gpu_class=kept["gpu_class"],
+        placement=kept["placement"],
+        devices={node: tuple(used) for node, used in kept["devices"].items()},
+        victims=tuple(Victim(n, a, datetime.fromisoformat(at)) for n, a, at in kept["victims"]),
+        since=datetime.fromisoformat(kept["since"]),
+        room_due=datetime.fromisoformat(kept["room_due"]) if kept["room_due"] else None,
+    )
+
+
+def note_eviction(row: Workload, at: datetime, rival: str) -> None:
+    """``row`` was evicted by what was decided ``at``, for the workload ``rival`` if for any; in memory."""
+    recent = [t for t in row.recent_evictions if datetime.fromisoformat(t) > at - COUNTED]
+    row.recent_evictions = [*recent, at.isoformat()]
+    row.last_evicted_at, row.last_evicted_for = at, rival
+
+
+def undone(claim: Claim, rows: Mapping[str, Workload]) -> list[tuple[Workload, Victim]]:
+    """Whose eviction for ``claim`` is decided and not seen yet; ``rows`` by engine name."""
+    found = []
+    for victim in claim.victims:
+        row = rows.get(victim.name) if victim.action == Action.EVICT else None
+        if row is not None and (row.last_evicted_at is None or row.last_evicted_at < victim.at):
+            found.append((row, victim))
+    return found
+
+
+def mark_in_vain(lapses: Iterable[Lapse]) -> None:
+    """Say of each eviction that made room for a claim that lapsed that it was for nothing, and why; in the
+    caller's transaction."""
+    for lapse in lapses:
+        made = Eviction.objects.filter(
+            for_workload_id=lapse.row.pk, at__gte=lapse.claim.since, in_vain=""
+        )
+        made.update(in_vain=lapse.cause)
