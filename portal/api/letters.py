@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView
 from portal.notices import dead, webhooks
 from portal.notices.models import Letter, Webhook
@@ -45,7 +46,7 @@ class WebhookList(PersonView, generics.ListAPIView[Webhook]):
     serializer_class = WebhookSerializer
     queryset = Webhook.objects.none()
     pagination_class = None
-    write_scope = Scope.ALL
+    write_scope = SESSION_ONLY
 
     def get_queryset(self) -> QuerySet[Webhook]:
         return Webhook.objects.none() if self.is_schema else self.person.webhooks.all()

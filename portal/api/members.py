@@ -24,6 +24,7 @@ from portal.api.people import (
     TeamList,
     TeamSerializer,
 )
+from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
@@ -67,7 +68,7 @@ class AddedPersonSerializer(PersonSerializer):
 class PeopleView(PersonView):
     serializer_class = PersonSerializer
     queryset = User.objects.none()
-    write_scope = Scope.ALL
+    write_scope: Scope | None = Scope.ALL
 
     def get_queryset(self) -> QuerySet[User]:
         if self.is_schema:
@@ -78,6 +79,8 @@ class PeopleView(PersonView):
 
 class PersonList(PeopleView, generics.ListAPIView[User]):
     """Yourself, and the members of your teams and of those below, with their memberships there."""
+
+    write_scope = SESSION_ONLY
 
     @extend_schema(request=NewPersonSerializer, responses={201: AddedPersonSerializer})
     def post(self, request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
@@ -12,6 +12,10 @@ from portal.accounts.models import ApiToken, Scope
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # imports this module by the settings
+
+
+SESSION_ONLY: Final = None
+"""The ``write_scope`` of what would outlive a stolen token: people and their passwords, webhooks."""
 
 
 def scope_of(view: object, method: str) -> Scope | None:
