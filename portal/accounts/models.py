@@ -12,7 +12,6 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils import timezone
-from simple_history.models import HistoricalRecords
 
 from portal.accounts.capabilities import MEANINGS, Capability, ordered
 from scheduling.services.errors import ServiceError
@@ -53,8 +52,6 @@ class Persona(models.Model):
     preemptible_only = models.BooleanField(default=False)
     interactive = models.BooleanField(default=True)
     """Whether it may be of a priority class for interactive work."""
-
-    history = HistoricalRecords()
 
     class Meta:
         ordering = ["name"]

@@ -47,7 +47,6 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "simple_history",
     "tree_queries",
-    "rules.apps.AutodiscoverRulesConfig",
     "csp",
     "allauth",
     "allauth.account",
@@ -159,7 +158,6 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
     "scheduling.services.adapting.trials.hear": ("policy.set",),
 }  # fmt: skip
 AUTHENTICATION_BACKENDS = [
-    "rules.permissions.ObjectPermissionBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [

@@ -79,19 +79,14 @@ class Spending:
     @property
     def runs_out(self) -> date | None:
         """The day on which P50 passes it; None within its time."""
-        return _first(self.ahead, "p50") if self.left > 0 else self._passed()
-
-    @property
-    def runs_out_between(self) -> tuple[date | None, date | None]:
-        """P10 and P90 of that day; None is after its end."""
-        return _first(self.ahead, "low"), _first(self.ahead, "high")
+        return _first_spent(self.ahead) if self.left > 0 else self._passed()
 
     def _passed(self) -> date | None:
         return next((day for day, left in self.days if left <= 0), None)
 
 
-def _first(ahead: Iterable[Ahead], name: str) -> date | None:
-    return next((one.day for one in ahead if getattr(one, name) <= 0), None)
+def _first_spent(ahead: Iterable[Ahead]) -> date | None:
+    return next((one.day for one in ahead if one.p50 <= 0), None)
 
 
 def readable(user: User, cluster: Cluster) -> QuerySet[Budget]:

@@ -121,11 +121,6 @@ class Came:
         """Whether what came lies in the middle 90 % of the replays."""
         return _holds(self.told, self.came_s)
 
-    @property
-    def holds_again(self) -> bool | None:
-        """Whether it does of the replays of what came; None without any."""
-        return None if self.again is None else _holds(self.again, self.came_s)
-
 
 def _holds(rung: Rung, came_s: float) -> bool:
     return rung.low_s <= came_s <= rung.high_s

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from simple_history.models import HistoricalRecords
 
 LONGEST_GROUP = 255
 
@@ -18,8 +17,6 @@ class GroupRule(models.Model):
     persona = models.ForeignKey("accounts.Persona", on_delete=models.PROTECT, related_name="+")
     order = models.PositiveIntegerField(default=100)
     """Of the rules of one team that fit a person the one with the lowest order gives the persona."""
-
-    history = HistoricalRecords()
 
     class Meta:
         ordering = ["team", "order", "pk"]

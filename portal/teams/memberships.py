@@ -32,7 +32,6 @@ def set_member(
     before = _told(former) if former else {}
     membership = former or Membership(team=team, user=person)
     membership.persona, membership.until, membership.given_by = persona, until, by
-    membership._history_user = by  # type: ignore[attr-defined]  # read by simple_history
     membership.save()
     kind = "member.changed" if former else "member.added"
     _tell(kind, by, membership, before, _told(membership))
@@ -46,7 +45,6 @@ def remove_member(*, by: User, membership: Membership) -> None:
     check_gives(by, person=person, persona=membership.persona, team=team)
     _keep_an_admin(membership, instead=None)
     _tell("member.removed", by, membership, _told(membership), {})
-    membership._history_user = by  # type: ignore[attr-defined]  # read by simple_history
     membership.delete()
 
 

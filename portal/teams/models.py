@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
-from simple_history.models import HistoricalRecords
 
 from portal.accounts.models import Persona
 from portal.teams.directory_models import GroupRule, SeenGroups, ServiceAccount
@@ -29,8 +28,6 @@ class Team(models.Model):
 
     name = models.CharField(max_length=63, unique=True)
     queue = models.OneToOneField("scheduling.Queue", on_delete=models.PROTECT, related_name="team")
-
-    history = HistoricalRecords()
 
     class Meta:
         ordering = ["name"]
@@ -65,7 +62,6 @@ class Membership(models.Model):
     )
     """NULL: by no person, such as the first administrator's."""
 
-    history = HistoricalRecords()
     objects = MembershipQuerySet.as_manager()
 
     class Meta:

@@ -121,7 +121,6 @@ def save_team(*, by: User, name: str, queue: Queue, team: Team | None = None) ->
     before = _told(team) if team else None
     found = team or Team()
     found.name, found.queue = name, queue
-    found._history_user = by  # type: ignore[attr-defined]  # read by simple_history
     found.save()
     _tell("team.changed" if team else "team.created", by, found, before=before, after=_told(found))
     return found

@@ -81,10 +81,6 @@ class Preview:
     def gains(self) -> Sequence[Line]:
         return [line for line in self.lines if line.loses is False]
 
-    @property
-    def renames(self) -> Sequence[Line]:
-        return [line for line in self.lines if line.loses is None]
-
 
 def preview(*, by: User, persona: Persona, values: PersonaValues) -> Preview:
     """Raises what saving would raise: ServiceError at a field."""

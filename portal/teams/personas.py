@@ -52,7 +52,6 @@ def save_persona(*, by: User, values: PersonaValues, persona: Persona | None = N
     for column in COLUMNS:
         setattr(found, column, getattr(values, column))
     found.grants = ordered(values.grants)
-    found._history_user = by  # type: ignore[attr-defined]  # read by simple_history
     found.save()
     found.priority_classes.set(values.priority_classes)
     found.gpu_classes.set(values.gpu_classes)

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
-from simple_history.models import HistoricalRecords
 
 from scheduling.engine.model import WorkloadType
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
@@ -54,8 +53,6 @@ class PriorityClass(models.Model):
     max_wait_s = models.PositiveIntegerField(null=True, blank=True)
     """Who has waited longer goes first in its leaf; NULL is never."""
     is_default = models.BooleanField(default=False)
-
-    history = HistoricalRecords()
 
     class Meta:
         ordering = ["-value", "name"]

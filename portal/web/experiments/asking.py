@@ -24,8 +24,6 @@ from scheduling.services.lab.results import resolution_s
 from scheduling.services.lab.taken import TraceAsked
 
 DAYS, WARM_UP_DAYS, REPLAYS = 7, 3, 10
-ADDS = ("policy", "queue", "quota", "capacity", "class")
-"""Kinds of changes that the form adds."""
 PARAMETER = "variant"
 Json = dict[str, Any]
 PAST, KEPT, FILE = "past", "kept", "file"

@@ -195,8 +195,3 @@ def columns(seats: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
 def settle_node(room: NodeRoom, n: int) -> None:
     """Who sits on node ``n`` has been noted."""
     room.holders.stale[n] = False
-
-
-def unsettle_all(room: NodeRoom) -> None:
-    """Who sits where has to be noted anew."""
-    room.holders.stale[:] = True

@@ -46,7 +46,7 @@ class Frame:
     """Arrays of a snapshot. ``now`` is in seconds since the epoch and may be set.
 
     After changing ``tree``, ``quotas``, ``nodes`` or ``ranks`` arrays in place (a new quota, a node that
-    is down) nothing else is needed, except ``forget_fits()`` when ``nodes.size`` changed.
+    is down) nothing else is needed.
     """
 
     work: Work
@@ -251,11 +251,6 @@ class Frame:
         """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
         pair = self.pair(queue, user)  # which may make the arrays anew
         self.users.usage[pair] = gpus
-
-    def forget_fits(self) -> None:
-        """Drop what is known of nodes: which gangs fit on empty ones, and what is free."""
-        self.buffers.seats.known[:] = -1
-        events.unsettle_all(self.buffers.room)
 
     def user_in(self, slot: int, queue: int) -> int:
         """Number of the user of ``slot`` in another queue."""

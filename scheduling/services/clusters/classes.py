@@ -102,7 +102,7 @@ def _save(row: GpuClass | PriorityClass, author: AbstractBaseUser | None) -> Non
                 "name_taken", f"There is a class {row.name}.", "Choose another name.", field="name"
             ) from error
         raise ServiceError(f"bad_{field}", messages[0], field=field) from error
-    row._history_user = author  # type: ignore[union-attr]  # read by simple_history
+    row._history_user = author  # type: ignore[union-attr]  # read by the history of GPU classes
     row.save()
 
 

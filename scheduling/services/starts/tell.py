@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduling.models import Cluster, StartForecast, Workload
+from scheduling.models import StartForecast, Workload
 from scheduling.services.starts.held import FEW, Share, held_of
 from scheduling.simulation.ahead.bands import horizon
 
@@ -62,10 +62,3 @@ def _share(row: StartForecast, held: Held) -> Share | None:
         if share is not None and share.of >= FEW:
             return share
     return None
-
-
-def all_said(cluster: Cluster) -> dict[int, Said]:
-    """By workload. Two queries."""
-    rows = StartForecast.objects.filter(workload__cluster=cluster).select_related("gpu_class")
-    held = held_of(cluster, cluster.now())
-    return {row.workload_id: said(row, held) for row in rows}

@@ -31,7 +31,6 @@ from .runs import Asked, RunTimes
 HOUR_S = 3600
 FUTURES = 30
 MOST_AHEAD_S = 7 * 86400
-LEARNED_WEEKS = 8
 
 
 class Walk(Course):

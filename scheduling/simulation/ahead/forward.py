@@ -72,11 +72,6 @@ class Forward(Course):
                 break
         return Life(self._jobs, joined(self._pages), 0, stop_s)
 
-    def live_out(self) -> Life:
-        """To the stop, whoever has started by then. Raises UnsettledError."""
-        self._go_to(self._stop)
-        return Life(self._jobs, joined(self._pages), 0, self._stop)
-
     def _go_to(self, stop_s: int) -> None:
         state = SHORT
         while state == SHORT:

@@ -25,8 +25,6 @@ class Rhythm:
 
     submit: Ints
     now_s: int
-    week_origin_s: int = 0
-    """Seconds from the start of a week to the origin."""
 
     def draw(self, ahead_s: int, dice: Generator) -> tuple[Ints, Ints]:
         """Which of the past arrivals come again, and when, seconds from now, in order."""

@@ -151,4 +151,3 @@ def test_what_came_is_replayed_by_the_study_of_those_days(cluster: Cluster) -> N
     studied(cluster, {-1: 90, 0: 60}, end=NOW - timedelta(hours=1), days=6)
     (row,) = found(cluster).came
     assert (row.study.end, row.gpus, row.again.median_s) == (end, 128, 3600)
-    assert row.holds_again == (row.again.low_s <= row.came_s <= row.again.high_s)
