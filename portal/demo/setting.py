@@ -83,8 +83,8 @@ class OrganisationSetting:
             seed.seed_people(cluster, password=password)
             furnish(cluster, machines=seed.machines())
             say(f"Living {PAST_DAYS} days of it in the simulator")
-            count = past.live(played, since=since, until=now, **DEMAND)
-            say(f"{count:,} workloads lived through; those that had not ended go on")
+            lived = past.live(played, since=since, until=now, **DEMAND)
+            say(f"{lived.workloads:,} workloads lived through; those that had not ended go on")
             lending.lend(cluster)
             spending.budget(cluster)
             spending.tell_of_idle(cluster)
@@ -127,8 +127,8 @@ class TraceSetting:
             return
         say(f"Living the {days:.0f} days before it in the simulator")
         recorded = stream.past(seed_trace.GPU_CLASS, seed_trace.PRIORITY_CLASS)
-        count = past.relive(played, recorded, since=stream.origin, until=stream.start)
-        say(f"{count:,} workloads lived through; those that had not ended go on")
+        lived = past.relive(played, recorded, since=stream.origin, until=stream.start)
+        say(f"{lived.workloads:,} workloads lived through; those that had not ended go on")
 
     def _next(self, folder: DemoFolder) -> int:
         """The job that comes next: at first the first that is played."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played
-from portal.demo.past.foretold import Foretold
+from portal.demo.past.foretold import Foretold, Moment
 from portal.demo.past.handover import hand_over
 from portal.demo.past.history import unfinished
 from portal.demo.past.older import write_older
@@ -19,7 +19,6 @@ from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.demand.booking import book
-from scheduling.services.demand.looking import look_ahead
 from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.merit.own_quotas import Layout, node_gpus, play_back
 from scheduling.services.policy import rows as policies
@@ -71,6 +70,14 @@ Work = Mapping[str, Mapping[str, float]]
 """Leaf -> kind of work -> weight."""
 Fallbacks = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Leaf -> GPU class -> further classes that its work may use as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """``moments``: when starts are to be forecast, now that it is known what came."""
+
+    workloads: int
+    moments: Sequence[Moment]
 
 
 def demand_of(
@@ -155,20 +162,19 @@ def live(
     load: float,
     since: datetime,
     until: datetime,
-) -> int:
+) -> Lived:
     """Live from ``since`` to ``until`` in the simulator with the shipped engine, write the ledger, and
-    hand what has not ended over to the cluster. Returns the number of workloads."""
+    hand what has not ended over to the cluster."""
     cluster = played.cluster
     template = replace(snapshots.live(cluster), now=since, workloads=())
     organisation = demand_of(cluster, template, users, work, fallbacks, load)
-    write_older(cluster, organisation, capacity(template), since, SEED)
     demand = sensible(cluster, generate(organisation, since, _days(since, until), SEED))
     return _live(played, template, demand, until)
 
 
 def relive(
     played: Played, recorded: Iterable[Submission], *, since: datetime, until: datetime
-) -> int:
+) -> Lived:
     """The same with what was ``recorded`` from ``since`` on, in order of its submission."""
     template = replace(snapshots.live(played.cluster), now=since, workloads=())
     return _live(played, template, sensible(played.cluster, recorded), until)
@@ -180,7 +186,7 @@ def _days(since: datetime, until: datetime) -> float:
 
 def _live(
     played: Played, template: Snapshot, submissions: Iterable[Submission], until: datetime
-) -> int:
+) -> Lived:
     history = Foretold(played.cluster, until - FORETOLD)
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
@@ -192,8 +198,7 @@ def _live(
     history.save()
     roll_days(played.cluster)
     book(played.cluster, since=template.now)
-    look_ahead(played.cluster)
-    return len(outcome.jobs)
+    return Lived(len(outcome.jobs), history.moments)
 
 
 def options(until: datetime) -> Options:
