@@ -7,7 +7,7 @@ come by then. Nothing later is looked at, so they may be made when the past has 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -102,7 +102,7 @@ class Teller:
         self.told.append(told)
 
 
-def tell_past(cluster: Cluster, moments: Sequence[Moment]) -> Iterator[int]:
+def tell_past(cluster: Cluster, moments: Iterable[Moment]) -> Iterator[int]:
     """Tell at each of ``moments`` what the ledger knew then; yields how many are done.
 
     The forecasts are written with the last one, together with what came of them.
@@ -133,7 +133,7 @@ def _rows(cluster: Cluster) -> dict[str, Workload]:
     return {key_of(row.kind, row.namespace, row.name): row for row in ordered}
 
 
-def compare_with_simple(told: Sequence[ForecastOutcome], rows: Sequence[Workload]) -> None:
+def compare_with_simple(told: Iterable[ForecastOutcome], rows: Sequence[Workload]) -> None:
     """Note with each what somebody would have said who only knew the waits up to then."""
     started = [(row.first_started_at, row) for row in rows if row.first_started_at is not None]
     started.sort(key=lambda pair: pair[0])

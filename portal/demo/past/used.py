@@ -14,7 +14,7 @@ from scheduling.models import MILLI, GpuClass, GpuUse, IdleEnd, IdleSpell, Workl
 from scheduling.services.metrics.booking import IDLE_BELOW, add
 from scheduling.testbed.server.kinds.use import BUSY_W, REST_W, activity_at
 
-STEP_S, HOUR_S = 900, 3600
+STEP_S, HOUR_S = 1800, 3600
 TOLD = timedelta(minutes=30)
 """Shorter spells told nobody, and are not kept."""
 Hour = tuple[str, str, datetime]
@@ -51,7 +51,9 @@ def used(runs: Iterable[Run], until: datetime) -> Used:
     return found
 
 
-def _live(run: Run, until: datetime, found: Used, known: dict[tuple[int, int, int], GpuUse]) -> None:
+def _live(
+    run: Run, until: datetime, found: Used, known: dict[tuple[int, int, int], GpuUse]
+) -> None:
     work, name = run.workload, run.gpu_class.name
     use, devices = use_of(work.name), run.gpus // MILLI
     taken, total = memory_of(work, name)

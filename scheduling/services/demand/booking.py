@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
+from django.db import transaction
 from django.db.models import Q
 from numpy.typing import NDArray
 
@@ -160,5 +161,6 @@ def _write(
         if row.demand_gpus != gpus:
             row.demand_gpus = gpus
             changed.append(row)
-    write_columns(changed, ["demand_gpus"])
+    with transaction.atomic():
+        write_columns(changed, ["demand_gpus"])
     return len(changed)

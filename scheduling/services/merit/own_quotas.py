@@ -261,9 +261,7 @@ class OwnQuotas:
             self._leave(number)
         return began
 
-    def _paced(
-        self, began: list[Workload], among: Iterable[Run] | None = None
-    ) -> list[Workload]:
+    def _paced(self, began: list[Workload], among: Iterable[Run] | None = None) -> list[Workload]:
         """``began`` and those ``among`` (None: all) that run on another class than when they were looked at
         last, with how their class compares with the one that they have on their own."""
         looked_through = self._runs.values() if among is None else among
