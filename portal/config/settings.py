@@ -22,6 +22,7 @@ env = environ.Env()
 
 DEBUG = env.bool("WEIR_DEBUG", default=False)
 DEMO = env.bool("WEIR_DEMO", default=False)
+WEIR_DEMO_FOLDER = env.str("WEIR_DEMO_FOLDER", default="")
 SECRET_KEY = env.str("WEIR_SECRET_KEY", default="")
 ALLOWED_HOSTS = env.list("WEIR_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("WEIR_CSRF_TRUSTED_ORIGINS", default=[])

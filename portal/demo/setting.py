@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 from portal.demo import lending, seed, seed_trace, spending, studied, watched
-from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played, furnish
 from portal.demo.cluster.paths import DemoFolder
 from portal.demo.cluster.venue import Venue
+from portal.demo.later import put_off
 from portal.demo.past import live as past
+from portal.demo.past.live import DEMAND, Say
 from portal.demo.work.arrivals import Arrival, TraceStream, open_trace
 from portal.demo.work.feed import next_position
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services.adapting import trials
-
-Say = Callable[[str], None]
 
 CLUSTER = "fra1"
 PAST_DAYS = 14
@@ -33,21 +32,6 @@ CALM: Mapping[str, str | float] = {
 }
 """The organisation would rather wait twenty minutes than lose somebody's work, and wait for the class where
 work ends first."""
-
-
-class Demand(TypedDict):
-    users: Mapping[str, Sequence[str]]
-    work: Mapping[str, Mapping[str, float]]
-    fallbacks: Mapping[str, Mapping[str, tuple[str, ...]]]
-    load: float
-
-
-DEMAND: Demand = {
-    "users": org.USERS,
-    "work": org.WORK,
-    "fallbacks": org.FALLBACKS,
-    "load": org.LOAD,
-}
 
 
 class Setting(Protocol):
@@ -83,8 +67,9 @@ class OrganisationSetting:
             seed.seed_people(cluster, password=password)
             furnish(cluster, machines=seed.machines())
             say(f"Living {PAST_DAYS} days of it in the simulator")
-            count = past.live(played, since=since, until=now, **DEMAND)
-            say(f"{count:,} workloads lived through; those that had not ended go on")
+            lived = past.live(played, since=since, until=now, say=say, **DEMAND)
+            say(f"{lived.workloads:,} workloads lived through; those that had not ended go on")
+            put_off(folder.path, lived.moments, before=since)
             lending.lend(cluster)
             spending.budget(cluster)
             spending.tell_of_idle(cluster)
@@ -116,19 +101,20 @@ class TraceSetting:
             seed_trace.seed_trace(cluster, stream)
             seed_trace.seed_trace_people(cluster, stream, password=password)
             furnish(cluster, machines=seed_trace.trace_machines(stream))
-            self._live(played, say)
+            self._live(played, folder, say)
             folder.mark_seeded()
         return stream.arrivals(cluster, self._next(folder))
 
-    def _live(self, played: Played, say: Say) -> None:
+    def _live(self, played: Played, folder: DemoFolder, say: Say) -> None:
         stream = self.stream
         days = (stream.start - stream.origin).total_seconds() / 86400
         if not stream.first:
             return
         say(f"Living the {days:.0f} days before it in the simulator")
         recorded = stream.past(seed_trace.GPU_CLASS, seed_trace.PRIORITY_CLASS)
-        count = past.relive(played, recorded, since=stream.origin, until=stream.start)
-        say(f"{count:,} workloads lived through; those that had not ended go on")
+        lived = past.relive(played, recorded, since=stream.origin, until=stream.start, say=say)
+        say(f"{lived.workloads:,} workloads lived through; those that had not ended go on")
+        put_off(folder.path, lived.moments, before=None)
 
     def _next(self, folder: DemoFolder) -> int:
         """The job that comes next: at first the first that is played."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 
 from portal.demo import seed
 from portal.demo.past import live
+from portal.demo.past.live import DEMAND, Say
 from portal.demo.past.taught import Judged, Taught
-from portal.demo.setting import CALM, CLUSTER, DEMAND
+from portal.demo.setting import CALM, CLUSTER
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, ForecastOutcome
 from scheduling.services.policy import rows as policy
@@ -21,7 +22,6 @@ from scheduling.simulation.scenario import generate
 
 BEGIN = datetime(2026, 11, 8, 23, tzinfo=UTC)
 """A Monday, midnight in the zone of the organisation."""
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

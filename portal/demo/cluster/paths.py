@@ -10,7 +10,9 @@ from pathlib import Path
 from portal.demo.cluster.real import abandon
 
 SEEDED = "seeded"
-OURS = ("weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", SEEDED)
+OURS = (
+    "weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", "later", "moments", SEEDED,
+)  # fmt: skip
 """How the names of all that a demo keeps begin."""
 
 

@@ -1,18 +1,22 @@
-"""Start forecasts of a simulated past, told then and there, so that a demo begins with outcomes.
+"""Start forecasts of a simulated past, so that a demo begins with outcomes.
 
 As on a live cluster: from the snapshot of that moment, from what had ended by then, corrected by what had
-come by then.
+come by then. Nothing later is looked at, so they may be made when the past has been lived.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from portal.demo.past.history import History
+from scheduling.cluster.adapters import key_of
 from scheduling.engine.model import Action, Phase, Plan, Snapshot
-from scheduling.models import Cluster, ForecastOutcome, Workload
+from scheduling.models import Cluster, ForecastOutcome, GpuClass, Workload
 from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_from
@@ -23,44 +27,66 @@ from scheduling.simulation.ahead.correction import Came, correction_from
 EVERY = timedelta(hours=4)
 FUTURES = 8
 AHEAD_S = 36 * 3600
-"""Fewer than on a live cluster: some dozens of passes have to fit into the start of a demo."""
+"""Fewer than on a live cluster: some dozens of passes have to fit into the first minutes of a demo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The cluster as it was, and who went on waiting there."""
+
+    snapshot: Snapshot
+    waiting: frozenset[str]
+
+    @property
+    def now(self) -> datetime:
+        return self.snapshot.now
 
 
 class Foretold(History):
-    """Forecasts from ``since`` on, whenever somebody waits who was not told yet."""
+    """Keeps moments from ``since`` on in which somebody waits who was not seen waiting before."""
 
     def __init__(self, cluster: Cluster, since: datetime) -> None:
         super().__init__(cluster)
+        self.moments: list[Moment] = []
         self._next = since
-        self._told: list[ForecastOutcome] = []
-        self._by_name: set[str] = set()
+        self._seen: set[str] = set()
 
-    def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
+    def on_plan(self, now: datetime, snapshot: Snapshot | None, plan: Plan) -> None:
         super().on_plan(now, snapshot, plan)
-        if now < self._next:
+        if snapshot is None or now < self._next:
             return
         starting = {d.workload for d in plan.decisions if d.action is Action.ADMIT}
         waiting = {w.name for w in snapshot.workloads if w.phase is Phase.PENDING} - starting
-        if waiting - self._by_name:
+        if waiting - self._seen:
             self._next = now + EVERY
-            self._tell(now, snapshot, waiting)
+            self._seen |= waiting
+            self.look(Moment(snapshot, frozenset(waiting)))
 
-    def known(self, now: datetime) -> Known:
-        """What futures are drawn from at ``now``."""
-        return known_from(self.workloads.values(), now)
+    def look(self, moment: Moment) -> None:
+        self.moments.append(moment)
 
-    def _tell(self, now: datetime, snapshot: Snapshot, waiting: set[str]) -> None:
-        known = self.known(now)
-        ahead = look_ahead(snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
-        correction = correction_from((_came(one, now) for one in self._told), now.timestamp())
+
+class Teller:
+    """Tells of starts, moment by moment in order of time. ``rows``: workloads by the engine's name."""
+
+    def __init__(self, rows: Mapping[str, Workload], classes: Mapping[str, GpuClass]) -> None:
+        self.told: list[ForecastOutcome] = []
+        self._rows, self._classes = rows, classes
+        self._by_name: set[str] = set()
+
+    def tell(self, moment: Moment, known: Known) -> None:
+        """``known``: what futures are drawn from at that moment."""
+        now = moment.now
+        ahead = look_ahead(moment.snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
+        correction = correction_from((_came(one, now) for one in self.told), now.timestamp())
         for name, raw in ahead.bands().items():
-            work, band = self.workloads[name], correction.correct(raw)
-            fresh = name in waiting and not work.first_started_at
+            work, band = self._rows[name], correction.correct(raw)
+            fresh = name in moment.waiting and not _started_by(work, now)
             if fresh and not why_not(work, band, known.ended):
                 self._note(name, work, raw, band, now)
 
     def _note(self, name: str, work: Workload, raw: Band, band: Band, now: datetime) -> None:
-        classes = (self.classes[c] for c in work.gpu_classes if c in self.classes)
+        classes = (self._classes[c] for c in work.gpu_classes if c in self._classes)
         told = ForecastOutcome(
             workload=work,
             at_submission=name not in self._by_name,
@@ -73,25 +99,58 @@ class Foretold(History):
             gpus=work.requested_gpus,
         )
         self._by_name.add(name)
-        self._told.append(told)
+        self.told.append(told)
 
-    @transaction.atomic
-    def save(self) -> None:
-        """The ledger, then what was told, with what came of it."""
-        super().save()
-        for one in self._told:
-            one.workload_id = one.workload.pk
-            earlier = (s for s in self.workloads.values() if _started_before(s, one.told_at))
-            waits = outcomes.naive_of(earlier)
-            one.naive_s = waits.get(outcomes.size_of(one.workload))
-        ForecastOutcome.objects.bulk_create(self._told, batch_size=200)
-        outcomes.settle(self.cluster)
+
+def tell_past(cluster: Cluster, moments: Iterable[Moment]) -> Iterator[int]:
+    """Tell at each of ``moments`` what the ledger knew then; yields how many are done.
+
+    The forecasts are written with the last one, together with what came of them.
+    """
+    rows = _rows(cluster)
+    teller = Teller(rows, {c.name: c for c in cluster.gpu_classes.all()})
+    for done, moment in enumerate(moments, 1):
+        teller.tell(moment, known_from(rows.values(), moment.now))
+        yield done
+    compare_with_simple(teller.told, list(rows.values()))
+    _write(cluster, teller.told)
+
+
+@transaction.atomic
+def _write(cluster: Cluster, told: Sequence[ForecastOutcome]) -> None:
+    """What the live cluster has told of the same work meanwhile was not the first."""
+    works = {one.workload_id for one in told}
+    since = ForecastOutcome.objects.filter(workload__cluster=cluster, at_submission=True)
+    again = [pk for pk, work in since.values_list("pk", "workload_id") if work in works]
+    ForecastOutcome.objects.filter(pk__in=again).update(at_submission=False)
+    ForecastOutcome.objects.bulk_create(told, batch_size=200)
+    outcomes.settle(cluster)
+
+
+def _rows(cluster: Cluster) -> dict[str, Workload]:
+    found = Workload.objects.filter(cluster=cluster, gpus__gt=0)
+    ordered = found.select_related("priority_class", "queue").order_by("submitted_at", "id")
+    return {key_of(row.kind, row.namespace, row.name): row for row in ordered}
+
+
+def compare_with_simple(told: Iterable[ForecastOutcome], rows: Sequence[Workload]) -> None:
+    """Note with each what somebody would have said who only knew the waits up to then."""
+    started = [(row.first_started_at, row) for row in rows if row.first_started_at is not None]
+    started.sort(key=lambda pair: pair[0])
+    moments = [at for at, _ in started]
+    waits: dict[datetime, Mapping[outcomes.Size, float]] = {}
+    for one in told:
+        if one.told_at not in waits:
+            last = started[: bisect_right(moments, one.told_at)][-outcomes.LEARNED :]
+            waits[one.told_at] = outcomes.naive_of(row for _, row in last)
+        one.naive_s = waits[one.told_at].get(outcomes.size_of(one.workload))
 
 
 def _came(one: ForecastOutcome, now: datetime) -> Came:
     start = one.workload.first_started_at
-    return outcomes.came(one, max(one.told_at, start or now), started=start is not None)
+    came = start is not None and start <= now
+    return outcomes.came(one, max(one.told_at, start) if came and start else now, started=came)
 
 
-def _started_before(work: Workload, at: datetime) -> bool:
+def _started_by(work: Workload, at: datetime) -> bool:
     return work.first_started_at is not None and work.first_started_at <= at

@@ -11,12 +11,13 @@ from datetime import datetime
 from uuid import NAMESPACE_URL, uuid5
 
 from django.db import transaction
+from django.db.models import ForeignKey, Model
 
 from portal.demo.past.hourly import HourlyUsage
 from portal.demo.past.scattered import Scattered
 from portal.demo.past.used import Run, used
 from portal.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
-from scheduling.engine.model import Action, Phase, Plan, Snapshot
+from scheduling.engine.model import Action, Plan, Snapshot
 from scheduling.engine.model import Decision as Line
 from scheduling.models import (
     Cluster,
@@ -25,17 +26,15 @@ from scheduling.models import (
     Eviction,
     EvictionRule,
     GpuClass,
-    GpuUse,
-    IdleSpell,
     Outcome,
     PriorityClass,
     Queue,
     Reason,
     State,
     Transition,
-    UsageSample,
     Workload,
 )
+from scheduling.services.tables.bulk import insert_keyed, insert_rows
 from scheduling.services.words.told import sealed_of
 from scheduling.services.workloads import lifecycle
 from scheduling.simulation.run.jobs import Job
@@ -71,32 +70,41 @@ class History(Observer):
         self._runs: list[Run] = []
         self._running: dict[str, Run] = {}
         self._until: datetime | None = None
+        self._pending = 0
+        self._held = 0
+        """Workloads that wait, and that hold GPUs."""
 
     def on_submit(self, now: datetime, job: Job) -> None:
+        self._pending += 1
         workload = self._workload(job)
         self.workloads[job.name] = workload
         self._step(workload, State.PENDING, now, first=True, actor=job.workload.user)
 
-    def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
+    def on_plan(self, now: datetime, snapshot: Snapshot | None, plan: Plan) -> None:
         lines = plan.decisions
         admitted = sum(line.action is Action.ADMIT for line in lines)
         evicted = sum(line.action is Action.EVICT for line in lines)
-        self._cycle = Cycle(
-            cluster=self.cluster,
-            number=len(self._cycles) + 1,
-            at=now,
-            trigger="event",
-            mode=self.cluster.mode,
-            pending=sum(w.phase is Phase.PENDING for w in snapshot.workloads) - admitted,
-            running=sum(w.phase is Phase.RUNNING for w in snapshot.workloads),
-            admitted=admitted,
-            evicted=evicted,
-        )
-        self._cycles.append(self._cycle)
-        if plan.fair_share:
+        self._cycle = None
+        if lines:
+            self._cycle = self._cycle_of(now, admitted, evicted)
+        if snapshot is not None:
             self.usage.plan(now, plan)
             self.scattered.look(now, snapshot, self.waits)
             self._wait([line for line in lines if line.action in (Action.WAIT, Action.RESERVE)])
+
+    def _cycle_of(self, now: datetime, admitted: int, evicted: int) -> Cycle:
+        cycle = Cycle(
+            cluster=self.cluster,
+            at=now,
+            trigger="event",
+            mode=self.cluster.mode,
+            pending=self._pending - admitted,
+            running=self._held,
+            admitted=admitted,
+            evicted=evicted,
+        )
+        self._cycles.append(cycle)
+        return cycle
 
     def _wait(self, lines: Sequence[Line]) -> None:
         """Keep who waits for another reason than in the plan before."""
@@ -107,6 +115,7 @@ class History(Observer):
                 self._decide(self.workloads[line.workload], line)
 
     def on_start(self, now: datetime, job: Job, decision: Line) -> None:
+        self._pending, self._held = self._pending - 1, self._held + 1
         workload = self.workloads[job.name]
         self._step(
             workload,
@@ -170,11 +179,13 @@ class History(Observer):
         )
 
     def on_requeue(self, now: datetime, job: Job) -> None:
+        self._pending, self._held = self._pending + 1, self._held - 1
         workload = self.workloads[job.name]
         self._release(now, job, workload)
         self._step(workload, State.REQUEUED, now, actor="cluster")
 
     def on_finish(self, now: datetime, job: Job) -> None:
+        self._held -= 1
         workload = self.workloads[job.name]
         self._release(now, job, workload)
         outcome = Outcome(job.submission.outcome)
@@ -196,21 +207,17 @@ class History(Observer):
     @transaction.atomic
     def save(self) -> None:
         """Write the ledger. Call ``close`` first; uids of unfinished workloads may be set before."""
-        Workload.objects.bulk_create(self.workloads.values(), batch_size=200)
-        Transition.objects.bulk_create(self._transitions, batch_size=500)
+        insert_keyed(list(self.workloads.values()))
         spoke = {id(decision.cycle) for decision in self._decisions}
         kept = [c for c in self._cycles if c.admitted or c.evicted or id(c) in spoke]
         for number, cycle in enumerate(kept, 1):
             cycle.number = number
-        Cycle.objects.bulk_create(kept, batch_size=500)
-        Decision.objects.bulk_create(self._decisions, batch_size=300)
-        Eviction.objects.bulk_create(self._evictions, batch_size=300)
+        insert_keyed(kept)
         found = used(self._runs, self._until or self.cluster.now())
-        UsageSample.objects.bulk_create(
-            self.usage.rows(found.active, self.scattered), batch_size=500
-        )
-        GpuUse.objects.bulk_create(found.rows, batch_size=500)
-        IdleSpell.objects.bulk_create(found.spells, batch_size=500)
+        for rows in (self._transitions, self._decisions, self._evictions, found.rows, found.spells):
+            _point_at_keys(rows)
+            insert_rows(rows)
+        insert_rows(self.usage.rows(found.active, self.scattered))
 
     def _workload(self, job: Job) -> Workload:
         work = job.workload
@@ -277,6 +284,15 @@ class History(Observer):
                 position=line.position,
             )
         )
+
+
+def _point_at_keys(rows: Sequence[Model]) -> None:
+    """Of what ``rows`` point at, which had none when they were made."""
+    for field in rows[0]._meta.concrete_fields if rows else ():
+        if isinstance(field, ForeignKey):
+            for row in rows:
+                if (target := field.get_cached_value(row, default=None)) is not None:
+                    setattr(row, field.attname, target.pk)
 
 
 def job_name(engine_name: str) -> str:

@@ -11,10 +11,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from django.db import transaction
 
 from scheduling.models import MILLI, Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.demand.booking import Asked, Floats, Place, hourly, with_inner
+from scheduling.services.tables.bulk import insert_rows
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.scenario import Organisation, generate
 
@@ -49,7 +51,8 @@ def write_older(
         for place, gpus in demand.items()
         for row in _rows(place, gpus, demand[root.pk, place[1]], ready[place[1]], edges, root)
     ]
-    UsageSample.objects.bulk_create(rows, batch_size=1000)
+    with transaction.atomic():
+        insert_rows(rows)
     return len(rows)
 
 

@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from portal.demo.past.foretold import Foretold
+from portal.demo.past.foretold import Foretold, Moment, Teller, compare_with_simple
 from scheduling.models import Cluster, ForecastOutcome
 from scheduling.prediction.baselines import Baselines
 from scheduling.prediction.learner import Learner, say
@@ -18,8 +18,7 @@ from scheduling.prediction.quantiles import log2_s, rest_s
 from scheduling.services.forecasts.learning import FITTED_AGAIN
 from scheduling.services.forecasts.runs import ran_s, run_of, work_of
 from scheduling.services.forecasts.told import Rest
-from scheduling.services.starts.known import Known
-from scheduling.services.starts.outcomes import naive_of, size_of
+from scheduling.services.starts.known import Known, known_from
 from scheduling.simulation.run.jobs import Job
 
 
@@ -41,6 +40,7 @@ class Taught(Foretold):
         super().__init__(cluster, since)
         self.learner = Learner(again=FITTED_AGAIN)
         self.judged: list[Judged] = []
+        self._teller = Teller(self.workloads, self.classes)
         self._simple = Baselines()
         self._numbers = itertools.count()
         self._number: dict[str, int] = {}
@@ -75,10 +75,12 @@ class Taught(Foretold):
         self.learner.end(number, run)
         self._simple.learn(run)
 
-    def known(self, now: datetime) -> Known:
-        return replace(
-            super().known(now), rests={name: self._rest(name, now) for name in self._number}
-        )
+    def look(self, moment: Moment) -> None:
+        self._teller.tell(moment, self._known(moment.now))
+
+    def _known(self, now: datetime) -> Known:
+        rests = {name: self._rest(name, now) for name in self._number}
+        return replace(known_from(self.workloads.values(), now), rests=rests)
 
     def _rest(self, name: str, now: datetime) -> Rest:
         row = self.workloads[name]
@@ -88,12 +90,9 @@ class Taught(Foretold):
 
     def starts(self) -> list[ForecastOutcome]:
         """What was told of starts when work was first seen waiting, of those that have come."""
-        came = [one for one in self._told if one.at_submission and one.workload.first_started_at]
+        told = self._teller.told
+        came = [one for one in told if one.at_submission and one.workload.first_started_at]
         for one in came:
             one.started_at = one.workload.first_started_at
-            before = (
-                row for row in self.workloads.values()
-                if row.first_started_at and row.first_started_at <= one.told_at
-            )  # fmt: skip
-            one.naive_s = naive_of(before).get(size_of(one.workload))
+        compare_with_simple(came, list(self.workloads.values()))
         return came

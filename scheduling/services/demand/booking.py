@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
+from django.db import transaction
 from django.db.models import Q
 from numpy.typing import NDArray
 
@@ -22,6 +23,7 @@ from scheduling.models import MILLI, Cluster, Queue, State, UsageSample, Workloa
 from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.integrals import until
 from scheduling.services.ledger.rollup import floor
+from scheduling.services.tables.bulk import write_columns
 
 Floats = NDArray[np.float64]
 LATE = timedelta(days=7)
@@ -159,5 +161,6 @@ def _write(
         if row.demand_gpus != gpus:
             row.demand_gpus = gpus
             changed.append(row)
-    UsageSample.objects.bulk_update(changed, ["demand_gpus"], batch_size=500)
+    with transaction.atomic():
+        write_columns(changed, ["demand_gpus"])
     return len(changed)

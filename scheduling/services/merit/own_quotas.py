@@ -118,6 +118,15 @@ class OwnQuotas:
         self._end_all(run for uid, run in self._runs.items() if uid not in live)
         return self._paced(self._play())
 
+    def pass_on(self, came: Iterable[Workload], ended: Iterable[Workload], now: datetime) -> None:
+        """The same of a past in which nothing else changed, in memory: no other rows are looked at."""
+        self._now = max(self._now, int(now.timestamp()))
+        partitions.play(self._own, self._now - 1)
+        new = [self._add(row) for row in sorted(came, key=_arrival)]
+        gone = [self._runs[row.uid] for row in ended if row.uid in self._runs]
+        self._end_all(gone)
+        self._paced(self._play(), [run for run in new if run is not None])
+
     def take_ended(self) -> list[Workload]:
         """What has ended since this was last asked, in order."""
         ended, self._ended = self._ended, []
@@ -170,11 +179,12 @@ class OwnQuotas:
                 partitions.end_run(self._own, run.number, run.run_s, self._now)
         return began
 
-    def _add(self, row: Workload) -> None:
+    def _add(self, row: Workload) -> Run | None:
         run = self._run_of(row)
         if run is not None:
             self._take(run)
             partitions.submit_run(self._own, run.number)
+        return run
 
     def _run_of(self, row: Workload) -> Run | None:
         """None for what no leaf takes."""
@@ -251,10 +261,11 @@ class OwnQuotas:
             self._leave(number)
         return began
 
-    def _paced(self, began: list[Workload]) -> list[Workload]:
-        """``began`` and those that run on another class than when they were looked at last, with how their
-        class compares with the one that they have on their own."""
-        several = [run for run in self._runs.values() if len(run.wish) > 1]
+    def _paced(self, began: list[Workload], among: Iterable[Run] | None = None) -> list[Workload]:
+        """``began`` and those ``among`` (None: all) that run on another class than when they were looked at
+        last, with how their class compares with the one that they have on their own."""
+        looked_through = self._runs.values() if among is None else among
+        several = [run for run in looked_through if len(run.wish) > 1]
         moved = [run for run in several if run.real != run.row.gpu_class_id]
         for run in moved:
             run.real = run.row.gpu_class_id
@@ -283,17 +294,17 @@ def play_back(rows: Iterable[Workload], layout: Layout, cluster: Cluster) -> Non
     moments = sorted(
         {row.submitted_at for row in every} | {row.finished_at for row in ends if row.finished_at}
     )
-    own, live, waiting = OwnQuotas(cluster), dict[str, Workload](), list(reversed(every))
     ends.sort(key=lambda row: (row.finished_at or row.submitted_at, row.uid), reverse=True)
+    waiting, own = list(reversed(every)), OwnQuotas(cluster)
+    for now in moments[:1]:
+        own.follow({}, {}, layout, now - timedelta(seconds=1))
     for now in moments:
+        came, ended = [], []
         while waiting and waiting[-1].submitted_at <= now:
-            row = waiting.pop()
-            live[row.uid] = row
-        ended = {}
+            came.append(waiting.pop())
         while ends and (ends[-1].finished_at or now) <= now:
-            ended[ends[-1].uid] = live.pop(ends[-1].uid)
-            ends.pop()
-        own.follow(live, ended, layout, now)
+            ended.append(ends.pop())
+        own.pass_on(came, ended, now)
 
 
 def save(began: Iterable[Workload]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from scheduling.engine.codes import (
     MOVE,
     REASONS,
     SHRINK,
+    WAIT,
 )
 from scheduling.engine.model import (
     LEVELS,
@@ -38,7 +39,7 @@ from .jobs import Job
 from .usage import Tally
 
 ACTS = (ADMIT, EVICT, GROW, SHRINK, MOVE)
-Seen = Callable[[Snapshot, Plan], None]
+Seen = Callable[[datetime, Snapshot | None, Plan], None]
 
 
 class FramePlanner:
@@ -178,26 +179,43 @@ class FramePlanner:
         )
 
     def _spelled_out(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
+        if not self._checked and now_s - self._spelled_s < self._spell_s:
+            return self._in_brief(array_plan, now_s)
+        self._spelled_s = now_s
+        snapshot = self._snapshot(now_s)
+        self._frame.source = snapshot
+        plan = decode(self._frame, array_plan)
+        if self._checked:
+            check(snapshot, plan)
+        if self._seen is not None:
+            self._seen(snapshot.now, snapshot, plan)
+        return plan.decisions
+
+    def _in_brief(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
+        """The acts alone: nothing is described but the workloads that they are about."""
+        now = self._template.now + timedelta(seconds=now_s)
+        order = array_plan.order
+        acts = order[array_plan.action[order] != WAIT]
+        plan = Plan({}, ())
+        if acts.size:
+            works = tuple(self._job_in[slot].workload for slot in acts.tolist())
+            self._frame.source = replace(self._template, now=now, workloads=works)
+            plan = decode(self._frame, array_plan, brief=True)
+        if self._seen is not None:
+            self._seen(now, None, plan)
+        return [*plan.decisions, *self._alarm(array_plan)]
+
+    def _snapshot(self, now_s: int) -> Snapshot:
         now = self._template.now + timedelta(seconds=now_s)
         for job in self._job_in.values():
             if job.workload.phase is Phase.RUNNING:
                 job.checkpoint(now_s, now)
-        snapshot = replace(
+        return replace(
             self._template,
             now=now,
             queues=self._tally.shown(self._template.queues),
             workloads=tuple(job.workload for job in self._job_in.values()),
         )
-        self._frame.source = snapshot
-        brief = not self._checked and now_s - self._spelled_s < self._spell_s
-        plan = decode(self._frame, array_plan, brief=brief)
-        if not brief:
-            self._spelled_s = now_s
-        if self._checked:
-            check(snapshot, plan)
-        if self._seen is not None:
-            self._seen(snapshot, plan)
-        return [*plan.decisions, *self._alarm(array_plan)] if brief else plan.decisions
 
 
 class Scribe:

@@ -47,7 +47,7 @@ class SnapshotPlanner:
         plan: PlanFunction,
         *,
         checked: bool = False,
-        seen: Callable[[Snapshot, Plan], None] | None = None,
+        seen: Callable[[datetime, Snapshot, Plan], None] | None = None,
     ) -> None:
         self._template = template
         self._origin = origin
@@ -82,7 +82,7 @@ class SnapshotPlanner:
         if self._checked:
             check(snapshot, plan)
         if self._seen is not None:
-            self._seen(snapshot, plan)
+            self._seen(snapshot.now, snapshot, plan)
         return plan.decisions
 
     def snapshot(self, now_s: int) -> Snapshot:

@@ -29,8 +29,9 @@ class Observer:
     def on_submit(self, now: datetime, job: Job) -> None:
         """A workload arrived."""
 
-    def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
-        """The engine planned; its decisions are carried out right after."""
+    def on_plan(self, now: datetime, snapshot: Snapshot | None, plan: Plan) -> None:
+        """The engine planned; its decisions are carried out right after. Without a snapshot the plan has
+        its acts alone (``Options.spell_s``)."""
 
     def on_start(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was admitted and holds its GPUs."""
@@ -290,9 +291,6 @@ def simulate(
     spelled_out = observer is not None
     observer = observer or Observer()
 
-    def seen(snapshot: Snapshot, made: Plan) -> None:
-        observer.on_plan(snapshot.now, snapshot, made)
-
     planner: Planner
     if plan is None and options.outages:
         plan = engine_plan
@@ -300,9 +298,11 @@ def simulate(
         planner = FramePlanner(
             template,
             checked=options.checked,
-            seen=seen if spelled_out else None,
+            seen=observer.on_plan if spelled_out else None,
             spell_s=options.spell_s,
         )
         return Simulator(planner, template.now, options, observer).run(submissions)
-    planner = SnapshotPlanner(template, template.now, plan, checked=options.checked, seen=seen)
+    planner = SnapshotPlanner(
+        template, template.now, plan, checked=options.checked, seen=observer.on_plan
+    )
     return Simulator(planner, template.now, options, observer).run(submissions)

@@ -8,7 +8,7 @@ from portal.accounts.models import User
 from portal.approvals.who import Bound, Decider
 from portal.demo import organisation as org
 from portal.demo.past import live as past
-from portal.demo.setting import DEMAND
+from portal.demo.past.live import DEMAND
 from portal.demo.work.arrivals import manifest_of
 from portal.teams.service import service_classes
 from scheduling.engine.model import GpuClass, Node, Snapshot

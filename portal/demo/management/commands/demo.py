@@ -7,14 +7,18 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 
 from portal.demo.cluster.paths import DemoFolder, ForeignFolderError
+from portal.display.later import left
 from scheduling.files.arguments import LAST_PORT, MOST_NODES, day, factor, whole
 from scheduling.management.command import WeirCommand, refusal
 
@@ -59,6 +63,7 @@ class Command(WeirCommand):
                 folder.open()
             except (ForeignFolderError, OSError) as error:
                 raise refusal(str(error)) from None
+            self._say(f"Weir's demo, in {folder.path}")
             _start_again_in(folder, options["port"])
         asked = ("port", "trace", "speed", "nodes", "cluster", "day")
         self._serve(folder, **{name: options[name] for name in asked})
@@ -87,6 +92,8 @@ class Command(WeirCommand):
             )
         except (runner.PortTakenError, ValueError) as error:
             self.refuse(str(error).splitlines())
+        if not folder.is_seeded:
+            self._say("Making the database")
         call_command("migrate", verbosity=0, interactive=False)
         speed = speed or venue.speed(trace=trace is not None)
         try:
@@ -98,14 +105,14 @@ class Command(WeirCommand):
             ways.open_ways()
             if trace is None:
                 experiment.begin()
-            with running.noted(os.environ):
-                runner.serve(
-                    listener,
-                    played,
-                    arrivals,
-                    folder.position,
-                    lambda: self._announce(port, played.kubectl),
-                )
+            with ExitStack() as stack:
+                stack.enter_context(running.noted(os.environ))
+
+                def announce() -> None:
+                    self._announce(port, played.kubectl)
+                    stack.enter_context(_working_off(folder))
+
+                runner.serve(listener, played, arrivals, folder.position, announce)
         finally:
             played.stop()
             self._say("Stopped. A second start goes on from here.")
@@ -130,6 +137,19 @@ def at_home(port: int) -> dict[str, str]:
         "WEIR_WEBHOOK_INSIDE": host,
         "WEIR_WEBHOOK_HTTP": "1",
     }
+
+
+@contextmanager
+def _working_off(folder: DemoFolder) -> Iterator[None]:
+    """A process beside this one works out what was put off until the first page; it ends with this one."""
+    if not left(folder.path):
+        yield
+        return
+    with Popen([sys.executable, sys.argv[0], "demo_later"]) as worker:  # noqa: S603 - ourselves
+        try:
+            yield
+        finally:
+            worker.terminate()
 
 
 def _default_folder(trace: Path | None, cluster: str, day: date | None = None) -> Path:
