@@ -71,8 +71,8 @@ cluster: .venv/.runtime ## A Kubernetes control plane on loopback, with simulate
 cluster-down: .venv/.runtime ## End it and forget what it stored
 	@$(BIN)/python -m scheduling.testbed.control_plane down var/cluster
 
-browser:
-	@docker/install-browser.sh
+browser: | .venv/bin/python
+	@docker/install-browser.sh $(BIN)/python
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
 	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist worksteal $(TESTS)

@@ -18,6 +18,7 @@ from portal.audit.guard import unguarded
 from portal.web.frame.remembered import remembered
 from scheduling.services.forecasts import holding, learning, predicting
 from scheduling.services.forecasts.budget import Budget
+from tests import browser
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
@@ -119,6 +120,12 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left)
     kept = (item for item in items if item not in left)
     items[:] = sorted(kept, key=lambda item: not item.get_closest_marker("long"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    if line := browser.summary(skipped):
+        terminalreporter.write_line(line, yellow=True)
 
 
 def _memory() -> str | None:

@@ -23,11 +23,11 @@ from django.core.handlers.asgi import ASGIHandler
 from playwright.sync_api import Page, sync_playwright
 
 from portal.accounts.sessions import SessionStore
+from tests import browser as chrome
 
 # Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 
-CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -44,9 +44,13 @@ AXE_RULES = {
 
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
+    left_out = not chrome.is_required() and chrome.find() is None
     for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.e2e)
+        if here not in item.path.parents:
+            continue
+        item.add_marker(pytest.mark.e2e)
+        if left_out and "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.skip(reason=chrome.LEFT_OUT))
 
 
 @pytest.fixture
@@ -72,9 +76,9 @@ def live(transactional_db):
 @pytest.fixture(scope="module")
 def browser():
     """Ended with its module: while Playwright runs, an event loop does in this thread, and no other can."""
-    path = next((one for one in CHROMIUM if Path(one).exists()), None)
+    path = chrome.find()
     if path is None:
-        pytest.fail("No Chromium: install Debian's package 'chromium' (make browser).")
+        pytest.fail(f"{chrome.LEFT_OUT}. {chrome.REMEDY}")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield browser
