@@ -12,6 +12,7 @@ CLUSTER ?=
 SUITE ?= sid
 FULL ?=
 TESTS ?= tests
+FAULTS ?=
 CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
 	$(addprefix tests/scheduling/services/test_,acts.py checkpoints.py checkup.py choosy_pods.py clusters.py cycle.py \
@@ -102,13 +103,16 @@ load: setup services .venv-load ## 500 people with personas at a large organisat
 
 test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py \
-		tests/security/test_hostile_input.py tests/security/test_sealed_names.py tests/portal/api/test_conformance.py
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist worksteal tests/scheduling/engine/test_laws.py \
+		tests/walk tests/security/test_hostile_input.py tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 
 test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test
 	@$(PYTHON) -m tests.fresh $(SUITE) $(if $(FULL),--full)
+
+mutants: .venv/.dev browser ## Plant 20 faults, one at a time: the tests must notice each; FAULTS=words narrows
+	$(BIN)/python -m tests.mutants $(FAULTS)
 
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/ruff format --check .
@@ -134,4 +138,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-load.in -o requirements-load.txt
 
-.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-services test-nightly test-fresh load check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-services test-nightly test-fresh mutants load check format lock

@@ -73,8 +73,8 @@ SKELETON = """() => {
     (one) => `${sign(one.parentElement)} > ${sign(one)}`
   ))];
 }"""
-"""Each kind of element below its parent's kind: tag, role, type, classes, names of attributes, whether it
-says something."""
+"""Each kind of element below its parent's: tag, role, type, classes, names of attributes, whether it says
+something."""
 _audited: list[frozenset[str]] = []
 
 
