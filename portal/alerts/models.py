@@ -18,6 +18,7 @@ class Figure(models.TextChoices):
     STARVATION = "starvation", "Starvation"
     IDLE_GPUS = "idle_gpus", "Idle GPUs"
     EVICTED_AGAIN = "evicted_again", "Repeated eviction"
+    IN_VAIN = "in_vain", "Evictions in vain"
     BUDGET = "budget", "Budget"
     OVERSUBSCRIBED = "oversubscribed", "Oversubscription"
     ENGINE_STALLED = "engine_stalled", "Engine stalled"

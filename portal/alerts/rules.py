@@ -29,6 +29,7 @@ FIRST: tuple[dict[str, Any], ...] = (
     {"figure": Figure.STARVATION, "over": 2 * HOUR, "tell": Tell.LEADS},
     {"figure": Figure.IDLE_GPUS, "over": 12 * HOUR, "least_gpus": 4, "tell": Tell.OWNER},
     {"figure": Figure.EVICTED_AGAIN, "over": 3, "tell": Tell.OWNER},
+    {"figure": Figure.IN_VAIN, "over": 0},
     {"figure": Figure.BUDGET, "over": 7, "tell": Tell.LEADS, "again_s": 7 * DAY},
     {"figure": Figure.OVERSUBSCRIBED, "over": 0, "for_s": HOUR},
     {"figure": Figure.ENGINE_STALLED, "over": 60},

@@ -30,9 +30,11 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
+from scheduling.services.words.rules import IN_VAIN
 
 P90_OF = timedelta(hours=24)
 EVICTIONS_OF = timedelta(days=7)
+DAY = timedelta(days=1)
 STARVED = 0.8
 """Of the fair share: below it a queue that waits is starved."""
 LEAST = 5
@@ -204,6 +206,20 @@ def _evicted_again(rule: Rule, times: Floats) -> Series:
     return told
 
 
+def _in_vain(rule: Rule, times: Floats) -> Series:
+    """Evictions of the 24 hours before whose room somebody was promised and did not get."""
+    rows = Eviction.objects.filter(
+        _leaves(rule), in_vain__in=IN_VAIN, at__gt=_at(times[0]) - DAY, at__lte=_at(times[-1])
+    )
+    if rule.gpu_class is not None:
+        rows = rows.filter(gpu_class=rule.gpu_class)
+    found = epochs(list(rows.order_by("at").values_list("at", flat=True)))
+    told = Series.unknown(times)
+    until = np.searchsorted(found, times, side="right")
+    told.values[:] = until - np.searchsorted(found, times - DAY.total_seconds(), side="right")
+    return told
+
+
 def _oversubscribed(rule: Rule, times: Floats) -> Series:
     """GPUs that queues below the root are guaranteed above what is ready, of the worst class."""
     tops = Q(queue__cluster=rule.cluster_id) & (
@@ -273,6 +289,7 @@ READ: Mapping[Figure, Callable[[Rule, Floats], Series]] = {
     Figure.STARVATION: _starvation,
     Figure.IDLE_GPUS: _idle_gpus,
     Figure.EVICTED_AGAIN: _evicted_again,
+    Figure.IN_VAIN: _in_vain,
     Figure.BUDGET: _budget,
     Figure.OVERSUBSCRIBED: _oversubscribed,
     Figure.ENGINE_STALLED: _engine_stalled,

@@ -7,7 +7,10 @@ import math
 from portal.alerts.models import Figure, Firing, Rule, Tell
 from portal.display.format import counted, duration, number
 
-UNITS = {Figure.EVICTED_AGAIN: "times", Figure.BUDGET: "days", Figure.OVERSUBSCRIBED: "GPUs"}
+UNITS = {
+    Figure.EVICTED_AGAIN: "times", Figure.IN_VAIN: "evictions", Figure.BUDGET: "days",
+    Figure.OVERSUBSCRIBED: "GPUs",
+}  # fmt: skip
 """Of the bound; the others are times, typed in minutes."""
 
 
@@ -18,6 +21,8 @@ def value_of(rule: Rule, value: float) -> str:
     figure = Figure(rule.figure)
     if figure == Figure.EVICTED_AGAIN:
         return counted(value, "time")
+    if figure == Figure.IN_VAIN:
+        return counted(value, "eviction") if value > 0 else "none"
     if figure == Figure.BUDGET:
         return counted(value, "day") if value > 0 else "lasts"
     if figure == Figure.OVERSUBSCRIBED:
@@ -44,6 +49,8 @@ def fires(rule: Rule) -> str:
         Figure.STARVATION: f"below 80 % of its fair share for over {bound}",
         Figure.IDLE_GPUS: f"{rule.least_gpus} or more of one workload idle for over {bound}",
         Figure.EVICTED_AGAIN: f"one workload {bound} in 7 days",
+        Figure.IN_VAIN: "evicted in 24 h for work that did not get the GPUs"
+        + (f": over {bound}" if rule.over else ""),
         Figure.BUDGET: f"runs out {bound} or more before its end",
         Figure.OVERSUBSCRIBED: "nominal above what is ready"
         + (f" by over {bound}" if rule.over else ""),

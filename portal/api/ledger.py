@@ -150,12 +150,21 @@ class EvictionSerializer(PartySerializer):
     gpus = GpusField(read_only=True)
     asked_gpus = GpusField(read_only=True)
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
+    allowed_by = serializers.CharField(
+        read_only=True, help_text="Which row of the rules let it go; empty where nobody noted it."
+    )
+    in_vain = serializers.CharField(
+        read_only=True,
+        help_text="Why whom it made room for did not get it; empty where it did, or still may.",
+    )
 
     class Meta:
         model = Eviction
         fields = [
             "at",
             "rule",
+            "allowed_by",
+            "in_vain",
             "workload",
             "name",
             "queue",

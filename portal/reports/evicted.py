@@ -18,6 +18,7 @@ from portal.reports.held import batched, workload_filter
 from portal.reports.scope import Scope
 from portal.teams.reading import Reading
 from scheduling.models import MILLI, Cluster, Eviction, GpuClass, State, Transition, Workload
+from scheduling.services.words.rules import cause_of, label_of
 from scheduling.services.words.told import (
     OTHERS_QUEUE,
     Reader,
@@ -59,6 +60,16 @@ class Single:
         return self.queue.rpartition("/")[2], self.for_queue.rpartition("/")[2]
 
     @property
+    def rule(self) -> str:
+        """What allowed it."""
+        return label_of(self.eviction.rule, self.eviction.allowed_by)
+
+    @property
+    def in_vain(self) -> str:
+        """Why whom it made room for did not get it; '' where it did, or still may."""
+        return cause_of(self.eviction)
+
+    @property
     def fate(self) -> str:
         """What became of a victim that did not run again."""
         work = self.workload
@@ -95,7 +106,7 @@ class Again:
         """(rule, for whom) of each; a run of the same is told once with its count."""
         found: list[tuple[str, str, int]] = []
         for one in self.singles:
-            rule, whom = one.eviction.get_rule_display(), one.queues[1]
+            rule, whom = one.rule, one.queues[1]
             if found and found[-1][:2] == (rule, whom):
                 found[-1] = (rule, whom, found[-1][2] + 1)
             else:
@@ -177,6 +188,7 @@ class Evicted:
         columns = (
             "at", "rule", "workload", "evicted_from", "for_workload", "for", "gpu_class", "gpus",
             "asked_gpus", "lost_gpu_hours", f"lost_{unit}", "ran_again_after_s", "sentence", "cycle",
+            "allowed_by", "in_vain",
         )  # fmt: skip
         rows = [_cells(one) for one in self._told(self._rows().order_by("at", "pk"))]
         return Table("evictions", "Single evictions", columns, rows)
@@ -227,7 +239,7 @@ def _cells(one: Single) -> tuple[Cell, ...]:
     return (
         row.at, row.rule, one.name, one.queue, one.winner, one.for_queue, _class(row.gpu_class),
         one.gpus, row.asked_gpus / MILLI, one.lost, one.cost, one.again_s, one.sentence,
-        row.cycle.number if row.cycle else None,
+        row.cycle.number if row.cycle else None, row.allowed_by, row.in_vain,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.utilization import allocated_gpu_hours
 from scheduling.models import Cluster, EvictionRule
+from scheduling.services.words.rules import IN_VAIN, label_of
 
 RULES = tuple(EvictionRule.values)
 BETWEEN = (EvictionRule.RECLAIM.value, EvictionRule.PREEMPT.value)
@@ -74,6 +75,18 @@ class QueueLoss:
 
 
 @dataclass(frozen=True)
+class RuleLoss:
+    """Evictions that one row of the rules allowed; ``in_vain`` of them made room for work that did not get
+    it. GPU-hours."""
+
+    rule: str
+    evictions: int
+    lost: float
+    in_vain: int
+    lost_in_vain: float
+
+
+@dataclass(frozen=True)
 class PreemptionsReport:
     """GPU-hours are those of whole GPUs; ``unit`` says what a slice counts."""
 
@@ -99,6 +112,8 @@ class PreemptionsReport:
     """Evictions of each rule, by period."""
     matrix: Matrix
     queues: tuple[QueueLoss, ...]
+    rules: tuple[RuleLoss, ...]
+    """By what let each go, most often first."""
     evicted: Evicted
     """The evictions one by one."""
 
@@ -111,6 +126,21 @@ class PreemptionsReport:
         """Of what was allocated."""
         return share(self.lost, self.allocated)
 
+    @property
+    def in_vain(self) -> int:
+        """Evictions that made room for work that did not get it."""
+        return sum(row.in_vain for row in self.rules)
+
+    @property
+    def lost_in_vain(self) -> float:
+        """GPU-hours."""
+        return sum(row.lost_in_vain for row in self.rules)
+
+    @property
+    def in_vain_share(self) -> float | None:
+        """Of all evictions."""
+        return share(self.in_vain, self.count)
+
     def rule_count(self, rule: str) -> int:
         return sum(self.by_rule[rule])
 
@@ -119,6 +149,7 @@ class PreemptionsReport:
             _day_table(self),
             _matrix_table(self),
             _queue_table(self),
+            _rule_table(self),
             self.evicted.table(),
         )
 
@@ -133,6 +164,8 @@ class PreemptionsReport:
             **money_of(self.evicted.scope.cluster, self.cost),
             "allocated_gpu_hours": round(self.allocated, 3),
             "lost_share_of_allocated": self.lost_share,
+            "in_vain": self.in_vain,
+            "in_vain_lost_gpu_hours": round(self.lost_in_vain, 3),
             "lost_per_eviction_gpu_hours": self.each.as_dict(),
             "evicted_per_asked_gpu": {
                 "mean": self.asked_ratio,
@@ -157,11 +190,13 @@ class _Row(NamedTuple):
     lost_gpu_s: float
     cycle: int | None
     for_workload: int | None
+    allowed_by: str
+    in_vain: str
 
 
 COLUMNS = (
     "at", "rule", "queue_id", "for_queue_id", "gpu_class_id", "gpus", "asked_gpus",
-    "lost_gpu_s", "cycle_id", "for_workload_id",
+    "lost_gpu_s", "cycle_id", "for_workload_id", "allowed_by", "in_vain",
 )  # fmt: skip
 
 
@@ -194,6 +229,7 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
         by_rule=_by_rule(rows, periods),
         matrix=_matrix(scope, rows, losses),
         queues=_by_queue(scope, rows, losses),
+        rules=_by_what_allowed(rows, losses),
         evicted=Evicted.of(scope, filters, user, known),
     )
 
@@ -330,6 +366,22 @@ def _by_queue(scope: Scope, rows: Sequence[_Row], losses: Losses) -> tuple[Queue
     return tuple(sorted(found, key=lambda row: (-row.lost, row.path)))
 
 
+def _by_what_allowed(rows: Sequence[_Row], losses: Losses) -> tuple[RuleLoss, ...]:
+    found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for row, hours in zip(rows, losses.hours, strict=True):
+        found[label_of(row.rule, row.allowed_by)].append((hours, row.in_vain in IN_VAIN))
+    return tuple(
+        RuleLoss(
+            rule=rule,
+            evictions=len(own),
+            lost=sum(hours for hours, _ in own),
+            in_vain=sum(vain for _, vain in own),
+            lost_in_vain=sum(hours for hours, vain in own if vain),
+        )
+        for rule, own in sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    )
+
+
 def _day_table(report: PreemptionsReport) -> Table:
     rows: list[list[Cell]] = [
         [start, *(report.by_rule[rule][i] for rule in RULES)]
@@ -366,3 +418,12 @@ def _queue_table(report: PreemptionsReport) -> Table:
         f"lost_{unit}",
     )  # fmt: skip
     return Table("queues", "GPU-hours lost by evicted queue", columns, rows)
+
+
+def _rule_table(report: PreemptionsReport) -> Table:
+    rows = [
+        (r.rule, r.evictions, round(r.lost, 3), r.in_vain, round(r.lost_in_vain, 3))
+        for r in report.rules
+    ]
+    columns = ("allowed_by", "evictions", "lost_gpu_hours", "in_vain", "lost_in_vain_gpu_hours")
+    return Table("rules", "Evictions by what allowed them, and in vain", columns, rows)

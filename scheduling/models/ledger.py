@@ -131,7 +131,7 @@ class Eviction(models.Model):
     at = models.DateTimeField()
     rule = models.CharField(max_length=11, choices=EvictionRule.choices)
     allowed_by = models.CharField(max_length=40, blank=True)
-    """Which row of the rules let it go, as ``services.words.rules`` names them; empty where nobody said."""
+    """Which rule of the engine let it go (``engine.enums.Rule``); empty where nobody noted it."""
     in_vain = models.CharField(max_length=12, choices=LapseCause.choices, blank=True)
     """Why the claim lapsed that it made room for; empty while that one stands or once it was kept."""
     queue = models.ForeignKey(

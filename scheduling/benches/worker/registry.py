@@ -13,6 +13,7 @@ from scheduling.benches.engine.registry import Bench
 from scheduling.benches.worker.burst import bench_burst
 from scheduling.benches.worker.foreseen import bench_foreseen
 from scheduling.benches.worker.foresight import bench_eta, bench_what_if
+from scheduling.benches.worker.live_loop import bench_live_loop
 from scheduling.benches.worker.managers import Start, start_reference, start_worker
 from scheduling.benches.worker.overview import run_overview
 from scheduling.benches.worker.pages import run_pages
@@ -59,6 +60,7 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "kueue-large-reference": partial(_bench, LARGE, throughput, start=start_reference),
     "live": partial(_bench, LIVE, latency),
     "burst": bench_burst,
+    "live-loop": bench_live_loop,
     "what-if": bench_what_if,
     "eta": bench_eta,
     "foreseen": bench_foreseen,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner, once
@@ -11,7 +9,7 @@ from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
 from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
-from scheduling.engine.quota.limits import spent_hours
+from scheduling.engine.quota.limits import may_evict, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Work
@@ -256,7 +254,9 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
     A larger workload may evict more where the eviction cap counts what is asked for.
     """
     value = ranks.value
-    if rules.eviction_cap < np.inf and need_of(work, w) != need_of(work, than):
+    if may_evict(work, rules, w, need_of(work, w)) != may_evict(
+        work, rules, than, need_of(work, than)
+    ):
         return False
     for r in range(3):
         if work.need[r, w] < work.need[r, than]:

@@ -39,6 +39,7 @@ from scheduling.engine.placement.node_room import (
 )
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN
+from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.state.input import Work, extra_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.session import Session
@@ -96,7 +97,7 @@ def move_beside_victims(world: Session, request: VictimRequest) -> bool:
         return False
     if (
         quota_holds(world, request)
-        and is_within_cap(world.rules, world.queues, request)
+        and is_within_cap(world, request)
         and is_still_fair(world, request)
     ):
         return True
@@ -289,7 +290,7 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     rested = work.started[v] + rules.cooldown
     if rules.now < max(rested, shielded_until(tree, work, ranks, rules, request, v)):
         return False
-    capped = queues.search.evicted[0] + gpus > rules.eviction_cap * request.need
+    capped = queues.search.evicted[0] + gpus > may_evict(work, rules, w, request.need)
     if capped or fills_what_leaves(tree, world.quotas, queues, work.queue[v], c, gpus):
         return False
     return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])

@@ -149,4 +149,4 @@ def _holds(world: Session, request: VictimRequest, a: int, b: int) -> bool:
         seats_hold(holds, room, a) and seats_hold(holds, room, b) and quota_holds(world, request)
     ):
         return False
-    return is_within_cap(world.rules, world.queues, request) and is_still_fair(world, request)
+    return is_within_cap(world, request) and is_still_fair(world, request)

@@ -95,7 +95,7 @@ def _choose_set(world: Session, request: VictimRequest) -> int:
     if sat < world.work.least[request.w]:
         return sat
     put_needless_back(world, request)
-    if how_many(world.candidates) > 0 and is_within_cap(world.rules, world.queues, request):
+    if how_many(world.candidates) > 0 and is_within_cap(world, request):
         if is_still_fair(world, request):
             return FOUND
         do_without(world, request)

@@ -26,6 +26,7 @@ from scheduling.engine.order.by_merit import expected_gpu_s, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN, inside_nominal
+from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.input import Ranks, Tree, Work
 from scheduling.engine.state.order import Running
@@ -119,7 +120,8 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     begin(world.queues, candidates)
     for i in range(many):
         let_go(world, candidates.merit.chosen[i])
-    capped = world.queues.search.evicted[0] > world.rules.eviction_cap * request.need
+    most = may_evict(work, world.rules, w, request.need)
+    capped = world.queues.search.evicted[0] > most
     lawful = not capped and share_allows(world, w, request.c, request.need, UNLIMITED)
     if lawful and place(world, w, request.c, work.least[w], LATER) > 0:
         return True

@@ -7,7 +7,15 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Floats
-from scheduling.engine.eviction.rules import BOTH, CAP, PREEMPT, VictimRequest, held_by, still_above
+from scheduling.engine.eviction.rules import (
+    BOTH,
+    CAP,
+    PREEMPT,
+    VictimRequest,
+    first_below_nominal,
+    held_by,
+    still_above,
+)
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import (
     LENT,
@@ -17,10 +25,10 @@ from scheduling.engine.quota.fair_share import (
     levels_over,
     takes_kept,
 )
+from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Holds, Nodes, Rules, Tree, Work
+from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -145,9 +153,11 @@ def quota_holds(world: Session, request: VictimRequest) -> bool:
 
 
 @once
-def is_within_cap(rules: Rules, queues: Queues, request: VictimRequest) -> bool:
+def is_within_cap(world: Session, request: VictimRequest) -> bool:
     """The eviction cap, asked for all victims together."""
-    if request.overlook == CAP or queues.search.evicted[0] <= rules.eviction_cap * request.need:
+    queues = world.queues
+    most = may_evict(world.work, world.rules, request.w, request.need)
+    if request.overlook == CAP or queues.search.evicted[0] <= most:
         return True
     queues.search.forbidden[CAP] = 1
     return False
@@ -221,13 +231,15 @@ def first_unfit(world: Session, request: VictimRequest) -> int:
 
 @inner
 def first_unfair(world: Session, request: VictimRequest) -> int:
-    """The first of the chosen whose queues need not do without it, -1 if none. Gaps are passed over."""
+    """The first of the chosen whose queues need not do without it, or one that they cannot do without; -1
+    if none. Gaps are passed over.
+    """
     if request.rule == PREEMPT:
         return -1
     for k in range(world.candidates.log.first, world.candidates.log.size):
         if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, request, k):
             return int(world.candidates.log.slot[k])
-    return -1
+    return int(first_below_nominal(world, request))
 
 
 @inner

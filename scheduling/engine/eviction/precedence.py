@@ -20,6 +20,7 @@ from scheduling.engine.eviction.rules import (
     PREEMPT,
     STRICT,
     VictimRequest,
+    cooled_down,
     in_budget,
     min_run_of,
     rule_allows,
@@ -27,9 +28,10 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, levels_over
+from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Work, core_of, gpus_of
+from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
@@ -173,7 +175,7 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
             continue
         if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
-            if left < 0 or cores + left > world.rules.eviction_cap * need_of(work, w):
+            if left < 0 or cores + left > may_evict(work, world.rules, w, need_of(work, w)):
                 continue
             cores += left
         who[size] = v
@@ -208,7 +210,9 @@ def _left_for(world: Session, w: int, v: int) -> int:
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        barred = out.action[x] == codes.MOVE or _is_reversed(work, world.rules, w, x)
+        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(
+            work, world.rules, w, x
+        )
         if barred or (over > 0 and work.queue[x] != work.queue[w]):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
@@ -236,16 +240,11 @@ def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> boo
     patient = rules.now < work.submitted[request.w] + rules.delay
     if patient or min_run_of(world.tree, work, world.ranks, request, v) > 0.0:
         return False
-    if _is_reversed(work, rules, request.w, v) or gpus > rules.eviction_cap * request.need:
+    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(work, rules, request.w, v):
+        return False
+    if gpus > may_evict(work, rules, request.w, request.need):
         return False
     return in_budget(world.tree, world.queues, work.queue[v], gpus)
-
-
-@inner
-def _is_reversed(work: Work, rules: Rules, w: int, v: int) -> bool:
-    """``w`` was evicted for ``v`` a while ago."""
-    lately = rules.now < work.evicted[w] + rules.cooldown
-    return bool(lately and work.evicted_for[w] == work.tie[v])
 
 
 @once
@@ -265,7 +264,7 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
         if world.out.action[v] != codes.MOVE or not _may_be_preempted(world, request, v):
             continue
         cores += core_of(work, v)
-        if cores > rules.eviction_cap * request.need:
+        if cores > may_evict(work, rules, w, request.need):
             break
         more[size] = v
         size += 1
@@ -277,6 +276,8 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
 def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
     tree, ranks, rules, work = world.tree, world.ranks, world.rules, world.work
     if work.gpu_class[v] != request.c or min_run_of(tree, work, ranks, request, v) > 0.0:
+        return False
+    if eviction_limit_reached(work, rules, v):
         return False
     if rules.now < shielded_until(tree, work, ranks, rules, request, v):
         return False

@@ -19,6 +19,7 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import ROUNDED, grace_over, is_below
+from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.reasons.figures import (
     COOLDOWN,
     GRACE,
@@ -95,7 +96,7 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     if overlook == BUDGET:
         figures[w, OVER_BUDGET.budget_left] = _budget_left(tree, work, queues, candidates)
     elif overlook == CAP:
-        figures[w, OVER_CAP.may_leave] = rules.eviction_cap * request.need
+        figures[w, OVER_CAP.may_leave] = may_evict(work, rules, w, request.need)
     else:
         figures[w, WOULD_LEAVE.waits_itself] = overlook == DELAY
         figures[w, WOULD_LEAVE.protection] = 0.0

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
     LENT,
@@ -22,15 +25,17 @@ from scheduling.engine.quota.fair_share import (
     grace_over,
     guarded,
     inside_nominal,
+    is_below,
     left_by,
 )
-from scheduling.engine.quota.limits import eviction_limit_reached
+from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates
+from scheduling.engine.statement.statement import LEAVES
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
 MOVES, MIXED, OWN_TOO = 4, 5, 6
@@ -92,9 +97,13 @@ def shielded_until(
 ) -> float:
     """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``."""
     until = work.started[v] + min_run_of(tree, work, ranks, request, v)
-    if work.evicted_for[request.w] == work.tie[v]:
-        until = max(until, work.evicted[request.w] + rules.cooldown)
-    return until
+    return max(until, cooled_down(work, rules, request.w, v))
+
+
+@inner
+def cooled_down(work: Work, rules: Rules, w: int, v: int) -> float:
+    """Until when ``w`` takes nothing from ``v``: it was evicted for it; minus infinity where it was not."""
+    return work.evicted[w] + rules.cooldown if work.evicted_for[w] == work.tie[v] else -np.inf
 
 
 @inner
@@ -117,18 +126,20 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     work, gpus, forbidden = world.work, core_of(world.work, v), STRICT
     if candidates.barred[v] == candidates.bounds.search_number[0]:
         return False
-    spares = not is_own(work, request, v) and not is_owed(tree, work, candidates, request, v)
+    own = is_own(work, request, v)
+    owed = not own and is_owed(tree, work, candidates, request, v)
+    spares = not own and not owed
     if spares and candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    capped = spares or request.stretch == ROUNDED or by_merit(tree, work.queue[v])
-    limit_reached = capped and eviction_limit_reached(work, world.rules, v)
+    for_nominal = owed and request.stretch != ROUNDED and not by_merit(tree, work.queue[v])
+    limit_reached = not for_nominal and eviction_limit_reached(work, world.rules, v)
     if work.gpu_class[v] != request.c or limit_reached or not rule_allows(world, request, v, gpus):
         return False
     if request.overlook != PROTECTED and _is_protected(world, request, v):
         forbidden = PROTECTED
     elif request.overlook != BUDGET and not in_budget(tree, queues, work.queue[v], gpus):
         forbidden = BUDGET
-    elif request.overlook != CAP and gpus > world.rules.eviction_cap * request.need:
+    elif request.overlook != CAP and gpus > may_evict(work, world.rules, request.w, request.need):
         forbidden = CAP
     queues.search.forbidden[forbidden] = 1
     return forbidden == STRICT
@@ -165,9 +176,11 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
         or not rule_allows(world, request, v, work.need[GPUS, v])
     ):
         return False
-    graced = (
-        request.overlook != PROTECTED and world.queues.redivision.grace_until_s[request.c] > 0.0
-    )
+    if request.overlook == PROTECTED:
+        return True
+    if world.rules.now < cooled_down(work, world.rules, request.w, v):
+        return False
+    graced = world.queues.redivision.grace_until_s[request.c] > 0.0
     return (
         not graced
         or is_own(work, request, v)
@@ -212,15 +225,10 @@ def in_budget(tree: Tree, queues: Queues, q: int, gpus: int) -> bool:
 @inner
 def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, graced: bool) -> bool:
     """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
-    above what a grace leaves it.
+    above what a grace leaves it; and none ends below its nominal, unless that is oversubscribed.
     """
     quotas, division, tree, queues = world.quotas, world.division, world.tree, world.queues
     q = world.work.queue[v]
-    if (
-        queues.usage.held[request.c, q]
-        <= left_by(quotas, division, request.c, q, request.stretch) + EPS
-    ):
-        return False
     meet = common_ancestor(tree, q, world.work.queue[request.w])
     if meet == q or tree.depth[meet] < tree.depth[request.top]:
         return False
@@ -235,8 +243,64 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         above = queues.usage.held[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
+        short = below_nominal(world, request.c, q, gpus)
+        if short > 0 and short > _chosen_of(world, request, q):
+            return False
         q = tree.parent[q]
     return True
+
+
+@inner
+def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
+    """Milli-GPU that ``q`` would lack of its nominal with ``gpus`` less; 0 where it is oversubscribed: then
+    shares alone say who keeps what.
+    """
+    if world.division.short[c, q]:
+        return 0
+    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.held[c, q] + gpus))
+
+
+@once
+def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
+    """Milli-GPU of the chosen in ``q`` and below it: another set may do without them."""
+    candidates, gpus = world.candidates, 0
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        if v >= 0 and is_below(world.tree, world.work.queue[v], q):
+            gpus += _given_by(world, k)
+    return gpus
+
+
+@once
+def _given_by(world: Session, k: int) -> int:
+    """Milli-GPU that the queue of the ``k``-th of the chosen holds less without it."""
+    work, log = world.work, world.candidates.log
+    v, part = log.slot[k], log.part[k]
+    if part >= 0:
+        return 0 if log.leaves[v] else int(work.need[GPUS, v])
+    return held_by(work, world.out, v) if part == LEAVES else 0
+
+
+@inner
+def first_below_nominal(world: Session, request: VictimRequest) -> int:
+    """Of the chosen that leave another queue below its nominal the smallest without which it is not, else
+    the largest; -1 where all queues keep theirs.
+    """
+    tree, work, log = world.tree, world.work, world.candidates.log
+    best, fewest, most = -1, UNLIMITED, 0
+    for k in range(log.first, log.size):
+        v = log.slot[k]
+        gpus = _given_by(world, k) if v >= 0 else 0
+        q = work.queue[v] if v >= 0 else 0
+        meet = common_ancestor(tree, q, work.queue[request.w])
+        while gpus > 0 and q != meet:
+            lacks = below_nominal(world, request.c, q, 0)
+            if lacks > 0 and (gpus if gpus >= lacks else UNLIMITED) < fewest:
+                best, fewest = v, gpus
+            elif lacks > 0 and fewest == UNLIMITED and gpus > most:
+                best, most = v, gpus
+            q = tree.parent[q]
+    return int(best)
 
 
 @inner

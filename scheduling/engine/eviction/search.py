@@ -139,10 +139,12 @@ def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
 @once
 def _try_further_and_further(world: Session, ask: Ask) -> int:
     ended = _try_ways(world, ask, PLAIN)
-    stretch = _stretch_for(world, ask) if ended == NOBODY else PLAIN
+    # Cap, budget or time that bars one set hides no other.
+    stretch = _stretch_for(world, ask) if ended in (NOBODY, WAITS) else PLAIN
     if stretch != PLAIN:
         world.queues.round.stretched += 1
-        ended = _try_ways(world, ask, stretch)
+        further = _try_ways(world, ask, stretch)
+        ended = further if ended == NOBODY or further == MADE else ended
     failed = ended in (NOBODY, WAITS)
     if failed and world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown:
         note_failure(world.work, world.queues, world.candidates, ask.w, ask.c)

@@ -91,9 +91,12 @@ def _asks_in_vain(work: Work, division: Division, queues: Queues, w: int) -> boo
 
 @inner
 def _cell_of(work: Work, rules: Rules, shapes: Shapes, w: int) -> int:
-    """-1 if ``w`` is a kind of its own: it was promised room, evicted often, or for somebody a while ago."""
+    """-1 if ``w`` is a kind of its own: others left for it, or it was evicted often, or for somebody a while
+    ago.
+    """
     shape = shapes.of[w]
-    if shape < 0 or work.claims[w] or eviction_limit_reached(work, rules, w):
+    alone = work.claims[w] or work.taken[w] > 0
+    if shape < 0 or alone or eviction_limit_reached(work, rules, w):
         return -1
     if rules.now < work.evicted[w] + rules.cooldown:
         return -1

@@ -91,9 +91,15 @@ def spent_hours(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int
     return -1
 
 
+@inner
+def may_evict(work: Work, rules: Rules, w: int, need: int) -> float:
+    """Milli-GPU that may still be evicted for ``w``, which asks for ``need``: the cap counts the wait."""
+    return float(max(0.0, rules.eviction_cap * need - work.taken[w]))
+
+
 @once
 def eviction_limit_reached(work: Work, rules: Rules, w: int) -> bool:
-    """Evicted so often that it is spared, and borrows no more."""
+    """Evicted so often in the last day that it is spared, and borrows no more."""
     return work.evictions[w] >= rules.max_evictions
 
 

@@ -273,6 +273,7 @@ def _set_off(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int, la
     nodes = out.pool.node[first : first + members]
     devices = out.pool.device[first : first + members]
     start(world, w, out.gpu_class[w], nodes, devices, clock.origin + now)
+    world.work.taken[w] = 0
     jobs.since[job], jobs.warm[job] = now, now + late_s
     step = jobs.checkpoint[job]
     jobs.saves[job] = jobs.warm[job] + step if step > 0 else NEVER
@@ -332,7 +333,10 @@ def _evict(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, jo
     jobs.evictions[job] += 1
     most = max(1, world.work.most[w])
     world.work.saved[w] = jobs.duration[job] - jobs.left[job] / most
-    leave(world, w, world.out.rival[w], clock.origin + clock.now)
+    rival, work = world.out.rival[w], world.work
+    if rival >= 0:
+        work.taken[rival] += work.need[GPUS, w] * work.members[w]
+    leave(world, w, rival, clock.origin + clock.now)
     if clock.leave == 0:
         _release(world, jobs, clock, usage, job)
         return

@@ -91,6 +91,7 @@ class FramePlanner:
             self._frame.requeue(slot)
         elif job.workload.awaits_victims:
             self._frame.promise(slot, *self._seats(job.workload))
+            self._frame.work.taken[slot] = job.workload.taken_gpus
         else:
             self._frame.forget_promise(slot)
         self._tally.see(job, self._origin_s + self._now_s)
@@ -120,6 +121,7 @@ class FramePlanner:
 
     def _start(self, slot: int, job: Job) -> None:
         """Or start again elsewhere; or go on, resized, which is as good as a checkpoint."""
+        self._frame.work.taken[slot] = 0
         gpu_class, seats = self._seats(job.workload)
         goes_on = job.workload.checkpointed is not None
         if goes_on and self._frame.work.phase[slot] == RUNNING:

@@ -29,6 +29,8 @@ class Submission:
     checkpoint_s: int | None = CHECKPOINT_S
     restart_s: int = RESTART_S
     outcome: str = "succeeded"
+    leave_s: int | None = None
+    """How long its pods take to go once it is evicted; None is as the options of the simulation say."""
 
     @property
     def submitted(self) -> datetime:
@@ -168,6 +170,11 @@ class Job:
         """It waits like any other; whether it did not before."""
         before, self.workload = self.workload, without_claim(self.workload)
         return before is not self.workload
+
+    def take(self, milli_gpus: int) -> None:
+        """So much was evicted for it."""
+        taken = self.workload.taken_gpus + milli_gpus
+        self.workload = replace(self.workload, taken_gpus=taken)
 
     def checkpoint(self, now_s: int, now: datetime) -> bool:
         """Notes the last checkpoint in ``workload``; whether that changed it."""

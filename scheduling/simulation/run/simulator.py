@@ -221,11 +221,16 @@ class Simulator:
     def _evict(self, now_s: int, job: Job, decision: Decision) -> None:
         job.evict(now_s, self._time(now_s), decision.for_workload)
         self._planner.put(job)
+        rival = self._open.get(decision.for_workload or "")
+        if rival is not None:
+            rival.take(job.run.gpus)
         self._observer.on_evict(self._time(now_s), job, decision)
-        if self._options.leave_s == 0:
+        own_s = job.submission.leave_s
+        leave_s = self._options.leave_s if own_s is None else own_s
+        if leave_s == 0:
             self._release(now_s, job)
             return
-        leaves_s = now_s + self._options.leave_s
+        leaves_s = now_s + leave_s
         self._agenda.add(leaves_s, Turn.END, lambda: self._release(leaves_s, job))
 
     def _release(self, now_s: int, job: Job) -> None:

@@ -129,6 +129,17 @@ def test_evictions_of_one_workload_count_for_seven_days(small: Small) -> None:
     assert series(one, np.array([END.timestamp()])).who.tolist() == [often.pk]
 
 
+def test_evictions_in_vain_count_for_a_day_unless_the_work_was_called_off(small: Small) -> None:
+    work = waiting(small, 300)
+    for hours, cause in ((30, "overdue"), (9, "seats_gone"), (2, "overdue"), (1, "gone"), (1, "")):
+        Eviction.objects.create(
+            workload=work, at=END - timedelta(hours=hours), rule=EvictionRule.RECLAIM, gpus=1000,
+            queue=small.vision, gpu_class=small.h100, in_vain=cause,
+        )  # fmt: skip
+
+    assert figures(rule(small, Figure.IN_VAIN, over=0), 31, 7, 3, 0) == [0, 2, 1, 2]
+
+
 def test_oversubscribed_is_what_is_guaranteed_above_what_is_ready(small: Small) -> None:
     small.sample(small.root, small.h100, ready=14)
     small.sample(small.research, small.h100, nominal=12)

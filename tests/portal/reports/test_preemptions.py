@@ -25,6 +25,7 @@ def evict(
     lost_hours: float = 1,
     cycle: Cycle | None = None,
     for_workload: object = None,
+    **more: str,
 ) -> Eviction:
     winner = for_workload or (make_workload(for_queue) if for_queue else None)
     return Eviction.objects.create(
@@ -39,6 +40,7 @@ def evict(
         gpus=gpus * 1000,
         asked_gpus=asked * 1000 if winner else 0,
         lost_gpu_s=lost_hours * 3600,
+        **more,
     )
 
 
@@ -52,6 +54,26 @@ def test_losses_are_summed_and_related_to_what_was_allocated(small: Small) -> No
     assert (report.count, report.lost) == (2, pytest.approx(4))
     assert report.lost_share == pytest.approx(0.4)
     assert report.each.p50 == pytest.approx(2)
+
+
+@pytest.mark.django_db
+def test_evictions_in_vain_are_counted_by_what_allowed_them(small: Small) -> None:
+    for in_vain, hours in (("", 1), ("seats_gone", 2), ("overdue", 4)):
+        evict(
+            small, small.vision, small.platform, lost_hours=hours, allowed_by="rounded",
+            in_vain=in_vain,
+        )  # fmt: skip
+    evict(small, small.vision, small.platform, rule=EvictionRule.DRAIN, lost_hours=8)
+    report = preemptions(small.cluster, small.last(), small.operator)
+    found = [(r.rule, r.evictions, r.lost, r.in_vain, r.lost_in_vain) for r in report.rules]
+    assert found == [("rounded to whole gangs", 3, 7, 2, 6), ("drain", 1, 8, 0, 0)]
+    assert (report.in_vain, report.lost_in_vain, report.in_vain_share) == (2, 6, 0.5)
+
+
+@pytest.mark.django_db
+def test_what_left_for_work_that_was_called_off_did_not_leave_in_vain(small: Small) -> None:
+    evict(small, small.vision, small.platform, in_vain="gone")
+    assert preemptions(small.cluster, small.last(), small.operator).in_vain == 0
 
 
 @pytest.mark.django_db

@@ -96,7 +96,7 @@ class Claims:
             claim, what = claim_of(row), known.get(uid)
             if claim is None or what is None or uid in self._lapsed:
                 continue
-            there = tuple(v for v in claim.victims if v.name in by_name)
+            there = tuple(v for v in claim.victims if _is_there(by_name.get(v.name), picture))
             told = replace(claim, victims=there)
             if claim.room_due is None:
                 due, is_over = _room_due(claim, known, picture, by_name, now)
@@ -130,6 +130,12 @@ class Claims:
                     what, situation=Situation.LEAVING, remembered=past, stale_since=None
                 )
         return found
+
+
+def _is_there(row: Workload | None, picture: Picture) -> bool:
+    """Whether a snapshot has it: what is deleted and has left is in none."""
+    observed = picture.by_uid.get(row.uid) if row else None
+    return observed is not None and bool(observed.pods_left or not observed.deleting)
 
 
 def _room_due(

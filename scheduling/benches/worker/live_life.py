@@ -1,0 +1,138 @@
+"""A life that is lived twice, on an embedded cluster and in the simulator: who comes when, and what became of it.
+
+Definitions (times of the cluster's clock). The *set* of a workload and a moment is all who were evicted for it
+by one plan; it is *gone* when the last of them has given its GPUs back. Evictions of a set are *in vain* if the
+workload has not started ``SOON_S`` after that, and neither ended nor was cancelled; those of which the life ends
+before are left out. A victim *overtakes* if it starts again first, on at least as many GPUs as are asked for. A
+claim is *broken* if it ends by anything but a start, an end, or a cause that a plan may let it lapse for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+SOON_S = 300.0
+DAY_S = 86_400.0
+HOUR_S = 3600.0
+QUEUES = {"research": 16, "products": 8, "platform": 8}
+"""Nominal GPUs of each; together all there are."""
+NODES, GPUS = 4, 8
+CYCLE_S, DELAY_S, CAP = 120, 1200, 2.0
+PRIORITIES = {"low": 30, "normal": 50, "urgent": 90}
+
+
+class Work(NamedTuple):
+    """One that comes ``at_s``; ``grace_s`` is what its pods take to leave."""
+
+    name: str
+    at_s: int
+    queue: str
+    priority: str
+    gpus: int
+    run_s: int
+    grace_s: int
+
+
+class Taken(NamedTuple):
+    """One eviction for somebody. ``keeps`` and ``nominal`` (GPUs) are of the queue that gave, where it was a
+    reclaim; None where it was none."""
+
+    at_s: float
+    victim: str
+    winner: str
+    gpus: float
+    keeps: float | None = None
+    nominal: float | None = None
+
+
+@dataclass
+class Course:
+    """What became of the work: seconds from the beginning."""
+
+    end_s: float = 0.0
+    taken: list[Taken] = field(default_factory=list)
+    starts: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    gone: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    ended: dict[str, float] = field(default_factory=dict)
+    lapsed: list[str] = field(default_factory=list)
+    """Causes of the claims that did."""
+
+
+def drawn(hours: float, seed: int) -> list[Work]:
+    """Work for somewhat more GPUs than there are, in order."""
+    dice = random.Random(seed)  # noqa: S311 - a load, no secret
+    found: list[Work] = []
+    at = 0.0
+    while (at := at + dice.expovariate(1 / 420.0)) < hours * HOUR_S:
+        gpus = dice.choices((1, 2, 4, 8), (30, 25, 25, 20))[0]
+        found.append(
+            Work(
+                name=f"w{len(found)}",
+                at_s=round(at),
+                queue=dice.choices(list(QUEUES), (50, 25, 25))[0],
+                priority=dice.choices(list(PRIORITIES), (30, 55, 15))[0],
+                gpus=gpus,
+                run_s=round(min(dice.lognormvariate(8.1, 0.9), 4 * HOUR_S)),
+                grace_s=dice.randint(60, 360),
+            )
+        )
+    return found
+
+
+def figures(works: list[Work], course: Course) -> dict[str, float]:
+    """Of the evictions whose end the life shows."""
+    asked = {work.name: float(work.gpus) for work in works}
+    sets: dict[tuple[str, float], list[Taken]] = defaultdict(list)
+    for one in course.taken:
+        sets[one.winner, one.at_s].append(one)
+    seen = vain = overtaken = 0
+    for (winner, at_s), some in sets.items():
+        start = _next(course.starts[winner], at_s)
+        gone = [_next(course.gone[one.victim], at_s) for one in some]
+        due = max(course.end_s if at is None else at for at in gone) + SOON_S
+        ended = course.ended.get(winner)
+        if start is None and ended is None and due > course.end_s:
+            continue
+        seen += len(some)
+        if (start is None or start > due) and (ended is None or ended > due or start is not None):
+            vain += len(some)
+        for one in some:
+            again = _next(course.starts[one.victim], at_s)
+            first = again is not None and (start is None or again < start)
+            overtaken += first and one.gpus >= asked[winner]
+    reclaims = [one for one in course.taken if one.keeps is not None and one.nominal is not None]
+    below = sum((one.keeps or 0) < (one.nominal or 0) - 1e-3 for one in reclaims)
+    broken = sum(cause == "given_up" for cause in course.lapsed)
+    return {
+        "evictions": float(seen),
+        "in_vain_pct": _pct(vain, seen),
+        "overtaken_pct": _pct(overtaken, seen),
+        "claims_broken_pct": _pct(broken, len(sets)),
+        "taken_per_asked_max": _most_taken(course, asked),
+        "below_nominal_pct": _pct(below, len(reclaims)),
+        "ended": float(len(course.ended)),
+    }
+
+
+def _next(times: list[float], since_s: float) -> float | None:
+    return next((at for at in times if at >= since_s), None)
+
+
+def _pct(part: int, whole: int) -> float:
+    return round(100 * part / whole, 2) if whole else 0.0
+
+
+def _most_taken(course: Course, asked: dict[str, float]) -> float:
+    """GPUs evicted for one workload up to a start of it, over those it asks for."""
+    sums: dict[tuple[str, float | None], float] = defaultdict(float)
+    for one in course.taken:
+        sums[one.winner, _next(course.starts[one.winner], one.at_s)] += one.gpus
+    return round(max((gpus / asked[name] for (name, _), gpus in sums.items()), default=0.0), 2)
+
+
+def seconds(at: datetime, origin: datetime) -> float:
+    return (at - origin).total_seconds()

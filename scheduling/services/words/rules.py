@@ -1,0 +1,22 @@
+"""What the rule of an eviction, and the cause of a claim that lapsed, are called on pages and in files."""
+
+from __future__ import annotations
+
+from scheduling.engine.model import Rule
+from scheduling.engine.reasons.rules import RULES
+from scheduling.models import Eviction, EvictionRule, LapseCause
+from scheduling.models.ledger import OWN_CAUSES
+
+IN_VAIN = frozenset(LapseCause.values) - {cause.value for cause in OWN_CAUSES}
+"""Causes that count: whose people called the work off has lost what left for it by themselves."""
+
+
+def label_of(rule: str, allowed_by: str) -> str:
+    """Of an eviction by ``rule`` that the row ``allowed_by`` let go; of ``rule`` where nobody said which."""
+    known = RULES.get(Rule(allowed_by)) if allowed_by in list(Rule) else None
+    return known.headline.lower() if known else EvictionRule(rule).label
+
+
+def cause_of(eviction: Eviction) -> str:
+    """Why it was in vain, '' where it was not: 'its seats are gone'."""
+    return LapseCause(eviction.in_vain).label if eviction.in_vain else ""
