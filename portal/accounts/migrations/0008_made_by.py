@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0006_persona_grants'),
+        ('accounts', '0007_drop_second_histories'),
     ]
 
     operations = [
