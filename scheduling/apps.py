@@ -8,7 +8,8 @@ class SchedulingConfig(AppConfig):
 
     def ready(self) -> None:
         from scheduling.services.worker import ending  # noqa: F401 - connects it
+        from scheduling.services.worker.clock import ClusterClock
         from scheduling.services.worker.consuming import ClusterQueues
         from scheduling.services.worker.hearts import Beating
 
-        current_app.steps["consumer"].update((ClusterQueues, Beating))
+        current_app.steps["consumer"].update((ClusterQueues, ClusterClock, Beating))

@@ -10,7 +10,8 @@ from pathlib import Path
 from portal.demo.cluster.real import abandon
 
 SEEDED = "seeded"
-OURS = ("weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", SEEDED)
+BROKER = "broker"
+OURS = ("weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", BROKER, SEEDED)
 """How the names of all that a demo keeps begin."""
 
 
@@ -73,6 +74,7 @@ class DemoFolder:
         return {
             **os.environ,
             "DATABASE_URL": self.database_url,
+            "WEIR_BROKER_URL": f"folder://{self.path / BROKER}",
             "WEIR_DEMO": "1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",

@@ -94,7 +94,7 @@ def close_others(pks: Collection[int]) -> None:
         one.close()
 
 
-def _do_without_blas() -> None:
+def do_without_blas() -> None:
     """Numba loads SciPy's linear algebra, 12 MB, in case a kernel multiplies matrices; none of the engine's
     does. It takes one that is not there for a reason to do without."""
     if "scipy.linalg" in sys.modules:
@@ -108,7 +108,7 @@ def _do_without_blas() -> None:
 
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> Held:
     gc.set_threshold(*COLLECTED)
-    _do_without_blas()
+    do_without_blas()
     turn = Turn()
     call = Debounce(on_change, turn)
     return Held(cluster.name, ClusterLink.open(cluster, call), Memory(Ledger(cluster)), turn, call)

@@ -1,4 +1,4 @@
-"""`manage.py demo`: the whole of Weir in one process, over an embedded cluster."""
+"""`manage.py demo`: the whole of Weir by one command, over an embedded cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,19 @@ class Command(WeirCommand):
                 raise refusal(str(error)) from None
             _start_again_in(folder, options["port"])
         asked = ("port", "trace", "speed", "nodes", "cluster", "day")
-        self._serve(folder, **{name: options[name] for name in asked})
+        from portal.config.together import run_together
+
+        status = run_together(
+            lambda ready: self._serve(folder, ready, **{name: options[name] for name in asked}),
+            is_vital=True,
+        )
+        if status:
+            sys.exit(status)
 
     def _serve(
         self,
         folder: DemoFolder,
+        ready: Callable[[], None],
         *,
         port: int,
         trace: Path | None,
@@ -104,7 +113,7 @@ class Command(WeirCommand):
                 played,
                 arrivals,
                 folder.position,
-                lambda: self._announce(port, played.kubectl),
+                lambda: self._announce(port, played.kubectl, ready),
             )
         finally:
             played.stop()
@@ -114,7 +123,8 @@ class Command(WeirCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _announce(self, port: int, kubectl: str) -> None:
+    def _announce(self, port: int, kubectl: str, ready: Callable[[], None]) -> None:
+        ready()
         self._say(
             f"\nWeir is at http://127.0.0.1:{port}/\n"
             f"Sign in as researcher, lead or admin; password {PASSWORD}. Ctrl-C stops it.\n"
