@@ -17,6 +17,7 @@ from scheduling.benches.worker.managers import Start, start_reference, start_wor
 from scheduling.benches.worker.overview import run_overview
 from scheduling.benches.worker.pages import run_pages
 from scheduling.benches.worker.record import Record, latency, throughput
+from scheduling.benches.worker.resting import DEMO, bench_demo
 from scheduling.benches.worker.stage import play, stage
 from scheduling.benches.worker.work import BASELINE, LARGE, LIVE, Load
 
@@ -59,6 +60,7 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "kueue-large-reference": partial(_bench, LARGE, throughput, start=start_reference),
     "live": partial(_bench, LIVE, latency),
     "burst": bench_burst,
+    DEMO: bench_demo,
     "what-if": bench_what_if,
     "eta": bench_eta,
     "foreseen": bench_foreseen,

@@ -94,3 +94,20 @@ def _memory(pid: int, proc: Path) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
+
+
+def spent_by_name(pid: int, proc: Path = PROC) -> dict[str, Spent]:
+    """Of ``pid`` and all below it, by the name that each gave itself; equal names are added up."""
+    found: dict[str, Spent] = {}
+    for one in _family(pid, proc):
+        name = _name(one, proc)
+        so_far = found.get(name, Spent(0, 0.0))
+        found[name] = Spent(so_far.memory + _memory(one, proc), so_far.cpu_s + _cpu_s(one, proc))
+    return found
+
+
+def _name(pid: int, proc: Path) -> str:
+    try:
+        return (proc / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return ""
