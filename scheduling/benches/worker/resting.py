@@ -14,6 +14,7 @@ import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from django.conf import settings
@@ -28,7 +29,7 @@ EVERY_S = 10.0
 FIRST_S = 1800.0
 """The longest until the first page, on a machine that is busy with other things."""
 POLL_S = 0.2
-PARENT = "parent"
+PARENT, OURS = "parent", "weir "
 
 Seen = list[tuple[float, dict[str, Spent]]]
 """Seconds, and what each process had spent by then."""
@@ -78,7 +79,7 @@ def figures_of(seen: Seen) -> dict[str, float]:
 def cores(seen: Seen) -> dict[str, float]:
     """Of each process; one that began anew counts from there."""
     spent_s: dict[str, float] = defaultdict(float)
-    for (_, before), (_, after) in zip(seen, seen[1:], strict=False):
+    for (_, before), (_, after) in pairwise(seen):
         for name, one in after.items():
             was_s = before[name].cpu_s if name in before else 0.0
             spent_s[name] += max(0.0, one.cpu_s - was_s)
@@ -141,7 +142,7 @@ def _await_page(running: _Running) -> None:
     while time.monotonic() < until:
         running.check()
         try:
-            with urllib.request.urlopen(running.url, timeout=30):
+            with urllib.request.urlopen(running.url, timeout=30):  # noqa: S310 - http of our own
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(POLL_S)
@@ -152,7 +153,7 @@ def _spent(running: _Running) -> dict[str, Spent]:
     running.check()
     found = spent_by_name(running.process.pid)
     return {
-        name.removeprefix("weir ") if name.startswith("weir ") else PARENT: one
+        name.removeprefix(OURS) if name.startswith(OURS) else PARENT: one
         for name, one in found.items()
     }
 

@@ -109,7 +109,6 @@ def _checkpoints(cluster: Cluster) -> dict[str, int]:
     }
 
 
-@transaction.atomic
 def keep(
     cluster: Cluster,
     snapshot: m.Snapshot,
@@ -118,7 +117,10 @@ def keep(
     began_at: datetime,
     cpu_s: float,
 ) -> int:
-    """Write the forecasts of ``ahead`` in place of those before."""
+    """Write the forecasts of ``ahead`` in place of those before.
+
+    All is worked out before the first row is written: a cycle may wait to write its own.
+    """
     now = snapshot.now
     rows = _rows(cluster)
     correction = outcomes.correction_of(cluster, now)
@@ -139,20 +141,21 @@ def keep(
         if name in rows
     ]
     forecasts = [one.row() for one in told]
-    _write(cluster, forecasts)
     scored = [
         (one.work, one.raw, one.band, one.gpu_class)
         for one, row in zip(told, forecasts, strict=True)
         if not row.why_not
     ]
-    outcomes.note(cluster, scored, now)
     holds = {w.name: w.gpus * sum(w.placement.values()) for w in snapshot.workloads}
     moves = [
         one.document() | {"workload": rows[one.workload].uid, "run": rows[one.run].uid}
         for one in movers(ahead, holds)
         if one.workload in rows and one.run in rows
     ]
-    _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
+    outcomes.note(cluster, scored, now)
+    with transaction.atomic():
+        _write(cluster, forecasts)
+        _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
     return len(told)
 
 

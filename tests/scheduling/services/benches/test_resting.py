@@ -35,9 +35,8 @@ def test_process_that_took_the_place_of_another_counts_no_negative_seconds():
 
 
 def test_memory_is_told_at_first_at_the_end_and_at_its_most():
-    found = figures_of(
-        seen((0, {"a": (100, 0)}), (10, {"a": (100, 0), "b": (300, 1)}), (30, {"a": (150, 3)}))
-    )
+    looks = (0, {"a": (100, 0)}), (10, {"a": (100, 0), "b": (300, 1)}), (30, {"a": (150, 3)})
+    found = figures_of(seen(*looks))
     assert (found["all_first_mib"], found["all_peak_mib"], found["all_mib"]) == (100, 400, 150)
     assert found["a_mib"] == 150
 
