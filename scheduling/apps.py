@@ -10,10 +10,11 @@ class SchedulingConfig(AppConfig):
         from celery import current_app
 
         from scheduling.services.worker import ending  # noqa: F401 - connects it
+        from scheduling.services.worker.clock import ClusterClock
         from scheduling.services.worker.consuming import ClusterQueues
         from scheduling.services.worker.hearts import Beating
 
-        current_app.steps["consumer"].update((ClusterQueues, Beating))
+        current_app.steps["consumer"].update((ClusterQueues, ClusterClock, Beating))
 
 
 class FilesConfig(AppConfig):

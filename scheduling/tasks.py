@@ -1,7 +1,7 @@
 """Celery envelopes: ids in, one service call, safe to run twice.
 
 Each cluster has its own Celery queue (``cluster-NAME``), so a slow one delays no other. Cycles are asked
-for by beat and by the mirror; of the latter at most one waits at a time.
+for by the clock of the process that runs them and by the mirror; of the latter at most one waits at a time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import threading
 from functools import partial
 
 from celery import shared_task
-from django.utils import timezone
 
 from scheduling.cluster.connection.client import ApiError
 from scheduling.cluster.metrics import MetricsError
@@ -37,10 +36,7 @@ from scheduling.services.worker.held import held_of
 
 log = logging.getLogger(__name__)
 
-EXPIRES_S = 5.0
-GUARD_EXPIRES_S = 30.0
 FORECAST_EXPIRES_S = 10.0
-MEASURE_EXPIRES_S = 15.0
 DEMAND_EXPIRES_S = 600.0
 LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
@@ -52,19 +48,6 @@ FAST = 10
 
 _asked: set[int] = set()
 _lock = threading.Lock()
-
-
-@shared_task(name="scheduling.tasks.request_cycles")
-def request_cycles() -> None:
-    """Ask for a cycle of every cluster that is due for one."""
-    now = timezone.now()
-    for cluster in Cluster.objects.exclude(mode=ClusterMode.PAUSED):
-        since = cluster.planned_at
-        # Beat is coarser than the interval by up to one tick of its own.
-        if since is None or (now - since).total_seconds() > cluster.cycle_interval_s - 1:
-            run_cycle.apply_async(
-                args=[cluster.pk, "timer"], queue=queue_of(cluster.name), expires=EXPIRES_S
-            )
 
 
 @shared_task(name="scheduling.tasks.run_cycle")
@@ -95,13 +78,6 @@ def ask_for_cycle(cluster_id: int, name: str) -> None:
     run_cycle.apply_async(args=[cluster_id, "event"], queue=queue_of(name))
 
 
-@shared_task(name="scheduling.tasks.request_guards")
-def request_guards() -> None:
-    """Ask for a pass over the guardrails of every cluster."""
-    for cluster in Cluster.objects.exclude(mode=ClusterMode.PAUSED):
-        guard.apply_async(args=[cluster.pk], queue=queue_of(cluster.name), expires=GUARD_EXPIRES_S)
-
-
 @shared_task(name="scheduling.tasks.guard")
 def guard(cluster_id: int) -> None:
     """One pass over the guardrails, in the process that runs the cluster's cycles: it holds the lease."""
@@ -114,15 +90,6 @@ def guard(cluster_id: int) -> None:
         guardrails.guard(cluster, held.link)
     except ApiError as error:
         log.warning("cluster %s, guardrails: %s", cluster.name, error)
-
-
-@shared_task(name="scheduling.tasks.request_measures")
-def request_measures() -> None:
-    """Ask for a look at the GPUs of every cluster that says where they are measured."""
-    for cluster in Cluster.objects.exclude(metrics_url=""):
-        measure.apply_async(
-            args=[cluster.pk], queue=queue_of(cluster.name), expires=MEASURE_EXPIRES_S
-        )
 
 
 @shared_task(name="scheduling.tasks.measure")
@@ -200,9 +167,10 @@ def request_replays() -> None:
 
 @shared_task(name="scheduling.tasks.request_adapting")
 def request_adapting() -> None:
-    """Ask for a look at every cluster whose policy adapts."""
-    for pk in Cluster.objects.filter(adaptation__is_on=True).values_list("pk", flat=True):
-        adapt.apply_async(args=[pk], expires=ADAPTING_EXPIRES_S)
+    """Ask for a look at every cluster whose policy adapts and where there is something to see."""
+    for cluster in Cluster.objects.filter(adaptation__is_on=True):
+        if adapting.is_due(cluster):
+            adapt.apply_async(args=[cluster.pk], expires=ADAPTING_EXPIRES_S)
 
 
 @shared_task(name="scheduling.tasks.adapt")
@@ -254,9 +222,10 @@ def book_demand(cluster_id: int) -> None:
 
 @shared_task(name="scheduling.tasks.request_learning")
 def request_learning() -> None:
-    """Ask for a look at what every cluster has run since its model was learned."""
-    for pk in Cluster.objects.values_list("pk", flat=True):
-        learn.apply_async(args=[pk], expires=LEARN_EXPIRES_S)
+    """Ask for a new model of every cluster where enough has run since the last was learned."""
+    for cluster in Cluster.objects.all():
+        if forecasts.is_due(cluster=cluster):
+            learn.apply_async(args=[cluster.pk], expires=LEARN_EXPIRES_S)
 
 
 @shared_task(name="scheduling.tasks.learn")
@@ -310,7 +279,7 @@ def _retain(cluster: Cluster) -> None:
 @shared_task(name="scheduling.tasks.heartbeat")
 def heartbeat() -> None:
     """Write down what waits in each lane, and send a heartbeat through every one."""
-    for name in lanes.measure():
+    for name in lanes.attended(lanes.measure()):
         answer_heartbeat.apply_async(args=[name], queue=name, expires=HEARTBEAT_EXPIRES_S)
 
 

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 import pytest
+from celery import current_app
 from django.conf import settings as django_settings
 from django.core.cache import cache
 from django.db import connections
@@ -16,8 +17,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from portal.audit.guard import unguarded
 from portal.web.frame.remembered import remembered
-from scheduling.services.forecasts import holding, learning, predicting
-from scheduling.services.forecasts.budget import Budget
+from scheduling.services.forecasts import holding
 from tests import browser
 from tests.scheduling.control_plane import ON, control_plane
 
@@ -48,6 +48,14 @@ def django_db_modify_db_settings(request):
         folder = Path(tempfile.mkdtemp(prefix="weir-test-", dir=_memory()))
         database["TEST"]["NAME"] = str(folder / "weir.sqlite3")
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_broker(tmp_path_factory):
+    """Each process of the tests has messages of its own."""
+    folder = str(tmp_path_factory.mktemp("broker"))
+    django_settings.WEIR_BROKER_FOLDER = folder
+    current_app.conf.broker_transport_options = {"folder": folder}
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -87,8 +95,6 @@ def unhurried(monkeypatch):
     """Nothing is kept from test to test, and tests may ask in a second what people ask in a day."""
     cache.clear()
     monkeypatch.setattr(holding, "_loaded", {})
-    monkeypatch.setattr(learning, "BUDGET", Budget(cpu=lambda: 0.0))
-    monkeypatch.setattr(predicting, "BUDGET", Budget(cpu=lambda: 0.0))
     monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
     monkeypatch.setattr(remembered, "_slots", OrderedDict())
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)

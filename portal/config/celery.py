@@ -6,6 +6,6 @@ from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
 
-app = Celery("weir")
+app = Celery("weir", task_cls="scheduling.services.worker.budget:Budgeted")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

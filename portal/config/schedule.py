@@ -1,42 +1,68 @@
-"""What beat asks for and how often, and which tasks have a lane of their own."""
+"""Every task: how often beat asks for it, in which lane it waits, and how much of a core it may take.
+
+This is the one place that says so; how much a lane gives way to others stands in ``worker.names``. Settings,
+the processes of ``serve`` and ``demo`` and those of docker/compose.yaml follow it.
+"""
 
 from __future__ import annotations
 
-EVERY: dict[str, tuple[str, float]] = {
-    "cycles": ("scheduling.tasks.request_cycles", 5.0),
-    "guardrails": ("scheduling.tasks.request_guards", 30.0),
-    "measures": ("scheduling.tasks.request_measures", 15.0),
-    "forecasts": ("scheduling.tasks.request_forecasts", 10.0),
-    "replays": ("scheduling.tasks.request_replays", 60.0),
-    "heartbeat": ("scheduling.tasks.heartbeat", 10.0),
-    "roll-up": ("scheduling.tasks.roll_up", 60.0),
-    "roll-up-days": ("scheduling.tasks.roll_up_days", 600.0),
-    "demand": ("scheduling.tasks.request_demand", 900.0),
-    "adapting": ("scheduling.tasks.request_adapting", 60.0),
-    "capacity": ("scheduling.tasks.request_capacity", 300.0),
-    "deliver": ("scheduling.tasks.deliver", 5.0),
-    "requests": ("portal.approvals.tasks.advance", 5.0),
-    "notices": ("portal.notices.tasks.look", 10.0),
-    "letters": ("portal.notices.tasks.deliver", 5.0),
-    "alerts": ("portal.alerts.tasks.look", 20.0),
-    "budgets": ("portal.notices.tasks.look_at_budgets", 300.0),
-    "views": ("portal.notices.tasks.tell_views", 600.0),
-    "old-notices": ("portal.notices.tasks.forget", 3600.0),
-    "old-answers": ("portal.idempotency.tasks.forget", 3600.0),
-    "learning": ("scheduling.tasks.request_learning", 300.0),
-    "predictions": ("scheduling.tasks.request_predictions", 30.0),
-    "retention": ("scheduling.tasks.retention", 3600.0),
-}
-"""Name -> task, and seconds from one to the next."""
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-STUDIES = (
-    "answer_what_if",
-    "live_replays",
-    "study_capacity",
-    "adapt",
-    "learn",
-    "book_demand",
-)
-"""Tasks of ``scheduling.tasks`` that compute for seconds at a time, in a lane of their own: the general
-one is the clock of all clusters.
-"""
+from scheduling.services.worker.names import CLUSTERS, GENERAL, STUDIES
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A task that is asked for every ``every_s`` seconds, 0 where something else asks for it.
+
+    ``share`` is the part of one core that it takes in the long run, over all clusters; 1 is unbounded. Of
+    what comes too early the next request is soon enough, unless it ``is_awaited``: that has its turn later.
+    """
+
+    task: str
+    every_s: float = 0.0
+    lane: str = GENERAL
+    share: float = 1.0
+    is_awaited: bool = False
+
+
+def _duties() -> Iterator[Duty]:
+    s, p = "scheduling.tasks.", "portal."
+    for name in ("run_cycle", "guard", "measure"):
+        # The engine's process asks for them itself: a cycle waits for no other process.
+        yield Duty(f"{s}{name}", lane=CLUSTERS)
+    yield Duty(f"{s}heartbeat", 10.0)
+    yield Duty(f"{s}answer_heartbeat")
+    yield Duty(f"{s}deliver", 5.0, share=0.05)
+    yield Duty(f"{p}approvals.tasks.advance", 5.0, share=0.02)
+    yield Duty(f"{p}notices.tasks.look", 10.0, share=0.05)
+    yield Duty(f"{p}notices.tasks.deliver", 5.0, share=0.05)
+    yield Duty(f"{p}notices.tasks.look_at_budgets", 300.0, share=0.02)
+    yield Duty(f"{p}notices.tasks.tell_views", 600.0, share=0.02)
+    yield Duty(f"{p}notices.tasks.forget", 3600.0, share=0.02)
+    yield Duty(f"{p}idempotency.tasks.forget", 3600.0, share=0.02)
+    yield Duty(f"{p}alerts.tasks.look", 20.0, share=0.05)
+    yield Duty(f"{s}roll_up", 60.0, share=0.05)
+    yield Duty(f"{s}roll_up_days", 600.0, share=0.02)
+    yield Duty(f"{s}retention", 3600.0, share=0.05)
+    yield Duty(f"{s}request_forecasts", 10.0)
+    yield Duty(f"{s}forecast_starts", share=0.1)
+    yield Duty(f"{s}request_predictions", 30.0)
+    yield Duty(f"{s}predict", share=0.05)
+    yield Duty(f"{s}answer_run_time", is_awaited=True)
+    yield Duty(f"{s}request_learning", 300.0)
+    yield Duty(f"{s}learn", lane=STUDIES, share=0.1)
+    yield Duty(f"{s}request_demand", 900.0)
+    yield Duty(f"{s}book_demand", lane=STUDIES, share=0.05)
+    yield Duty(f"{s}request_adapting", 60.0)
+    yield Duty(f"{s}adapt", lane=STUDIES, share=0.05)
+    yield Duty(f"{s}request_capacity", 300.0)
+    yield Duty(f"{s}study_capacity", lane=STUDIES, share=0.2, is_awaited=True)
+    yield Duty(f"{s}request_replays", 60.0)
+    yield Duty(f"{s}live_replays", lane=STUDIES, share=0.3, is_awaited=True)
+    # Somebody waits for the answer.
+    yield Duty(f"{s}answer_what_if", lane=STUDIES, is_awaited=True)
+
+
+DUTIES: dict[str, Duty] = {duty.task: duty for duty in _duties()}

@@ -11,7 +11,8 @@ import environ
 from portal.accounts.identity import providers
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
 from portal.config.proxies import networks
-from portal.config.schedule import EVERY, STUDIES
+from portal.config.schedule import DUTIES
+from scheduling.services.worker.names import CLUSTERS, GENERAL
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 VAR_DIR = BASE_DIR / "var"
@@ -349,9 +350,16 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
 }
 
-CELERY_BROKER_URL = env.str("WEIR_BROKER_URL", default="memory://localhost/")
-if CELERY_BROKER_URL.startswith("memory://"):
+CELERY_BROKER_URL = env.str("WEIR_BROKER_URL", default=f"folder://{VAR_DIR / 'broker'}")
+# Of one machine: messages are files in a folder, and `serve` runs every worker.
+WEIR_BROKER_FOLDER = ""
+if CELERY_BROKER_URL.startswith("folder://"):
+    WEIR_BROKER_FOLDER = str(Path(CELERY_BROKER_URL.removeprefix("folder://")).absolute())
+    CELERY_BROKER_URL = "folder://localhost/"
     CELERY_BROKER_TRANSPORT = "scheduling.services.worker.broker:Transport"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": WEIR_BROKER_FOLDER}
+    # Nobody sends orders to workers, and the lane of each for them would be looked into all the time.
+    CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 
 # What processes count together, such as requests a minute: in Redis where there are several.
 shared_server = CELERY_BROKER_URL if CELERY_BROKER_URL.startswith(("redis://", "rediss://")) else ""
@@ -381,10 +389,21 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     # Every entry expires before the next is due, or ticks pile up behind a stall.
-    name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
-    for name, (task, seconds) in EVERY.items()
+    duty.task: {
+        "task": duty.task,
+        "schedule": duty.every_s,
+        "options": {"expires": duty.every_s},
+    }
+    for duty in DUTIES.values()
+    if duty.every_s
 }
-CELERY_TASK_ROUTES = {f"scheduling.tasks.{name}": {"queue": "studies"} for name in STUDIES}
+# Who asks for what a cluster's own lane takes names that lane.
+CELERY_TASK_ROUTES = {
+    duty.task: {"queue": duty.lane}
+    for duty in DUTIES.values()
+    if duty.lane not in (GENERAL, CLUSTERS)
+}
+WEIR_DUTIES = DUTIES
 
 # Where pasted credentials of clusters are kept; every process of one installation reads it.
 WEIR_CREDENTIALS = Path(env.str("WEIR_CREDENTIALS", default=str(VAR_DIR / "clusters")))

@@ -1,4 +1,4 @@
-"""One process that serves everything on loopback: cluster, worker, stream, portal."""
+"""The process of the portal, with the cluster and the stream of its work; workers run beside it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from pathlib import Path
 
 import uvicorn
 
-from portal.config.celery import app
 from portal.config.serving import PortTakenError, listen, server_config
 from portal.demo.cluster.furnish import Played
 from portal.demo.work.arrivals import Arrival
 from portal.demo.work.feed import Stream
-from scheduling.services.worker.embedded import start_embedded_worker
 
 __all__ = ["PortTakenError", "listen", "serve"]
 
@@ -26,10 +24,8 @@ def serve(
     position: Path,
     announce: Callable[[], None],
 ) -> None:
-    """Run until Ctrl-C or SIGTERM; stops in the reverse order of the start."""
+    """Run until Ctrl-C or SIGTERM; stops in the reverse order of the start. ``announce``: it serves now."""
     with ExitStack() as stack:
-        worker = start_embedded_worker(app)
-        stack.callback(worker.stop)
         stream = Stream(played, arrivals, position)
         stream.start()
         stack.callback(stream.stop)

@@ -114,6 +114,11 @@ class ForecastOutcome(models.Model):
         indexes = [
             models.Index(fields=["workload", "told_at"], name="forecast_outcome_told"),
             models.Index(fields=["started_at"], name="forecast_outcome_started"),
+            models.Index(
+                fields=["told_at"],
+                condition=Q(started_at__isnull=True),
+                name="forecast_outcome_open",
+            ),
         ]
 
     def __str__(self) -> str:

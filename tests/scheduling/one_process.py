@@ -24,8 +24,8 @@ def main() -> int:
     call_command("migrate", verbosity=0)
 
     from scheduling.cluster.connection.client import Client
-    from scheduling.services.worker.embedded import embedded_worker
     from scheduling.testbed.server import EmbeddedServer
+    from tests.scheduling.embedded import embedded_worker
     from tests.scheduling.kube import World, node, policy
 
     def site(server: EmbeddedServer, name: str) -> World:

@@ -40,7 +40,7 @@ def worker(kubernetes: ControlPlane, folder: Path) -> Iterator[subprocess.Popen[
     environment = {
         **os.environ,
         "DATABASE_URL": f"sqlite:///{folder / 'weir.sqlite3'}",
-        "WEIR_BROKER_URL": "memory://",
+        "WEIR_BROKER_URL": f"folder://{folder / 'broker'}",
     }
     with (folder / "worker.log").open("ab") as log:
         process = subprocess.Popen(

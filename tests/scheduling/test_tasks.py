@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +17,8 @@ from celery import current_app
 from django.conf import settings
 
 from scheduling import tasks
-from scheduling.models import Cluster, ClusterMode
+from scheduling.models import Cluster
 from scheduling.services.cycle.run import CycleResult
-from scheduling.services.worker import lanes
-from scheduling.services.worker.consuming import queue_of
-from scheduling.services.worker.embedded import embedded_worker, queues
 from tests.scheduling.kube import policy
 
 
@@ -42,27 +38,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[object], str]]:
 @pytest.fixture
 def cluster(db: None) -> Cluster:
     return policy("enforce", "http://127.0.0.1:9", "research")
-
-
-def test_every_cluster_that_is_not_paused_gets_a_cycle_on_its_own_queue(
-    cluster: Cluster, sent: list[tuple[list[object], str]]
-) -> None:
-    other = Cluster.objects.create(name="b", mode=ClusterMode.OBSERVE)
-    Cluster.objects.create(name="c", mode=ClusterMode.PAUSED)
-    tasks.request_cycles()
-
-    assert sorted(sent, key=str) == sorted(
-        [([cluster.pk, "timer"], "cluster-test"), ([other.pk, "timer"], "cluster-b")], key=str
-    )
-
-
-def test_cluster_planned_just_now_is_not_asked_again(
-    cluster: Cluster, sent: list[tuple[list[object], str]]
-) -> None:
-    Cluster.objects.update(planned_at=tasks.timezone.now())
-    tasks.request_cycles()
-
-    assert sent == []
 
 
 def test_burst_of_events_puts_one_cycle_on_the_queue(
@@ -104,19 +79,6 @@ def test_cluster_that_is_gone_is_no_error(db: None) -> None:
     tasks.run_cycle(4711)
 
 
-def test_guardrails_of_every_cluster_that_is_not_paused_are_looked_at_by_its_own_worker(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Cluster.objects.create(name="c", mode=ClusterMode.PAUSED)
-    asked: list[tuple[list[int], str]] = []
-    monkeypatch.setattr(
-        tasks.guard, "apply_async", lambda args, queue, expires: asked.append((args, queue))
-    )
-    tasks.request_guards()
-
-    assert asked == [([cluster.pk], "cluster-test")]
-
-
 def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,43 +104,11 @@ def test_cluster_that_does_not_answer_is_logged_and_not_raised(
     assert "no route" in caplog.text
 
 
-def test_worker_for_all_consumes_every_clusters_queue(cluster: Cluster) -> None:
-    assert queues() == ["celery", "clusters", queue_of("test")]
-
-
 def test_every_beat_entry_names_a_task_and_expires_before_the_next() -> None:
     current_app.loader.import_default_modules()
     for entry in settings.CELERY_BEAT_SCHEDULE.values():
         assert entry["task"] in current_app.tasks
         assert entry["options"]["expires"] <= entry["schedule"]
-
-
-STUDIES = (
-    "answer_what_if", "live_replays", "study_capacity", "adapt",
-    "learn", "book_demand",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_what_computes_for_seconds_has_a_lane_beside_the_clock(name: str) -> None:
-    current_app.loader.import_default_modules()
-    assert f"scheduling.tasks.{name}" in current_app.tasks
-    route = current_app.amqp.router.route({}, f"scheduling.tasks.{name}")
-    assert route["queue"].name == lanes.STUDY_QUEUE
-
-
-@pytest.mark.django_db(transaction=True)
-def test_clock_of_all_clusters_waits_for_no_study(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends, ticked = threading.Event(), threading.Event()
-    monkeypatch.setattr(tasks.kept, "answer", lambda _: ends.wait(30))
-    monkeypatch.setattr(tasks.lanes, "serve", lambda _: ticked.set())
-    with embedded_worker():
-        for question in range(5):
-            tasks.answer_what_if.apply_async(args=[question])
-        tasks.answer_heartbeat.apply_async(args=["celery"])
-        heard = ticked.wait(10)
-        ends.set()
-    assert heard
 
 
 # One command, one process; and the same over Redis: run as programs, on a database of their own.
@@ -200,7 +130,7 @@ def run_program(tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_job_is_admitted_by_worker_and_beat_in_one_process(tmp_path: Path) -> None:
-    done = run_program(tmp_path, WEIR_BROKER_URL="memory://")
+    done = run_program(tmp_path, WEIR_BROKER_URL=f"folder://{tmp_path / 'broker'}")
 
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert "admitted" in done.stdout

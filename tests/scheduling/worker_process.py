@@ -23,7 +23,7 @@ def main(kubeconfig: str) -> None:
     call_command("migrate", verbosity=0)
 
     from scheduling.models import Cluster
-    from scheduling.services.worker.embedded import embedded_worker
+    from tests.scheduling.embedded import embedded_worker
     from tests.scheduling.kube import policy
 
     if not Cluster.objects.exists():

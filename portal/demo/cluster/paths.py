@@ -10,8 +10,9 @@ from pathlib import Path
 from portal.demo.cluster.real import abandon
 
 SEEDED = "seeded"
+BROKER = "broker"
 OURS = (
-    "weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", "later", "moments", SEEDED,
+    "weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", "later", "moments", BROKER, SEEDED,
 )  # fmt: skip
 """How the names of all that a demo keeps begin."""
 
@@ -75,6 +76,7 @@ class DemoFolder:
         return {
             **os.environ,
             "DATABASE_URL": self.database_url,
+            "WEIR_BROKER_URL": f"folder://{self.path / BROKER}",
             "WEIR_DEMO": "1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",

@@ -16,24 +16,24 @@ from scheduling.services.worker.processes import LOST_S, Standing, missing, stan
 STARTED_BY = {
     Role.WEB: "uvicorn portal.config.asgi:application",
     Role.ENGINE: "celery -A portal.config worker --pool threads --queues clusters",
-    Role.WORKER: "celery -A portal.config worker --queues celery",
-    Role.STUDY: "celery -A portal.config worker --queues studies",
+    Role.WORKER: "nice -n 19 celery -A portal.config worker --queues celery",
+    Role.STUDY: "nice -n 19 celery -A portal.config worker --queues studies",
     Role.BEAT: "celery -A portal.config beat",
 }
 """Role -> the command that runs it, as docker/compose.yaml has it."""
 WITHOUT = {
     Role.WEB: "nobody reads pages",
     Role.ENGINE: "nothing is planned or written",
-    Role.WORKER: "no roll-ups and forecasts, and no cycles by the clock",
+    Role.WORKER: "no roll-ups, forecasts, alerts and notices",
     Role.STUDY: "no what-ifs, experiments and studies, and nothing is learned",
-    Role.BEAT: "nothing is asked for by the clock, so cycles come with events alone",
+    Role.BEAT: "nothing but cycles is asked for by the clock",
 }
 DOES = {
     Role.WEB: "pages and API",
     Role.ENGINE: "cycles and guardrails",
-    Role.WORKER: "roll-ups, forecasts, the clock of all clusters",
+    Role.WORKER: "roll-ups, forecasts, alerts, notices",
     Role.STUDY: "what-ifs, experiments, capacity, learning",
-    Role.BEAT: "the clock of all tasks",
+    Role.BEAT: "the clock of all but cycles",
 }
 
 

@@ -14,7 +14,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -52,7 +53,7 @@ def bench_burst(_traces: Path, progress: Progress) -> Outcome:
         notes=[
             "slow: every write of a Job takes 50 ms; hung: that of the first start 5 s",
             "times from sending a Job's creation to its start in the store of the embedded API server, which"
-            " shares the process, and so the interpreter, with the worker",
+            " shares the process with the program that creates the Jobs",
             "probes come one by one for a queue of their own while the burst is written",
         ],
     )
@@ -64,7 +65,7 @@ def measured(jobs: int, latency_s: float, hangs_s: float) -> dict[str, float]:
         environment = {
             **os.environ,
             "DATABASE_URL": f"sqlite:///{folder}/weir.sqlite3",
-            "WEIR_BROKER_URL": "memory://",
+            "WEIR_BROKER_URL": f"folder://{folder}/broker",
         }
         command = program("burst", str(jobs), str(latency_s), str(hangs_s), found)
         subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
@@ -108,14 +109,13 @@ def main(jobs: int, latency_s: float, hangs_s: float, found: Path) -> None:
 def _figures(jobs: int, latency_s: float, hangs_s: float) -> dict[str, float]:
     from scheduling.cluster.connection.client import Client
     from scheduling.models import Cycle
-    from scheduling.services.worker.embedded import embedded_worker
     from scheduling.testbed.server import EmbeddedServer
     from scheduling.testbed.server.kinds.resources import JOBS as JOB_RESOURCE
 
     with EmbeddedServer(port=0, startup_s=0.01) as server:
         client, watcher = Client.connect(_furnished(server)), Watcher()
         stop = server.store.watch(JOB_RESOURCE, lambda event: watcher.look(event.record.body))
-        with embedded_worker():
+        with workers():
             create(client, watcher, MANY, ["warm"])
             watcher.await_all(["warm"])
             _slow_down(server, latency_s, hangs_s)
@@ -125,6 +125,19 @@ def _figures(jobs: int, latency_s: float, hangs_s: float) -> dict[str, float]:
             plans = Cycle.objects.latest("number").number - before
         stop()
     return _summary(watcher, names, probes, plans)
+
+
+@contextmanager
+def workers() -> Iterator[None]:
+    """Weir's, beside this process."""
+    running = subprocess.Popen(program("worker"), stdout=subprocess.PIPE, text=True)  # noqa: S603 - ourselves
+    try:
+        assert running.stdout is not None  # noqa: S101 - it is a pipe
+        running.stdout.readline()
+        yield
+    finally:
+        running.terminate()
+        running.wait()
 
 
 def _summary(

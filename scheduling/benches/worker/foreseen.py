@@ -95,9 +95,7 @@ def _figures(runs: int, live: int) -> dict[str, float]:
 
 def _predict(cluster: Cluster) -> None:
     from scheduling.services import forecasts
-    from scheduling.services.forecasts import predicting
 
-    predicting.BUDGET.forgive(cluster.pk)
     forecasts.predict(cluster=cluster)
 
 

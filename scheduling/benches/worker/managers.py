@@ -1,4 +1,4 @@
-"""Who starts the Jobs of a bench: Weir's worker, or the reference."""
+"""Who starts the Jobs of a bench: Weir's workers, or the reference."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Start = Callable[[ControlPlane, Path], Process]
 
 
 def start_worker(plane: ControlPlane, load_file: Path) -> Process:
-    """In a process of its own, with a database of its own beside the control plane; the environment is that
+    """In processes of their own, with a database of its own beside the control plane; the environment is that
     of the image."""
     environment = {
         **os.environ,
         "DATABASE_URL": f"sqlite:///{plane.folder / 'weir.sqlite3'}",
-        "WEIR_BROKER_URL": "memory://",
+        "WEIR_BROKER_URL": f"folder://{plane.folder / 'broker'}",
         "MALLOC_ARENA_MAX": "1",
     }
     _prepare_database(plane, load_file, environment)

@@ -18,6 +18,7 @@ from scheduling.benches.worker.managers import Start, start_reference, start_wor
 from scheduling.benches.worker.overview import run_overview
 from scheduling.benches.worker.pages import run_pages
 from scheduling.benches.worker.record import Record, latency, throughput
+from scheduling.benches.worker.resting import DEMO, bench_demo
 from scheduling.benches.worker.stage import play, stage
 from scheduling.benches.worker.work import BASELINE, LARGE, LIVE, Load
 
@@ -61,6 +62,7 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "live": partial(_bench, LIVE, latency),
     "burst": bench_burst,
     "live-loop": bench_live_loop,
+    DEMO: bench_demo,
     "what-if": bench_what_if,
     "eta": bench_eta,
     "foreseen": bench_foreseen,

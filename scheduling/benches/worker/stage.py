@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import ssl
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.kubeconfig import configuration_from
+from scheduling.services.worker.spending import MIB, spent
 from scheduling.testbed.control_plane.access import Access
 from scheduling.testbed.control_plane.binaries import find
 from scheduling.testbed.control_plane.furniture import furnish
@@ -79,19 +79,20 @@ def play(load: Load, at: Stage, say: Say) -> Record:
     manager = at.manager.name
     pids = {name: _pid(at.folder, name) for name in (manager, *STORAGE)}
     before = {name: cpu_s(pid) for name, pid in pids.items()}
+    peak = Peak(pids[manager])
     writes = count_writes(access)
     runner = Process(
         at.folder, "runner", program("runner", access.kubeconfig, at.load_file, record)
     )
     runner.start()
-    _wait(runner, at, record, say)
+    _wait(runner, at, record, say, peak)
     after = {name: cpu_s(pid) - before[name] for name, pid in pids.items()}
     since = {kind: n - writes.get(kind, 0) for kind, n in count_writes(access).items()}
     server = sum(after[name] for name in STORAGE)
-    return Record.read(record, Cost(after[manager], peak_mib(pids[manager]), server, since))
+    return Record.read(record, Cost(after[manager], peak.mib, server, since))
 
 
-def _wait(runner: Process, at: Stage, record: Path, say: Say) -> None:
+def _wait(runner: Process, at: Stage, record: Path, say: Say, peak: Peak) -> None:
     began = reported = time.monotonic()
     while not record.exists():
         at.manager.check()
@@ -102,6 +103,7 @@ def _wait(runner: Process, at: Stage, record: Path, say: Say) -> None:
             raise ProcessDiedError(f"The load is not over after {LIMIT_S:g} s:\n{runner.tail()}")
         if time.monotonic() - reported > REPORTED_S:
             reported = time.monotonic()
+            peak.look()
             say(f"{reported - began:.0f} s: {runner.tail().rpartition(chr(10))[2]}")
 
 
@@ -129,15 +131,22 @@ def _pid(folder: Path, name: str) -> int:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds of all threads of a process so far, in user and system mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU seconds of a process and all that it started so far, in user and system mode."""
+    found = spent(pid)
+    return found.cpu_s if found else 0.0
 
 
-def peak_mib(pid: int) -> float:
-    """The most memory the process ever held resident."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+class Peak:
+    """The most memory that a process and those below it held together, looked at every ``REPORTED_S``."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.mib = 0.0
+        self.look()
+
+    def look(self) -> None:
+        if found := spent(self._pid):
+            self.mib = max(self.mib, found.memory / MIB)
 
 
 def count_writes(access: Access) -> dict[str, int]:

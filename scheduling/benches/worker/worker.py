@@ -1,40 +1,40 @@
-"""`python -m scheduling.benches.worker.worker`: Weir's worker as production runs it.
+"""`python -m scheduling.benches.worker.worker`: Weir's workers as `serve` runs them.
 
-A Celery worker and beat for the cluster in the database (``DATABASE_URL``) until it is told to
-stop. Writes ``ready`` once a cycle has been planned: the engine is loaded then.
+The processes of a machine for the cluster in the database (``DATABASE_URL``), until told to stop. Writes
+``ready`` once a cycle has been planned: the engine is loaded then.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import time
 
 READY_POLL_S = 0.1
 
 
-def main() -> None:
+def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
     import django
 
     django.setup()
-    from scheduling.models import Cluster
-    from scheduling.services.worker.embedded import embedded_worker
+    from scheduling.services.worker.children import Family, Part
+    from scheduling.services.worker.parts import load, parts
 
-    cluster = Cluster.objects.get()
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    with embedded_worker():
-        while cluster.planned_at is None:
-            time.sleep(READY_POLL_S)
-            cluster.refresh_from_db(fields=["planned_at"])
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        stop.wait()
+    load()
+    said: list[int] = []
+    ready = Part("ready", say_ready, is_wanted=lambda: not said, gone=said.append)
+    return Family([*parts(), ready]).run()
+
+
+def say_ready() -> None:
+    from scheduling.models import Cluster
+
+    while not Cluster.objects.exclude(planned_at=None).exists():
+        time.sleep(READY_POLL_S)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from scheduling.benches.engine.registry import BENCHES, run
 from scheduling.benches.worker.large import NoPortalError
 from scheduling.benches.worker.overview import NoDemoError
 from scheduling.benches.worker.registry import SERVICE_BENCHES
+from scheduling.benches.worker.resting import DEMO, MINUTES, bench_demo
+from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
 from scheduling.simulation.traces import TraceError
 from scheduling.testbed.control_plane.binaries import NoBinariesError
@@ -33,12 +36,16 @@ class Command(WeirCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", choices=sorted(ALL), metavar="NAME")
         parser.add_argument("--traces", type=Path, default=settings.WEIR_TRACES, metavar="DIR")
+        parser.add_argument(
+            "--minutes", type=whole(1, 600), default=MINUTES, help="how long `demo` is looked at"
+        )
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             name = options["name"]
-            report = run(name, ALL[name], options["traces"], self.note)
+            bench = partial(bench_demo, minutes=options["minutes"]) if name == DEMO else ALL[name]
+            report = run(name, bench, options["traces"], self.note)
         except REFUSED as error:
             self.refuse(str(error).splitlines())
         if options["as_json"]:

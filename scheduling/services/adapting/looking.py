@@ -52,6 +52,18 @@ NOBODY = ""
 """The author of replays that nobody asked for."""
 
 
+def is_due(cluster: Cluster) -> bool:
+    """Whether a look finds something to do. Cheap, where a look may compute for seconds."""
+    trial = trials.open_trial(cluster)
+    if trial is None:
+        return _is_due(cluster)
+    if trials.is_edited(trial):
+        return True
+    if trial.experiment is not None:
+        return not trial.experiment.variants.filter(state__in=experiments.OPEN).exists()
+    return trial.checked_at is None or cluster.now() - trial.checked_at >= DAY
+
+
 def look(cluster: Cluster) -> None:
     """Go one step on, if adaptation is on and nobody else is at it."""
     if cluster.mode == ClusterMode.PAUSED:

@@ -108,13 +108,16 @@ def hear(told: Announcement) -> None:
         _stop(trial, f"{told.actor} has set it")
 
 
-def stop_if_edited(trial: AdaptingTrial) -> bool:
+def is_edited(trial: AdaptingTrial) -> bool:
     """Whether the policy has another value than the trial gave it, or began from."""
     parameter = BY_NAME[trial.parameter]
     expected = trial.value_from if trial.state == TrialState.JUDGING else trial.value_to
-    if parameter.value_of(Cluster.objects.get(pk=trial.cluster_id)) == expected:
-        return False
-    return _stop(trial, "Its value was set elsewhere")
+    return bool(parameter.value_of(Cluster.objects.get(pk=trial.cluster_id)) != expected)
+
+
+def stop_if_edited(trial: AdaptingTrial) -> bool:
+    """Whether it was edited, and so ends."""
+    return is_edited(trial) and _stop(trial, "Its value was set elsewhere")
 
 
 def value_of(trial: AdaptingTrial) -> Value:

@@ -3,7 +3,7 @@
 from .asked import answer, answer_of, ask
 from .expecting import Expected
 from .kept_promises import due
-from .learning import learn
+from .learning import is_due, learn
 from .predicting import predict
 from .serving import demote, promote, serving
 from .told import HeldBack, Rest, held_back, rests
@@ -18,6 +18,7 @@ __all__ = [
     "demote",
     "due",
     "held_back",
+    "is_due",
     "learn",
     "predict",
     "promote",

@@ -21,7 +21,6 @@ from scheduling.prediction.history import GROUPS
 from scheduling.prediction.learner import Learner
 from scheduling.prediction.weighing import weights
 
-from .budget import Budget
 from .runs import NEEDED, run_of, work_of
 from .serving import promote
 
@@ -34,7 +33,6 @@ DUE = 0.05
 FITTED_AGAIN = 1.5
 KEPT = 40
 """Versions."""
-BUDGET = Budget()
 
 
 def learn(*, cluster: Cluster) -> Predictor | None:
@@ -44,23 +42,24 @@ def learn(*, cluster: Cluster) -> Predictor | None:
     2. Keep the models with how they did.
     3. Let it serve.
     """
-    if not BUDGET.allows(cluster.pk):
-        return None
-    now = cluster.now()
-    latest = Predictor.objects.filter(cluster=cluster).order_by("-version").defer("state").first()
+    now, latest = cluster.now(), _latest(cluster)
     if not _is_due(cluster, latest, now):
         return None
-    with BUDGET.spend(cluster.pk):
-        return _learned(cluster, latest, now)
-
-
-def _learned(cluster: Cluster, latest: Predictor | None, now: datetime) -> Predictor | None:
     began_s = time.thread_time()
     begin = _window_from(cluster, now)
     learner, simple = replayed(_rows(cluster, begin, now), now)
     made = _predictor(cluster, learner, simple, begin, now)
     made.took_s = round(time.thread_time() - began_s, 2)
     return _keep(cluster, made, latest)
+
+
+def is_due(*, cluster: Cluster) -> bool:
+    """Whether enough has ended since the last version."""
+    return _is_due(cluster, _latest(cluster), cluster.now())
+
+
+def _latest(cluster: Cluster) -> Predictor | None:
+    return Predictor.objects.filter(cluster=cluster).order_by("-version").defer("state").first()
 
 
 def ended(cluster: Cluster) -> QuerySet[Workload]:

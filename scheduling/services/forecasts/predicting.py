@@ -16,7 +16,6 @@ from scheduling.prediction.learner import Models, Said, say
 from scheduling.prediction.paces import Pace
 from scheduling.prediction.quantiles import rest_s, seconds
 
-from .budget import Budget
 from .holding import held
 from .kept_promises import due
 from .recent_waits import RecentWaits
@@ -33,7 +32,6 @@ DRIFT_RUNS = 60
 DRIFT_LEAST = 0.60
 """... by P10 to P90 holding fewer of them than this, where four fifths are promised."""
 BATCH = 500
-BUDGET = Budget()
 
 
 def predict(*, cluster: Cluster) -> int:
@@ -44,13 +42,7 @@ def predict(*, cluster: Cluster) -> int:
     3. Let the serving model hear of what ended since it was learned.
     4. Predict, on every class that each may run on.
     """
-    if not BUDGET.allows(cluster.pk):
-        return 0
-    with BUDGET.spend(cluster.pk):
-        return _predicted(cluster, cluster.now())
-
-
-def _predicted(cluster: Cluster, now: datetime) -> int:
+    now = cluster.now()
     _judge(cluster)
     _watch(cluster, now)
     predictor = serving(cluster)

@@ -6,93 +6,166 @@ came after and went before, are; which of the two took more GPU-hours from it is
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+import numpy as np
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce, NullIf
+from django.utils.functional import cached_property
+from numpy.typing import NDArray
 
 from scheduling.models import Cause, ForecastOutcome, QuotaChange, Transition, UsageSample, Workload
 from scheduling.models.ledger import Resolution
+
+Floats = NDArray[np.float64]
 
 DOWN_SHARE = 0.02
 """Part of the capacity that is worth speaking of."""
 
 
-def cause_of(outcome: ForecastOutcome) -> tuple[Cause, str]:
-    """And the figures behind it, without names: who may see the workload need not see the others.
-    ``started_at`` is known.
+def causes_of(late: Sequence[ForecastOutcome]) -> list[tuple[Cause, str]]:
+    """Of each, and the figures behind it, without names: who may see the workload need not see the others.
+    All are of one cluster and have ``started_at``.
+
+    Five queries for each GPU class, however many there are of it; rows are those of what was there between
+    the earliest forecast among them and the latest start.
     """
-    work, begin = outcome.workload, outcome.told_at
-    end = outcome.started_at or begin
-    if _held(work, begin, end):
-        return Cause.HELD, "Its user held it back."
-    if said := _edited(work, begin, end):
-        return Cause.QUOTA_EDITED, said
-    if said := _down(outcome, begin, end):
-        return Cause.NODES_DOWN, said
-    longer, more = _overrun(outcome, end), _arrived(outcome, end)
-    if max(longer, more) <= 0:
-        return Cause.UNKNOWN, ""
-    if longer >= more:
-        return Cause.RUNS_LONGER, f"What ran then held {longer:,.0f} GPU-hours past its P90 start."
-    return Cause.MORE_ARRIVED, f"Later arrivals took {more:,.0f} GPU-hours before it started."
+    by_class: dict[int | None, list[ForecastOutcome]] = defaultdict(list)
+    for one in late:
+        by_class[one.gpu_class_id].append(one)
+    meanwhile = {key: _Meanwhile(rows) for key, rows in by_class.items()}
+    return [meanwhile[one.gpu_class_id].cause_of(one) for one in late]
 
 
-def _held(work: Workload, begin: datetime, end: datetime) -> bool:
-    steps = Transition.objects.filter(workload=work, at__gte=begin, at__lte=end)
-    return work.held or steps.filter(reason="held").exists()
+@dataclass(frozen=True)
+class _Meanwhile:
+    """What happened on one GPU class between the forecasts of ``late`` and their starts."""
+
+    late: Sequence[ForecastOutcome]
+
+    def cause_of(self, one: ForecastOutcome) -> tuple[Cause, str]:
+        begin, end = one.told_at, one.started_at or one.told_at
+        if one.workload.held or self._is_held(one, begin, end):
+            return Cause.HELD, "Its user held it back."
+        if edits := bisect_right(self._edits, end) - bisect_left(self._edits, begin):
+            said = f"Quotas were edited {edits} time{'' if edits == 1 else 's'} in between."
+            return Cause.QUOTA_EDITED, said
+        if said := self._down(begin, end):
+            return Cause.NODES_DOWN, said
+        longer, more = self._overrun(one, end), self._arrived(one, end)
+        if max(longer, more) <= 0:
+            return Cause.UNKNOWN, ""
+        if longer >= more:
+            return (
+                Cause.RUNS_LONGER,
+                f"What ran then held {longer:,.0f} GPU-hours past its P90 start.",
+            )
+        return Cause.MORE_ARRIVED, f"Later arrivals took {more:,.0f} GPU-hours before it started."
+
+    @property
+    def _begin(self) -> datetime:
+        return min(one.told_at for one in self.late)
+
+    @property
+    def _end(self) -> datetime:
+        return max(one.started_at or one.told_at for one in self.late)
+
+    @cached_property
+    def _holds(self) -> dict[int, list[datetime]]:
+        works = [one.workload_id for one in self.late]
+        steps = Transition.objects.filter(workload__in=works, reason="held")
+        found: dict[int, list[datetime]] = defaultdict(list)
+        for work, at in steps.values_list("workload", "at"):
+            found[work].append(at)
+        return found
+
+    def _is_held(self, one: ForecastOutcome, begin: datetime, end: datetime) -> bool:
+        return any(begin <= at <= end for at in self._holds.get(one.workload_id, ()))
+
+    @cached_property
+    def _edits(self) -> list[datetime]:
+        edits = QuotaChange.objects.filter(
+            cluster=self.late[0].workload.cluster_id, at__gte=self._begin, at__lte=self._end
+        )
+        return sorted(edits.values_list("at", flat=True))
+
+    @cached_property
+    def _ready(self) -> tuple[list[datetime], list[float]]:
+        """When the class had how many GPUs that were ready, the last before the first forecast included."""
+        samples = UsageSample.objects.filter(
+            queue__cluster=self.late[0].workload.cluster_id,
+            queue__parent=None,
+            gpu_class=self.late[0].gpu_class_id,
+            resolution__in=(Resolution.MINUTE, Resolution.HOUR),
+            ready_gpus__gt=0,
+        ).order_by("start")
+        columns = samples.values_list("start", "ready_gpus")
+        before = columns.filter(start__lte=self._begin).last()
+        since = columns.filter(start__gt=self._begin, start__lte=self._end)
+        rows = [*([before] if before else []), *since]
+        return [at for at, _ in rows], [ready for _, ready in rows]
+
+    def _down(self, begin: datetime, end: datetime) -> str:
+        """Whether fewer GPUs were ready in between than when it was told."""
+        starts, ready = self._ready
+        before = bisect_right(starts, begin) - 1
+        between = ready[bisect_left(starts, begin) : bisect_right(starts, end)]
+        if before < 0 or not between:
+            return ""
+        lost = ready[before] - min(between)
+        return (
+            f"{lost / 1000:,.0f} GPUs fewer were ready."
+            if lost > DOWN_SHARE * ready[before]
+            else ""
+        )
+
+    @cached_property
+    def _beside(self) -> tuple[NDArray[np.int64], Floats]:
+        """Key, and (submission, start, end, thousandths of a GPU) of each that ran meanwhile."""
+        rows = Workload.objects.filter(
+            Q(finished_at=None) | Q(finished_at__gt=self._begin),
+            cluster=self.late[0].workload.cluster_id,
+            gpu_class=self.late[0].gpu_class_id,
+            first_started_at__lte=self._end,
+        ).annotate(pods=Coalesce(NullIf("members", 0), F("max_members")))
+        columns = rows.order_by().values_list(
+            "pk", "submitted_at", "first_started_at", "finished_at", "gpus", "pods"
+        )
+        table = [
+            (pk, submitted.timestamp(), started.timestamp(), _s(finished), gpus * pods)
+            for pk, submitted, started, finished, gpus, pods in columns
+            if started is not None
+        ]
+        found = np.array(table, np.float64).reshape(-1, 5)
+        return found[:, 0].astype(np.int64), found[:, 1:]
+
+    def _overrun(self, one: ForecastOutcome, end: datetime) -> float:
+        """GPU-hours that who ran when it was told held between the told P90 and its start."""
+        told_s = one.told_at.timestamp()
+        return self._hours(one, self._started <= told_s, told_s + one.p90_s, end)
+
+    def _arrived(self, one: ForecastOutcome, end: datetime) -> float:
+        """GPU-hours held before its start by who was submitted after it was told."""
+        told_s = one.told_at.timestamp()
+        return self._hours(one, self._beside[1][:, 0] > told_s, told_s, end)
+
+    @property
+    def _started(self) -> Floats:
+        return self._beside[1][:, 1]
+
+    def _hours(
+        self, one: ForecastOutcome, which: NDArray[np.bool_], begin_s: float, end: datetime
+    ) -> float:
+        """GPU-hours that those of ``which``, without itself, held within the span."""
+        keys, (_, start_s, stop_s, gpus) = self._beside[0], self._beside[1].T
+        which = which & (keys != one.workload_id) & (stop_s > one.told_at.timestamp())
+        span_s = np.minimum(end.timestamp(), stop_s) - np.maximum(begin_s, start_s)
+        return float((np.maximum(0.0, span_s) * gpus)[which].sum()) / 3600 / 1000
 
 
-def _edited(work: Workload, begin: datetime, end: datetime) -> str:
-    edits = QuotaChange.objects.filter(cluster=work.cluster, at__gte=begin, at__lte=end)
-    count = edits.count()
-    return (
-        f"Quotas were edited {count} time{'' if count == 1 else 's'} in between." if count else ""
-    )
-
-
-def _down(outcome: ForecastOutcome, begin: datetime, end: datetime) -> str:
-    """Whether fewer GPUs were ready in between than when it was told."""
-    samples = UsageSample.objects.filter(
-        queue__cluster=outcome.workload.cluster,
-        queue__parent=None,
-        gpu_class=outcome.gpu_class,
-        resolution__in=(Resolution.MINUTE, Resolution.HOUR),
-        ready_gpus__gt=0,
-    ).order_by("start")
-    before = samples.filter(start__lte=begin).last()
-    least = samples.filter(start__gte=begin, start__lte=end).order_by("ready_gpus").first()
-    if before is None or least is None:
-        return ""
-    lost = before.ready_gpus - least.ready_gpus
-    if lost <= DOWN_SHARE * before.ready_gpus:
-        return ""
-    return f"{lost / 1000:,.0f} GPUs fewer were ready."
-
-
-def _overrun(outcome: ForecastOutcome, end: datetime) -> float:
-    """GPU-hours that who ran when it was told held between the told P90 and its start."""
-    late = outcome.told_at.timestamp() + outcome.p90_s
-    held = _beside(outcome).filter(first_started_at__lte=outcome.told_at)
-    return sum(_hours(row, late, end.timestamp()) for row in held)
-
-
-def _arrived(outcome: ForecastOutcome, end: datetime) -> float:
-    """GPU-hours held before its start by who was submitted after it was told."""
-    came = _beside(outcome).filter(submitted_at__gt=outcome.told_at, first_started_at__lte=end)
-    begin = outcome.told_at.timestamp()
-    return sum(_hours(row, begin, end.timestamp()) for row in came)
-
-
-def _beside(outcome: ForecastOutcome) -> QuerySet[Workload]:
-    """Others of its class that had not ended when it was told."""
-    rows = Workload.objects.filter(cluster=outcome.workload.cluster, gpu_class=outcome.gpu_class)
-    open_then = Q(finished_at=None) | Q(finished_at__gt=outcome.told_at)
-    return rows.filter(open_then).exclude(pk=outcome.workload_id).exclude(first_started_at=None)
-
-
-def _hours(row: Workload, begin_s: float, end_s: float) -> float:
-    """GPU-hours that it held within the span."""
-    start_s = row.first_started_at.timestamp() if row.first_started_at else end_s
-    stop_s = row.finished_at.timestamp() if row.finished_at else end_s
-    span_s = min(end_s, stop_s) - max(begin_s, start_s)
-    return max(0.0, span_s) / 3600 * row.gpus * (row.members or row.max_members) / 1000
+def _s(at: datetime | None) -> float:
+    return at.timestamp() if at else np.inf

@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from django.db.models import F, Max, Q
+from django.db.models import F, QuerySet
 
-from scheduling.models import Cluster, ForecastOutcome, GpuClass, Workload
-from scheduling.services.starts.causes import cause_of
+from scheduling.models import Cluster, ForecastOutcome, GpuClass, State, Workload
+from scheduling.services.starts.causes import causes_of
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Came, Correction, correction_from
 
@@ -52,18 +52,32 @@ def came(one: ForecastOutcome, until: datetime, *, started: bool) -> Came:
     return Came(raw, one.told_at.timestamp(), waited_s, started)
 
 
-def settle(cluster: Cluster) -> int:
-    """Note the starts of forecasts that have come true, and why the late ones were; how many."""
-    came = ForecastOutcome.objects.filter(workload__cluster=cluster, started_at=None)
-    ready = list(came.exclude(workload__first_started_at=None).select_related("workload__queue"))
+def settle(cluster: Cluster, since: datetime | None = None) -> int:
+    """Note the starts of forecasts that have come true, and why the late ones were; how many.
+
+    With ``since``, of what started or ended from then on alone: rows are read of those, not of all that wait.
+    """
+    waits = ForecastOutcome.objects.filter(workload__cluster=cluster, started_at=None)
+    come = waits.filter(workload__first_started_at__isnull=False)
+    gone = waits.filter(workload__state=State.FINISHED, workload__first_started_at=None)
+    if since is not None:
+        rows = Workload.objects.filter(cluster=cluster).order_by()
+        # By key: the planner of a database may rather read all that wait.
+        come = come.filter(workload__in=_keys(rows.filter(first_started_at__gte=since)))
+        gone = gone.filter(workload__in=_keys(rows.filter(finished_at__gte=since)))
+    ready = list(come.select_related("workload"))
     for one in ready:
         one.started_at = max(one.told_at, one.workload.first_started_at or one.told_at)
-        if one.at_submission and (one.came_s or 0) > one.p90_s:
-            one.cause, one.note = cause_of(one)
+    late = [one for one in ready if one.at_submission and (one.came_s or 0) > one.p90_s]
+    for one, (cause, note) in zip(late, causes_of(late), strict=True):
+        one.cause, one.note = cause, note
     ForecastOutcome.objects.bulk_update(ready, ["started_at", "cause", "note"], batch_size=200)
-    gone = came.filter(Q(workload__state="finished", workload__first_started_at=None))
     gone.delete()
     return len(ready)
+
+
+def _keys(rows: QuerySet[Workload]) -> list[int]:
+    return list(rows.values_list("pk", flat=True))
 
 
 def note(
@@ -72,13 +86,16 @@ def note(
     now: datetime,
 ) -> None:
     """Write down (workload, raw, corrected, class) of those that are new, or were told long ago."""
-    rows = [row for row, *_ in told]
-    last = _last_told(rows)
-    naive = naive_waits(cluster, now) if any(row.pk not in last for row in rows) else {}
+    # What ran before waits anew: its first start is no start of this wait.
+    first = [one for one in told if one[0].first_started_at is None]
+    lately = _told_since(cluster, now - AGAIN)
+    wanted = [one for one in first if one[0].pk not in lately]
+    known = _ever_told([row for row, *_ in wanted])
+    naive = naive_waits(cluster, now) if len(known) < len(wanted) else {}
     fresh = [
         ForecastOutcome(
             workload=row,
-            at_submission=row.pk not in last,
+            at_submission=row.pk not in known,
             told_at=now,
             p50_s=band.p50_s,
             p90_s=band.p90_s,
@@ -88,16 +105,24 @@ def note(
             gpu_class=gpu_class,
             gpus=row.requested_gpus,
         )
-        for row, raw, band, gpu_class in told
-        # What ran before waits anew: its first start is no start of this wait.
-        if row.first_started_at is None and (row.pk not in last or now - last[row.pk] >= AGAIN)
+        for row, raw, band, gpu_class in wanted
     ]
     ForecastOutcome.objects.bulk_create(fresh, batch_size=200)
 
 
-def _last_told(rows: Iterable[Workload]) -> dict[int, datetime]:
-    told = ForecastOutcome.objects.filter(workload__in=[row.pk for row in rows])
-    return dict(told.values_list("workload").annotate(last=Max("told_at")))
+def _told_since(cluster: Cluster, at: datetime) -> set[int]:
+    """Who was told after ``at``."""
+    told = ForecastOutcome.objects.filter(
+        workload__cluster=cluster, told_at__gt=at, started_at=None
+    )
+    return set(told.order_by().values_list("workload", flat=True))
+
+
+def _ever_told(rows: Sequence[Workload]) -> set[int]:
+    first = ForecastOutcome.objects.filter(
+        workload__in=[row.pk for row in rows], at_submission=True
+    )
+    return set(first.order_by().values_list("workload", flat=True))
 
 
 Size = tuple[str, int]

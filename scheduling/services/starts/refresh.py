@@ -5,8 +5,9 @@
 3. Live many futures of it with the shipped engine.
 4. Correct the bands by past errors, judge which are worth telling, keep them.
 
-It takes a quarter of one core in the long run: a pass that took c CPU seconds is followed by a rest until
-4 c have gone by since it began. What one pass may take is bounded by ``futures.MOST_LIVED``.
+It takes its share of one core in the long run (``portal.config.schedule``): a pass that took c CPU seconds is
+followed by a rest until c / share have gone by since it began, whatever process made it. What one pass may
+take is bounded by ``futures.MOST_LIVED``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -32,8 +34,7 @@ from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Correction
 
-SHARE = 0.25
-"""Of one core."""
+TASK = "scheduling.tasks.forecast_starts"
 EVERY_S = 20.0
 """Real seconds between passes, where the budget would allow more."""
 KNOWN_RUNS = 20
@@ -41,6 +42,8 @@ KNOWN_RUNS = 20
 WIDE = 12.0
 """A P90 so many times as far as the P50 tells nobody when to look."""
 NEAR_S = 3600.0
+BOOKED_LATE = timedelta(minutes=10)
+"""A cycle books a start that it sees by the time at which it was."""
 
 TOO_FAR = "Fewer than half of the futures see it start within a week."
 TOO_WIDE = "The futures differ too much: a band would be wider than it is worth."
@@ -56,7 +59,7 @@ def is_due(run: ForecastRun | None, real_now: datetime) -> bool:
     """Whether the budget allows another pass."""
     if run is None:
         return True
-    rest_s = max(EVERY_S, run.cpu_s / SHARE)
+    rest_s = max(EVERY_S, run.cpu_s / settings.WEIR_DUTIES[TASK].share)
     return real_now >= run.began_at + timedelta(seconds=rest_s)
 
 
@@ -65,16 +68,24 @@ def refresh(cluster: Cluster) -> int:
 
     Raises ApiError when the cluster does not answer; SnapshotError.
     """
-    if not is_due(ForecastRun.objects.filter(cluster=cluster).first(), timezone.now()):
+    last = ForecastRun.objects.filter(cluster=cluster).first()
+    if not is_due(last, timezone.now()):
         return 0
     began_at, began_s = timezone.now(), time.thread_time()
-    outcomes.settle(cluster)
+    outcomes.settle(cluster, _unsettled_since(last, cluster.now()))
     if not Workload.objects.filter(cluster=cluster, state__in=WAITING).exists():
         return _rest(cluster, began_at, began_s)
     snapshot = snapshots.live(cluster)
     known = known_of(cluster, snapshot.now)
     ahead = look_ahead(snapshot, known, checkpoints=_checkpoints(cluster))
     return keep(cluster, snapshot, known, ahead, began_at, time.thread_time() - began_s)
+
+
+def _unsettled_since(last: ForecastRun | None, now: datetime) -> datetime | None:
+    """From when on starts may not be noted yet; None once an hour: some are booked long after they were."""
+    if last is None or last.at.hour != now.hour:
+        return None
+    return last.at - BOOKED_LATE
 
 
 def _rest(cluster: Cluster, began_at: datetime, began_s: float) -> int:
@@ -98,7 +109,6 @@ def _checkpoints(cluster: Cluster) -> dict[str, int]:
     }
 
 
-@transaction.atomic
 def keep(
     cluster: Cluster,
     snapshot: m.Snapshot,
@@ -107,7 +117,10 @@ def keep(
     began_at: datetime,
     cpu_s: float,
 ) -> int:
-    """Write the forecasts of ``ahead`` in place of those before."""
+    """Write the forecasts of ``ahead`` in place of those before.
+
+    All is worked out before the first row is written: a cycle may wait to write its own.
+    """
     now = snapshot.now
     rows = _rows(cluster)
     correction = outcomes.correction_of(cluster, now)
@@ -128,22 +141,45 @@ def keep(
         if name in rows
     ]
     forecasts = [one.row() for one in told]
-    StartForecast.objects.filter(workload__cluster=cluster).delete()
-    StartForecast.objects.bulk_create(forecasts, batch_size=200)
     scored = [
         (one.work, one.raw, one.band, one.gpu_class)
         for one, row in zip(told, forecasts, strict=True)
         if not row.why_not
     ]
-    outcomes.note(cluster, scored, now)
     holds = {w.name: w.gpus * sum(w.placement.values()) for w in snapshot.workloads}
     moves = [
         one.document() | {"workload": rows[one.workload].uid, "run": rows[one.run].uid}
         for one in movers(ahead, holds)
         if one.workload in rows and one.run in rows
     ]
-    _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
+    outcomes.note(cluster, scored, now)
+    with transaction.atomic():
+        _write(cluster, forecasts)
+        _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
     return len(told)
+
+
+BATCH = 200
+COLUMNS = (
+    "at", "p50_at", "p90_at", "gpu_class", "after", "run_s", "raw_p50_s", "raw_p90_s", "why_not",
+)  # fmt: skip
+SAID = ("p50_at", "p90_at", "gpu_class_id", "after_id", "why_not")
+
+
+def _write(cluster: Cluster, forecasts: Sequence[StartForecast]) -> None:
+    """Put ``forecasts`` in place of those before; one that says the same stays, with the time of its pass."""
+    before = {
+        row.workload_id: row for row in StartForecast.objects.filter(workload__cluster=cluster)
+    }
+    fresh = []
+    for row in forecasts:
+        old = before.pop(row.workload_id, None)
+        if old is None or any(getattr(old, name) != getattr(row, name) for name in SAID):
+            fresh.append(row)
+    StartForecast.objects.filter(pk__in=[row.pk for row in before.values()]).delete()
+    StartForecast.objects.bulk_create(
+        fresh, BATCH, update_conflicts=True, unique_fields=["workload"], update_fields=COLUMNS
+    )
 
 
 def _rows(cluster: Cluster) -> dict[str, Workload]:

@@ -7,6 +7,7 @@ and lets go of a cluster that is gone. One that is told ``cluster-NAME`` serves 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from celery import bootsteps
@@ -14,12 +15,17 @@ from django.db import DatabaseError, close_old_connections
 
 from scheduling.models import Cluster
 from scheduling.services.worker.held import close_others
+from scheduling.services.worker.names import CLUSTERS
 
 log = logging.getLogger(__name__)
 
-ALL_CLUSTERS = "clusters"
 PREFIX = "cluster-"
 EVERY_S = 3.0
+
+
+def is_for_clusters(queues: Iterable[str]) -> bool:
+    """Whether who consumes ``queues`` runs cycles."""
+    return any(name == CLUSTERS or name.startswith(PREFIX) for name in queues)
 
 
 def queue_of(cluster_name: str) -> str:
@@ -36,7 +42,7 @@ class ClusterQueues(bootsteps.StartStopStep):
         self._timer: Any = None
 
     def include_if(self, parent: Any) -> bool:
-        return ALL_CLUSTERS in parent.app.amqp.queues.consume_from
+        return CLUSTERS in parent.app.amqp.queues.consume_from
 
     def start(self, parent: Any) -> None:
         self._timer = parent.timer.call_repeatedly(EVERY_S, _tick, (parent,))

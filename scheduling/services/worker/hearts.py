@@ -10,8 +10,8 @@ from celery.signals import beat_init, worker_shutdown
 
 from scheduling.models import Role
 from scheduling.services.worker import held
-from scheduling.services.worker.consuming import ALL_CLUSTERS, PREFIX
-from scheduling.services.worker.lanes import DEFAULT_QUEUE, STUDY_QUEUE
+from scheduling.services.worker.consuming import is_for_clusters
+from scheduling.services.worker.names import GENERAL, STUDIES
 from scheduling.services.worker.processes import Heart, nothing
 
 _hearts: dict[Role, Heart] = {}
@@ -50,11 +50,11 @@ def roles_of(queues: Any) -> list[Role]:
     """What a worker that consumes ``queues`` is."""
     names = list(queues)
     found = []
-    if any(name == ALL_CLUSTERS or name.startswith(PREFIX) for name in names):
+    if is_for_clusters(names):
         found.append(Role.ENGINE)
-    if DEFAULT_QUEUE in names:
+    if GENERAL in names:
         found.append(Role.WORKER)
-    if STUDY_QUEUE in names:
+    if STUDIES in names:
         found.append(Role.STUDY)
     return found
 

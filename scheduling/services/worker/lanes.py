@@ -9,18 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from celery import current_app
+from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduling.models import Cluster, Lane
 from scheduling.services.worker.consuming import queue_of
+from scheduling.services.worker.names import GENERAL, STUDIES
 
-DEFAULT_QUEUE = "celery"
-STUDY_QUEUE = "studies"
-"""Of what computes for seconds at a time: on the general lane it would hold up the clock of all clusters."""
 ASK_S = 1.0
 """The general worker waits no longer for a broker that does not answer."""
-MEANING_OF_DEFAULT = "roll-ups, forecasts and the clock of all clusters"
+MEANING_OF_DEFAULT = "roll-ups, forecasts, alerts and notices"
 MEANING_OF_STUDIES = "what-ifs, experiments, capacity and learning"
 MEANING_OF_CLUSTER = "cycles and guardrails of this cluster"
 
@@ -40,8 +39,8 @@ def lanes_of(cluster: Cluster) -> list[LaneNow]:
     """The lanes that a cluster needs, as they were written down. One query."""
     wanted = {
         queue_of(cluster.name): MEANING_OF_CLUSTER,
-        DEFAULT_QUEUE: MEANING_OF_DEFAULT,
-        STUDY_QUEUE: MEANING_OF_STUDIES,
+        GENERAL: MEANING_OF_DEFAULT,
+        STUDIES: MEANING_OF_STUDIES,
     }
     rows = {lane.name: lane for lane in Lane.objects.filter(name__in=wanted)}
     return [_now(name, what, rows.get(name)) for name, what in wanted.items()]
@@ -56,8 +55,8 @@ def _now(name: str, what: str, row: Lane | None) -> LaneNow:
 def measure() -> list[str]:
     """Ask the broker how much waits in every lane and write it down; the names of the lanes."""
     names = [
-        DEFAULT_QUEUE,
-        STUDY_QUEUE,
+        GENERAL,
+        STUDIES,
         *map(queue_of, Cluster.objects.values_list("name", flat=True)),
     ]
     waiting = _waiting(names)
@@ -67,6 +66,16 @@ def measure() -> list[str]:
         Lane.objects.update_or_create(name=name, defaults=told)
     Lane.objects.exclude(name__in=names).delete()
     return names
+
+
+def is_on_demand(name: str) -> bool:
+    """Whether who serves the lane comes only when something waits in it: a heartbeat would keep it there."""
+    return bool(settings.WEIR_BROKER_FOLDER) and name == STUDIES
+
+
+def attended(names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that a worker serves all the time."""
+    return [name for name in names if not is_on_demand(name)]
 
 
 def serve(name: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import Error, connection
 from django.utils import timezone
 
@@ -123,6 +124,8 @@ def _is_replaced(silent: Process, rows: Iterable[Process]) -> bool:
 
 
 def missing(told: Sequence[Standing]) -> list[Role]:
-    """The roles in which nobody lives."""
+    """The roles in which nobody lives, without one that is filled when it has something to do."""
     alive = {one.process.role for one in told if one.alive}
+    if settings.WEIR_BROKER_FOLDER:
+        alive.add(Role.STUDY)
     return [role for role in Role if role not in alive]

@@ -10,26 +10,29 @@ from pathlib import Path
 
 PROC = Path("/proc")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
 MIB = 1 << 20
-PARENT, USER, SYSTEM = 1, 11, 12
-"""Places in ``stat`` behind the name, which may hold blanks and brackets of its own."""
+PARENT = 1
+CPU = slice(11, 15)
+"""In user and system mode, of itself and of children that have ended and were waited for. Places in ``stat``
+behind the name, which may hold blanks and brackets of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """``memory`` is bytes that stay in memory; ``cpu_s`` counts from the start of each process."""
+    """``memory`` is bytes that stay in memory; ``cpu_s`` counts from the start of each process, with children
+    that have ended."""
 
     memory: int
     cpu_s: float
 
 
 def spent(pid: int, proc: Path = PROC) -> Spent | None:
-    """Of ``pid`` and all below it; memory that a child shares counts once. None where no kernel tells."""
+    """Of ``pid`` and all below it; of memory that several processes share each counts its part. None where no
+    kernel tells."""
     family = list(_family(pid, proc))
     if not family:
         return None
-    memory = sum(_memory(one, proc, shared=one == pid) for one in family)
+    memory = sum(_memory(one, proc) for one in family)
     return Spent(memory, sum(_cpu_s(one, proc) for one in family))
 
 
@@ -54,7 +57,7 @@ class Meter:
     def _since(self, cpu_s: float, now: float) -> float | None:
         if self._last is None or now <= self._last[1]:
             return None
-        # a child that ended takes its seconds along
+        # a child that ends just now takes its seconds along until it was waited for
         return round(max(0.0, cpu_s - self._last[0]) / (now - self._last[1]), 3)
 
 
@@ -81,13 +84,30 @@ def _stat(pid: int, proc: Path) -> list[str]:
 
 
 def _cpu_s(pid: int, proc: Path) -> float:
-    fields = _stat(pid, proc)
-    return (int(fields[USER]) + int(fields[SYSTEM])) * TICK_S if fields else 0.0
+    return sum(map(int, _stat(pid, proc)[CPU])) * TICK_S
 
 
-def _memory(pid: int, proc: Path, *, shared: bool) -> int:
+def _memory(pid: int, proc: Path) -> int:
+    """Its proportional set."""
     try:
-        resident, common = map(int, (proc / str(pid) / "statm").read_text().split()[1:3])
+        lines = (proc / str(pid) / "smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return (resident if shared else resident - common) * PAGE
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
+
+
+def spent_by_name(pid: int, proc: Path = PROC) -> dict[str, Spent]:
+    """Of ``pid`` and all below it, by the name that each gave itself; equal names are added up."""
+    found: dict[str, Spent] = {}
+    for one in _family(pid, proc):
+        name = _name(one, proc)
+        so_far = found.get(name, Spent(0, 0.0))
+        found[name] = Spent(so_far.memory + _memory(one, proc), so_far.cpu_s + _cpu_s(one, proc))
+    return found
+
+
+def _name(pid: int, proc: Path) -> str:
+    try:
+        return (proc / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return ""

@@ -9,7 +9,7 @@ from portal.demo.organisation import H100
 from scheduling.models import Experiment
 from scheduling.services.lab import running
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.worker.embedded import FIRST
+from scheduling.services.worker.parts import FIRST
 from tests.factories import example_cluster
 from tests.foresight import live_of
 from tests.lab import with_work

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from scheduling.models import Process, Role
 from scheduling.services.worker import hearts
-from scheduling.services.worker.embedded import embedded_worker
 from scheduling.services.worker.processes import LOST_S, Heart, missing, standings
+from tests.scheduling.embedded import embedded_worker
 
 pytestmark = pytest.mark.django_db
 

@@ -8,31 +8,32 @@ import pytest
 
 from scheduling.models import Process, Role
 from scheduling.services.worker.processes import Heart
-from scheduling.services.worker.spending import MIB, PAGE, TICK_S, Meter, spent
+from scheduling.services.worker.spending import MIB, TICK_S, Meter, spent
 
 TICKS = round(1 / TICK_S)
-PAGES = MIB // PAGE
 
 
-def process(proc: Path, pid: int, parent: int, cpu_s: int, mib: int, shared_mib: int = 0) -> None:
+def process(proc: Path, pid: int, parent: int, cpu_s: int, mib: int, ended_s: int = 0) -> None:
     """As the kernel writes it; its name tries to look like more fields."""
     folder = proc / str(pid)
     folder.mkdir(exist_ok=True)
-    times = f"{cpu_s * TICKS} 0"
+    times = f"{cpu_s * TICKS} 0 {ended_s * TICKS} 0"
     folder.joinpath("stat").write_text(
         f"{pid} (a) 1 (b) S {parent} 0 0 0 0 0 0 0 0 0 {times} 0 0\n"
     )
-    folder.joinpath("statm").write_text(f"9 {mib * PAGES} {shared_mib * PAGES} 1 0 1 0\n")
+    folder.joinpath("smaps_rollup").write_text(
+        f"0-1 ---p 0 0 0 [rollup]\nRss: 999999 kB\nPss: {mib << 10} kB\n"
+    )
 
 
-def test_process_is_told_with_all_below_it_and_shared_memory_once(tmp_path: Path) -> None:
-    process(tmp_path, 10, 1, cpu_s=3, mib=100)
-    process(tmp_path, 11, 10, cpu_s=4, mib=90, shared_mib=60)
-    process(tmp_path, 12, 11, cpu_s=5, mib=70, shared_mib=60)
+def test_process_is_told_with_all_below_it_and_its_part_of_what_they_share(tmp_path: Path) -> None:
+    process(tmp_path, 10, 1, cpu_s=3, mib=100, ended_s=1)
+    process(tmp_path, 11, 10, cpu_s=4, mib=30)
+    process(tmp_path, 12, 11, cpu_s=5, mib=10)
     process(tmp_path, 13, 1, cpu_s=99, mib=999)
     found = spent(10, tmp_path)
     assert found is not None
-    assert (found.memory // MIB, found.cpu_s) == (140, pytest.approx(12))
+    assert (found.memory // MIB, found.cpu_s) == (140, pytest.approx(13))
 
 
 def test_machine_without_the_files_tells_nothing(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
-"""`manage.py serve`: the portal of an organisation, with its worker in the same process."""
+"""`manage.py serve`: the portal of an organisation, with its workers beside it."""
 
 from __future__ import annotations
 
 import signal
 import sys
 from argparse import ArgumentParser
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 from django.core.management import call_command
@@ -15,7 +15,7 @@ from scheduling.management.command import WeirCommand, refusal
 
 
 class Command(WeirCommand):
-    help = "Serve the portal on loopback; a broker in the process unless WEIR_BROKER_URL names one."
+    help = "Serve the portal on loopback, with all workers unless WEIR_BROKER_URL names a broker of theirs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=whole(1, LAST_PORT), default=8000)
@@ -26,6 +26,7 @@ class Command(WeirCommand):
         import uvicorn
 
         from portal.config import serving  # the application is made when it is imported
+        from portal.config.together import Ready, are_workers_here, run_together
 
         try:
             listener = serving.listen(port)
@@ -33,10 +34,16 @@ class Command(WeirCommand):
             raise refusal(str(error)) from None
         call_command("migrate", verbosity=0, interactive=False)
         self._prepare(port)
-        with ExitStack() as stack:
-            self._work(stack)
+
+        def portal(ready: Ready) -> None:
+            ready()
             with suppress(KeyboardInterrupt):  # the server raises it again when it has stopped
                 uvicorn.Server(serving.server_config()).run(sockets=[listener])
+
+        if are_workers_here():
+            run_together(portal, is_vital=False)
+        else:
+            portal(lambda: None)
         self.say("Stopped.")
 
     def _prepare(self, port: int) -> None:
@@ -52,16 +59,6 @@ class Command(WeirCommand):
             self._tell(
                 f"Nobody administers it yet. Become its admin, once, within a day:\n{link}\n"
             )
-
-    def _work(self, stack: ExitStack) -> None:
-        """Worker and beat as threads, where no broker stands between processes."""
-        from django.conf import settings
-
-        from portal.config.celery import app
-        from scheduling.services.worker.embedded import start_embedded_worker
-
-        if settings.CELERY_BROKER_URL.startswith("memory://"):
-            stack.callback(start_embedded_worker(app).stop)
 
     def _tell(self, lines: str) -> None:
         for line in lines.split("\n"):

@@ -1,4 +1,4 @@
-"""`manage.py demo`: the whole of Weir in one process, over an embedded cluster."""
+"""`manage.py demo`: the whole of Weir by one command, over an embedded cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
@@ -66,11 +66,19 @@ class Command(WeirCommand):
             self._say(f"Weir's demo, in {folder.path}")
             _start_again_in(folder, options["port"])
         asked = ("port", "trace", "speed", "nodes", "cluster", "day")
-        self._serve(folder, **{name: options[name] for name in asked})
+        from portal.config.together import run_together
+
+        status = run_together(
+            lambda ready: self._serve(folder, ready, **{name: options[name] for name in asked}),
+            is_vital=True,
+        )
+        if status:
+            sys.exit(status)
 
     def _serve(
         self,
         folder: DemoFolder,
+        ready: Callable[[], None],
         *,
         port: int,
         trace: Path | None,
@@ -109,7 +117,7 @@ class Command(WeirCommand):
                 stack.enter_context(running.noted(os.environ))
 
                 def announce() -> None:
-                    self._announce(port, played.kubectl)
+                    self._announce(port, played.kubectl, ready)
                     stack.enter_context(_working_off(folder))
 
                 runner.serve(listener, played, arrivals, folder.position, announce)
@@ -121,7 +129,8 @@ class Command(WeirCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _announce(self, port: int, kubectl: str) -> None:
+    def _announce(self, port: int, kubectl: str, ready: Callable[[], None]) -> None:
+        ready()
         self._say(
             f"\nWeir is at http://127.0.0.1:{port}/\n"
             f"Sign in as researcher, lead or admin; password {PASSWORD}. Ctrl-C stops it.\n"

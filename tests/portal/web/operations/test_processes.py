@@ -47,11 +47,12 @@ def test_all_that_live_is_healthy(operator):
 
 @pytest.mark.parametrize(("role", "without"), [
     ("engine", "nothing is planned or written"),
-    ("beat", "nothing is asked for by the clock"),
-    ("worker", "no roll-ups and forecasts, and no cycles by the clock"),
+    ("beat", "nothing but cycles is asked for by the clock"),
+    ("worker", "no roll-ups, forecasts, alerts and notices"),
     ("study", "no what-ifs, experiments and studies, and nothing is learned"),
 ])  # fmt: skip
-def test_role_that_fell_silent_comes_first_with_what_to_do(operator, role, without):
+def test_role_that_fell_silent_comes_first_with_what_to_do(operator, settings, role, without):
+    settings.WEIR_BROKER_FOLDER = ""  # one of several machines
     alive(**{role: 120})
     html = page(operator)
     assert "Not healthy" in html
@@ -59,6 +60,12 @@ def test_role_that_fell_silent_comes_first_with_what_to_do(operator, role, witho
     assert f"is heard of since {at:%H:%M}: {without}" in html
     assert "Not heard of" in html
     assert "Start it again" in html
+
+
+def test_studies_that_come_when_they_are_wanted_are_not_missed(operator):
+    alive()
+    Process.objects.filter(role=Role.STUDY).delete()
+    assert "<b>Yes, it is healthy.</b>" in page(operator)
 
 
 def test_role_of_which_nothing_was_ever_heard_is_told(operator):

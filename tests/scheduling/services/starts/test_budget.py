@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from portal.config.schedule import DUTIES
 from scheduling.models import ForecastRun
 from scheduling.services.starts.futures import LEAST_FUTURES, MOST_FUTURES, MOST_LIVED, may_go_on
-from scheduling.services.starts.refresh import SHARE, is_due
+from scheduling.services.starts.refresh import TASK, is_due
 
 NOW = datetime(2026, 11, 19, 9, 42, tzinfo=UTC)
 
@@ -33,9 +34,9 @@ def test_ten_thousand_pending_are_lived_in_the_fewest_futures():
 
 
 @pytest.mark.parametrize("cpu_s", [8.0, 40.0, 400.0])
-def test_pass_is_followed_by_rest_until_a_quarter_of_a_core_is_not_passed(cpu_s):
+def test_pass_is_followed_by_rest_until_its_share_of_a_core_is_not_passed(cpu_s):
     run = ForecastRun(began_at=NOW, cpu_s=cpu_s)
-    rest_s = cpu_s / SHARE
+    rest_s = cpu_s / DUTIES[TASK].share
     assert not is_due(run, NOW + timedelta(seconds=rest_s - 1))
     assert is_due(run, NOW + timedelta(seconds=rest_s))
 

@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from scheduling.models import ForecastOutcome
+from scheduling.models import MILLI, Cause, ForecastOutcome, State, Workload
 from scheduling.services.starts import outcomes
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Correction
@@ -74,3 +76,123 @@ def test_more_than_is_learned_from_is_taken_evenly_over_time(work, monkeypatch):
 def test_other_clusters_forecasts_are_none_of_its_own(work):
     correction_after(work, *(told(work, i) for i in range(100)))
     assert outcomes.correction_of(make_cluster("ams2"), NOW) == Correction()
+
+
+# What settling costs, in queries and in rows.
+
+
+def late_one(cluster, gpu_class, name, *, began, told_days_ago=1.0):
+    """Told at submission to start within the hour; started ``began`` ago, a day late."""
+    told_at = NOW - timedelta(days=told_days_ago)
+    work = make_workload(
+        None, cluster=cluster, name=name, gpu_class=gpu_class, submitted_at=told_at,
+        first_started_at=NOW - began, started_at=NOW - began, state=State.RUNNING,
+    )  # fmt: skip
+    row = told(work, 0, started=False)
+    row.at_submission, row.told_at, row.gpu_class = True, told_at, gpu_class
+    row.save()
+    return row
+
+
+def waiting_one(cluster, gpu_class, name):
+    work = make_workload(
+        None, cluster=cluster, name=name, submitted_at=NOW - timedelta(days=1), state=State.PENDING
+    )
+    row = told(work, 0, started=False)
+    row.at_submission, row.gpu_class = True, gpu_class
+    return row
+
+
+@pytest.fixture
+def site():
+    cluster = make_cluster()
+    return cluster, cluster.gpu_classes.create(name="h100", resource_name="nvidia.com/gpu")
+
+
+def settled(cluster, since=None):
+    with CaptureQueriesContext(connection) as queries:
+        count = outcomes.settle(cluster, since)
+    return count, len(queries)
+
+
+def test_many_late_starts_take_as_many_queries_as_few(site):
+    cluster, gpu_class = site
+    for number in range(2):
+        late_one(cluster, gpu_class, f"few-{number}", began=timedelta(minutes=3))
+    few = settled(cluster)
+    for number in range(60):
+        late_one(cluster, gpu_class, f"many-{number}", began=timedelta(minutes=2))
+    many = settled(cluster)
+    assert (few[0], many[0]) == (2, 60)
+    assert many[1] == few[1]
+
+
+def test_what_waits_still_is_not_read_by_a_pass_over_what_began(site, monkeypatch):
+    cluster, gpu_class = site
+    ForecastOutcome.objects.bulk_create(
+        waiting_one(cluster, gpu_class, f"waits-{number}") for number in range(200)
+    )
+    late_one(cluster, gpu_class, "old", began=timedelta(hours=5))
+    late_one(cluster, gpu_class, "new", began=timedelta(minutes=2))
+    read = []
+    monkeypatch.setattr(
+        ForecastOutcome,
+        "from_db",
+        classmethod(lambda cls, *a: read.append(a) or super(cls, cls).from_db(*a)),
+    )
+    count, _ = settled(cluster, since=NOW - timedelta(minutes=10))
+    assert count == 1
+    assert len(read) == 1
+
+
+def test_who_was_never_started_is_forgotten_once_it_ended(site):
+    cluster, gpu_class = site
+    row = waiting_one(cluster, gpu_class, "cancelled")
+    row.save()
+    Workload.objects.update(state=State.FINISHED, finished_at=NOW)
+    outcomes.settle(cluster, since=NOW - timedelta(minutes=10))
+    assert not ForecastOutcome.objects.exists()
+
+
+def test_later_arrivals_that_took_more_than_what_overran_are_the_cause(site):
+    cluster, gpu_class = site
+    row = late_one(cluster, gpu_class, "late", began=timedelta(hours=1))
+    since = NOW - timedelta(hours=11)
+    make_workload(
+        None, cluster=cluster, name="came", gpu_class=gpu_class, gpus=8 * MILLI, max_members=1, members=1,
+        submitted_at=since, first_started_at=since, started_at=since, state=State.RUNNING,
+    )  # fmt: skip
+    outcomes.settle(cluster)
+    row.refresh_from_db()
+    assert (row.cause, row.note) == (
+        Cause.MORE_ARRIVED, "Later arrivals took 80 GPU-hours before it started."
+    )  # fmt: skip
+
+
+def test_runs_that_lasted_beyond_what_was_told_are_the_cause(site):
+    cluster, gpu_class = site
+    row = late_one(cluster, gpu_class, "late", began=timedelta(hours=1))
+    since = NOW - timedelta(days=2)
+    make_workload(
+        None, cluster=cluster, name="ran", gpu_class=gpu_class, gpus=2 * MILLI, max_members=1, members=1,
+        submitted_at=since, first_started_at=since, started_at=since, state=State.RUNNING,
+    )  # fmt: skip
+    outcomes.settle(cluster)
+    row.refresh_from_db()
+    # Until 1 hour ago, from 1.5 hours after it was told a day ago.
+    assert (row.cause, row.note) == (
+        Cause.RUNS_LONGER, "What ran then held 43 GPU-hours past its P90 start."
+    )  # fmt: skip
+
+
+def test_second_pass_within_the_hour_writes_down_no_forecast_again(site):
+    cluster, gpu_class = site
+    work = make_workload(None, cluster=cluster, name="waits", state=State.PENDING)
+    for minutes in (0, 59):
+        outcomes.note(cluster, [(work, TOLD, TOLD, gpu_class)], NOW + timedelta(minutes=minutes))
+    assert ForecastOutcome.objects.count() == 1
+    outcomes.note(cluster, [(work, TOLD, TOLD, gpu_class)], NOW + timedelta(minutes=61))
+    assert [row.at_submission for row in ForecastOutcome.objects.order_by("told_at")] == [
+        True,
+        False,
+    ]

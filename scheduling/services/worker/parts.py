@@ -1,0 +1,82 @@
+"""What runs beside the portal where one command serves everything, each a process of its own.
+
+Deployments run ``celery worker`` and ``celery beat`` instead, on the same lanes. The engine's process runs
+cycles and what needs their mirrors; everything else has the lowest priority, so that a cycle waits for none.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from celery import Celery, current_app
+from django.conf import settings
+
+from scheduling.models import Cluster
+from scheduling.services.worker import broker
+from scheduling.services.worker.children import Part
+from scheduling.services.worker.consumer import beating, consume, ending_when_idle
+from scheduling.services.worker.consuming import queue_of
+from scheduling.services.worker.names import CLUSTERS, GENERAL, NICE, STUDIES
+
+THREADS = 2
+"""Of each worker, so that a cluster that is slow delays no other, and one study no other."""
+IDLE_S = 30.0
+"""After so long without anything to do the process of studies ends; what comes later starts another."""
+FIRST = ("request_replays", "request_learning", "request_predictions", "request_capacity")
+"""Asked for at the start, in this order: replays are fewer than the lives of a study of capacity."""
+
+
+def parts() -> list[Part]:
+    """All that share the broker's folder; where it is none, workers are started otherwise."""
+    messages = Path(settings.WEIR_BROKER_FOLDER)
+    messages.mkdir(parents=True, exist_ok=True)
+    broker.give_back(messages)
+    gone = partial(broker.give_back, messages)
+    return [
+        Part("engine", engine, nice=NICE[CLUSTERS], gone=gone),
+        Part("worker", worker, nice=NICE[GENERAL], gone=gone),
+        Part(
+            "studies", partial(study, messages), nice=NICE[STUDIES], gone=gone,
+            is_wanted=lambda: bool(broker.waiting(messages, STUDIES)),
+        ),
+    ]  # fmt: skip
+
+
+def load() -> None:
+    """Import what the parts share, before they are forked: it is in memory once then."""
+    app().loader.import_default_modules()
+    from datetime import UTC, datetime
+
+    from scheduling.engine import GpuClass, Snapshot, plan
+    from scheduling.services.worker.held import do_without_blas
+
+    do_without_blas()
+    plan(Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), gpu_classes=(GpuClass("gpu"),)))
+
+
+def app() -> Celery:
+    found: Celery = current_app._get_current_object()
+    return found
+
+
+def engine_queues() -> list[str]:
+    """Those of all clusters that are there; the worker follows them from here."""
+    names = Cluster.objects.values_list("name", flat=True)
+    return [CLUSTERS, *map(queue_of, names)]
+
+
+def engine() -> None:
+    consume(app(), engine_queues(), THREADS)
+
+
+def worker() -> None:
+    for first in FIRST:
+        app().send_task(f"scheduling.tasks.{first}")
+    with beating(app()):
+        consume(app(), [GENERAL], THREADS)
+
+
+def study(messages: Path) -> None:
+    with ending_when_idle(IDLE_S, lambda: not broker.waiting(messages, STUDIES)):
+        consume(app(), [STUDIES], THREADS)

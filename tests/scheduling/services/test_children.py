@@ -1,0 +1,100 @@
+"""Processes of one command: each is started again when it dies, and none outlives the parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scheduling.kube import eventually
+
+PROGRAM = Path(__file__).parents[1] / "family.py"
+ALWAYS = ("portal", "engine", "worker")
+
+
+class Running:
+    """The program, and what its children have written down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.parent = subprocess.Popen([sys.executable, str(PROGRAM), str(folder)])
+        for name in ALWAYS:
+            eventually((folder / name).exists, 30)
+
+    def pid(self, name: str) -> int:
+        return int((self.folder / name).read_text().split()[0])
+
+    def nice(self, name: str) -> int:
+        return int((self.folder / name).read_text().split()[1])
+
+    def lives(self, pid: int) -> bool:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        return state != "Z"
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    found = Running(tmp_path)
+    yield found
+    found.parent.kill()
+    found.parent.wait()
+
+
+def test_child_that_is_killed_is_started_again(running: Running) -> None:
+    died = running.pid("engine")
+    os.kill(died, signal.SIGKILL)
+    eventually(lambda: running.pid("engine") != died, 30)
+    assert running.lives(running.pid("worker"))
+
+
+def test_children_end_with_a_parent_that_is_killed(running: Running) -> None:
+    pids = [running.pid(name) for name in ALWAYS]
+    running.parent.kill()
+    eventually(lambda: not any(map(running.lives, pids)), 30)
+
+
+def test_parent_that_is_to_end_ends_its_children_first(running: Running) -> None:
+    pids = [running.pid(name) for name in ALWAYS]
+    running.parent.terminate()
+    assert running.parent.wait(30) == 0
+    assert not any(map(running.lives, pids))
+
+
+def test_end_of_the_vital_part_is_that_of_all(running: Running) -> None:
+    pid = running.pid("engine")
+    (running.folder / "end-portal").write_text("7")
+    assert running.parent.wait(30) == 7
+    assert not running.lives(pid)
+
+
+def test_part_that_has_nothing_to_do_is_not_there_until_it_has(running: Running) -> None:
+    assert not (running.folder / "studies").exists()
+    (running.folder / "wanted").touch()
+    eventually((running.folder / "studies").exists, 30)
+
+
+def test_part_that_ends_with_nothing_to_do_is_left_alone(running: Running) -> None:
+    (running.folder / "wanted").touch()
+    eventually((running.folder / "studies").exists, 30)
+    pid = running.pid("studies")
+    (running.folder / "wanted").unlink()
+    (running.folder / "end-studies").write_text("0")
+    eventually(lambda: not running.lives(pid), 30)
+    (running.folder / "studies").unlink()
+    (running.folder / "end-studies").unlink()
+    died = running.pid("engine")
+    os.kill(died, signal.SIGKILL)
+    eventually(lambda: running.pid("engine") != died, 30)  # the parent has looked by then
+    assert not (running.folder / "studies").exists()
+
+
+def test_what_is_no_cycle_gives_way(running: Running) -> None:
+    assert (running.nice("engine"), running.nice("worker")) == (os.nice(0), 19)
