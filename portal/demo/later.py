@@ -29,15 +29,18 @@ MOST_CPU_S = 120.0
 MOMENTS = "moments.json"
 
 
-def put_off(folder: Path, moments: Sequence[Moment], *, before: datetime | None) -> None:
+def put_off(
+    cluster: Cluster, folder: Path, moments: Sequence[Moment], *, before: datetime | None
+) -> None:
     """Note what is to be worked out: starts at ``moments``, and the months ``before`` the lived past (None:
     of a recording, which says nothing of them)."""
     told = [{"snapshot": dump(m.snapshot), "waiting": sorted(m.waiting)} for m in moments]
     (folder / MOMENTS).write_text(json.dumps(told))
     since = datetime.now(UTC).isoformat()
-    months = {"since": since, "done": 0, "of": 1, "before": before and before.isoformat()}
+    queues = len(forecast_queues(cluster))
+    months = {"since": since, "done": 0, "of": queues, "before": before and before.isoformat()}
     starts = {"since": since, "done": 0, "of": len(moments)}
-    note(folder, {MONTHS: months, STARTS: starts} if moments else {MONTHS: months})
+    note(folder, {MONTHS: months, STARTS: starts})
 
 
 def work_off(folder: Path) -> None:
