@@ -74,7 +74,7 @@ class OrganisationSetting:
             spending.budget(cluster)
             spending.tell_of_idle(cluster)
             watched.watch(cluster)
-            studied.study(cluster)
+            studied.promise(cluster)
             trials.switch(cluster=cluster, is_on=True, author=None)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
