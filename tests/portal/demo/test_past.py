@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from portal.demo.past import live
 from portal.demo.past.foretold import tell_past
+from portal.demo.week import BEGIN, snapshot
 from scheduling.models import Cycle, Decision, ForecastOutcome, GpuUse, State, Transition, Workload
 from scheduling.services.tables.bulk import ROWS
+from scheduling.simulation.scenario import generate
 from tests.portal.demo.past import lived, organisation
 
 pytestmark = pytest.mark.django_db
@@ -24,6 +29,16 @@ def test_past_is_written_in_a_few_statements_however_long_it_is() -> None:
     keyed = len(past.workloads) // ROWS + 1 + Cycle.objects.count() // ROWS + 1
     assert Workload.objects.count() == len(past.workloads) > 100
     assert len(written) <= STATEMENTS + keyed
+
+
+def test_days_are_told_as_they_are_lived() -> None:
+    cluster = organisation()
+    asked = live.demand_of(cluster, snapshot(cluster), **live.DEMAND)
+    submissions = list(generate(asked, BEGIN, 3, live.SEED))
+    said: list[str] = []
+    followed = live._followed(submissions, BEGIN, BEGIN + timedelta(days=3), said.append)
+    assert list(followed) == submissions
+    assert said == ["Lived 1 of 3 days", "Lived 2 of 3 days"]
 
 
 def test_every_step_and_decision_points_at_its_workload() -> None:
