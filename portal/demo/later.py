@@ -1,4 +1,4 @@
-"""What of a demo's past waits until its first page is there: months of demand and start forecasts.
+"""What of a demo's past waits until its first page is there: months of demand, studies and start forecasts.
 
 It is worked out by a process of its own at the lowest priority, once, and takes at most ``MOST_CPU_S`` of a
 core; one that was ended half-way begins the part again that it was at.
@@ -10,18 +10,20 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from portal.demo.past.foretold import Moment, tell_past
 from portal.demo.past.live import DEMAND, SEED, capacity, demand_of
 from portal.demo.past.older import write_older
+from portal.demo.studied import study
 from portal.display.later import MONTHS, STARTS, left, note
 from scheduling.engine.document import dump, parse
 from scheduling.models import Cluster, DemandForecast, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.demand.looking import forecast_queues, look_ahead
+from scheduling.services.ledger.rollup import floor
 from scheduling.services.snapshot import build as snapshots
 
 MOST_CPU_S = 120.0
@@ -29,15 +31,18 @@ MOST_CPU_S = 120.0
 MOMENTS = "moments.json"
 
 
-def put_off(folder: Path, moments: Sequence[Moment], *, before: datetime | None) -> None:
+def put_off(
+    cluster: Cluster, folder: Path, moments: Sequence[Moment], *, before: datetime | None
+) -> None:
     """Note what is to be worked out: starts at ``moments``, and the months ``before`` the lived past (None:
     of a recording, which says nothing of them)."""
     told = [{"snapshot": dump(m.snapshot), "waiting": sorted(m.waiting)} for m in moments]
     (folder / MOMENTS).write_text(json.dumps(told))
     since = datetime.now(UTC).isoformat()
-    months = {"since": since, "done": 0, "of": 1, "before": before and before.isoformat()}
+    queues = len(forecast_queues(cluster))
+    months = {"since": since, "done": 0, "of": queues, "before": before and before.isoformat()}
     starts = {"since": since, "done": 0, "of": len(moments)}
-    note(folder, {MONTHS: months, STARTS: starts} if moments else {MONTHS: months})
+    note(folder, {MONTHS: months, STARTS: starts})
 
 
 def work_off(folder: Path) -> None:
@@ -54,8 +59,10 @@ def work_off(folder: Path) -> None:
 
 
 def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int]:
-    """The demand that is forecast comes from them, so what was forecast without them goes."""
+    """The demand that is forecast comes from them, so what was forecast without them goes. Studies of the
+    last weeks are asked for first; the worker of studies makes them."""
     if found["before"]:
+        study(cluster)
         _write_months(cluster, datetime.fromisoformat(found["before"]))
     DemandForecast.objects.filter(queue__cluster=cluster).delete()
     for done, queue in enumerate(forecast_queues(cluster), 1):
@@ -64,9 +71,9 @@ def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterato
 
 
 def _write_months(cluster: Cluster, before: datetime) -> None:
-    samples = UsageSample.objects.filter(queue__cluster=cluster, resolution=Resolution.HOUR)
-    if samples.filter(start__lt=before - timedelta(days=1)).exists():
-        return
+    """Anew where an earlier process was ended half-way: nothing else writes of that time."""
+    first = floor(before, Resolution.HOUR)
+    UsageSample.objects.filter(queue__cluster=cluster, start__lt=first).delete()
     template = snapshots.live(cluster)
     organisation = demand_of(cluster, template, **DEMAND)
     write_older(cluster, organisation, capacity(template), before, SEED)

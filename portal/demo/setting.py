@@ -69,12 +69,12 @@ class OrganisationSetting:
             say(f"Living {PAST_DAYS} days of it in the simulator")
             lived = past.live(played, since=since, until=now, say=say, **DEMAND)
             say(f"{lived.workloads:,} workloads lived through; those that had not ended go on")
-            put_off(folder.path, lived.moments, before=since)
+            put_off(cluster, folder.path, lived.moments, before=since)
             lending.lend(cluster)
             spending.budget(cluster)
             spending.tell_of_idle(cluster)
             watched.watch(cluster)
-            studied.study(cluster)
+            studied.promise(cluster)
             trials.switch(cluster=cluster, is_on=True, author=None)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
@@ -114,7 +114,7 @@ class TraceSetting:
         recorded = stream.past(seed_trace.GPU_CLASS, seed_trace.PRIORITY_CLASS)
         lived = past.relive(played, recorded, since=stream.origin, until=stream.start, say=say)
         say(f"{lived.workloads:,} workloads lived through; those that had not ended go on")
-        put_off(folder.path, lived.moments, before=None)
+        put_off(played.cluster, folder.path, lived.moments, before=None)
 
     def _next(self, folder: DemoFolder) -> int:
         """The job that comes next: at first the first that is played."""

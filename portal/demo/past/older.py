@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import numpy as np
 from django.db import transaction
@@ -24,6 +25,7 @@ WEEKS = 24
 FIRST_LOAD = 0.72
 """Of the load now, that many weeks ago; it grew evenly."""
 HOUR_S = 3600
+AT_ONCE = 1000
 MOST_ALLOCATED = 0.98
 """Of what was ready; the rest is never whole."""
 
@@ -46,11 +48,16 @@ def write_older(
     demand = with_inner(hourly(wanted, edges), above)
     ready = {c.pk: capacity[name] for name, c in classes.items()}
     root = next(queue for queue in queues.values() if queue.parent_id is None)
-    rows = [
+    rows = (
         row
         for place, gpus in demand.items()
         for row in _rows(place, gpus, demand[root.pk, place[1]], ready[place[1]], edges, root)
-    ]
+    )
+    return sum(map(_write, iter(lambda: list(islice(rows, AT_ONCE)), [])))
+
+
+def _write(rows: list[UsageSample]) -> int:
+    """In a transaction of their own: while it lasts nobody else writes on SQLite."""
     with transaction.atomic():
         insert_rows(rows)
     return len(rows)

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from portal.display import format as show
 from portal.display import sentences
+from portal.display.later import unfinished
 from portal.teams.reading import reader_of
 from scheduling.models import GpuClass, Queue, Share, Workload
 from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
@@ -178,6 +179,12 @@ def class_swatch(gpu_class: GpuClass | None) -> SafeString:
         show.class_number(gpu_class.position),
         gpu_class.name,
     )
+
+
+@register.inclusion_tag("components/later.html")
+def later(kind: str) -> dict[str, Any]:
+    """That a demo is still working out what will stand here; nothing anywhere else."""
+    return {"later": unfinished(kind), "kind": kind}
 
 
 @register.simple_tag

@@ -84,14 +84,14 @@ def _started(process: subprocess.Popen[str], progress: Progress) -> str:
     last = ""
     for line in process.stdout or ():
         if found := ADDRESS.search(line):
-            _wait_until_it_listens(found[1])
+            wait_until_it_listens(found[1])
             return found[1]
         if last := line.strip() or last:
             progress(last)
     raise NoDemoError(f"The demo ended before it served: {last}")
 
 
-def _wait_until_it_listens(base: str) -> None:
+def wait_until_it_listens(base: str) -> None:
     """It tells its address a moment before it takes connections. Raises NoDemoError."""
     until = time.monotonic() + START_S
     while time.monotonic() < until:

@@ -11,6 +11,7 @@ from django.conf import settings
 from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.engine.registry import Bench
 from scheduling.benches.worker.burst import bench_burst
+from scheduling.benches.worker.first_run import run_first_run
 from scheduling.benches.worker.foreseen import bench_foreseen
 from scheduling.benches.worker.foresight import bench_eta, bench_what_if
 from scheduling.benches.worker.live_loop import bench_live_loop
@@ -54,6 +55,7 @@ def _bench(
 
 SERVICE_BENCHES: Mapping[str, Bench] = {
     "overview": run_overview,
+    "first-run": run_first_run,
     "pages": run_pages,
     "kueue-baseline": partial(_bench, BASELINE, throughput),
     "kueue-large": partial(_bench, LARGE, throughput),

@@ -1,0 +1,33 @@
+"""A few hours of the example organisation, lived in memory from an empty ledger on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from portal.demo import seed
+from portal.demo.past import live
+from portal.demo.past.foretold import Foretold
+from portal.demo.setting import CALM, CLUSTER
+from portal.demo.week import BEGIN, snapshot
+from scheduling.models import Cluster
+from scheduling.simulation.run.simulator import simulate
+from scheduling.simulation.scenario import generate
+from tests.factories import make_cluster
+
+
+def organisation() -> Cluster:
+    cluster = make_cluster(CLUSTER, **CALM)
+    seed.seed_cluster(cluster, since=BEGIN - timedelta(days=60))
+    return cluster
+
+
+def lived(cluster: Cluster, hours: float) -> Foretold:
+    template, until = snapshot(cluster), BEGIN + timedelta(hours=hours)
+    asked = live.demand_of(cluster, template, **live.DEMAND)
+    demand = live.sensible(cluster, generate(asked, BEGIN, hours / 24, live.SEED))
+    past = Foretold(cluster, BEGIN)
+    begun = replace(template, queues=tuple(map(live.unplayed, template.queues)))
+    simulate(begun, demand, options=live.options(until), observer=past)
+    past.close(until)
+    return past
