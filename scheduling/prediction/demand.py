@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import theilslopes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -144,6 +143,8 @@ def _slope(days: Floats) -> float:
     weeks = days[len(days) % 7 :].reshape(-1, 7).mean(axis=1)
     if len(weeks) < TREND_WEEKS:
         return 0.0
+    from scipy.stats import theilslopes  # a second to load, for who forecasts
+
     slope, _, low, high = theilslopes(weeks, np.arange(len(weeks)), 0.9)
     return float(slope) if low > 0 or high < 0 else 0.0
 

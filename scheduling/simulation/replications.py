@@ -14,7 +14,6 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 ERROR = 0.05
 """Chance that an interval misses, all comparisons of one question taken together."""
@@ -128,6 +127,8 @@ def _half(error: float, freedom: float, comparisons: int) -> float | None:
         raise ValueError(f"comparisons: expected 1 or more, found {comparisons}")
     if freedom <= 0:
         return None
+    from scipy.stats import t as student  # a second to load, for who compares lives
+
     return float(student.ppf(1 - ERROR / comparisons / 2, freedom)) * error
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import ndtri
 
 from scheduling.engine.compile.structs import Floats
 
@@ -120,5 +119,7 @@ def _below(z: float) -> float:
 
 def _normal(ranks: Floats) -> Floats:
     """Quantiles of the standard normal distribution."""
+    from scipy.special import ndtri  # half a second to load, for who looks ahead
+
     found: Floats = ndtri(ranks)
     return found

@@ -75,7 +75,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, running, setting, trained, ways
+        from portal.demo import experiment, runner, setting, trained, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -99,14 +99,13 @@ class Command(WeirCommand):
             if trace is None:
                 experiment.begin()
                 trained.train()
-            with running.noted(os.environ):
-                runner.serve(
-                    listener,
-                    played,
-                    arrivals,
-                    folder.position,
-                    lambda: self._announce(port, played.kubectl),
-                )
+            runner.serve(
+                listener,
+                played,
+                arrivals,
+                folder.position,
+                lambda: self._announce(port, played.kubectl),
+            )
         finally:
             played.stop()
             self._say("Stopped. A second start goes on from here.")
@@ -116,9 +115,14 @@ class Command(WeirCommand):
         self.stdout.flush()
 
     def _announce(self, port: int, kubectl: str) -> None:
+        from portal.demo import running, terminal
+
+        running.note(os.environ)
+        address = f"http://127.0.0.1:{port}"
         self._say(
-            f"\nWeir is at http://127.0.0.1:{port}/\n"
+            f"\nWeir is at {address}/\n"
             f"Sign in as researcher, lead or admin; password {PASSWORD}. Ctrl-C stops it.\n"
+            f"In a terminal, as {terminal.USER}: {terminal.sign_in(address)}\n"
             f"Its cluster: kubectl {kubectl} get jobs -A\n"
         )
 
