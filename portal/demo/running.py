@@ -5,11 +5,11 @@ Read before Django's settings are, so it needs nothing but Python.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 NOTES = Path(__file__).resolve().parents[2] / "var" / "running"
@@ -17,16 +17,13 @@ NAMED = ("DATABASE_URL", "WEIR_DEMO", "WEIR_ADDRESS", "WEIR_WEBHOOK_INSIDE", "WE
 """What a command needs to be in the demo's world. None of it is a secret."""
 
 
-@contextmanager
-def noted(environment: Mapping[str, str], notes: Path = NOTES) -> Iterator[None]:
-    """Inside, commands that name no database of their own read that of ``environment``."""
+def note(environment: Mapping[str, str], notes: Path = NOTES) -> Path:
+    """Until this process ends, commands that name no database of their own read that of ``environment``."""
     notes.mkdir(parents=True, exist_ok=True)
-    note = notes / f"{os.getpid()}.json"
-    note.write_text(json.dumps({name: environment[name] for name in NAMED if name in environment}))
-    try:
-        yield
-    finally:
-        note.unlink(missing_ok=True)
+    made = notes / f"{os.getpid()}.json"
+    made.write_text(json.dumps({name: environment[name] for name in NAMED if name in environment}))
+    atexit.register(made.unlink, missing_ok=True)
+    return made
 
 
 def join(notes: Path = NOTES) -> None:
@@ -38,24 +35,24 @@ def join(notes: Path = NOTES) -> None:
         return
     os.environ.update(found)
     sys.stderr.write(
-        f"Of the demo at {found.get('WEIR_ADDRESS', 'an unknown address')}, which runs here;"
-        " DATABASE_URL= would name another database.\n"
+        f"The demo at {found.get('WEIR_ADDRESS', 'an unknown address')} runs here: its database is read;"
+        " DATABASE_URL names another.\n"
     )
 
 
 def _youngest(notes: Path) -> dict[str, str] | None:
     """The note of the demo that was started last of those that run."""
-    for note in sorted(notes.glob("*.json"), key=_written, reverse=True):
-        if _runs(int(note.stem)):
-            found: dict[str, str] = json.loads(note.read_text())
+    for each in sorted(notes.glob("*.json"), key=_written, reverse=True):
+        if _runs(int(each.stem)):
+            found: dict[str, str] = json.loads(each.read_text())
             return found
-        note.unlink(missing_ok=True)  # it was killed
+        each.unlink(missing_ok=True)  # it was killed
     return None
 
 
-def _written(note: Path) -> float:
+def _written(made: Path) -> float:
     try:
-        return note.stat().st_mtime
+        return made.stat().st_mtime
     except FileNotFoundError:
         return 0.0
 

@@ -12,7 +12,12 @@ from scheduling.management.command import WeirCommand
 
 
 class DatabaseCommand(WeirCommand):
-    """Says what to do where the database does not answer or has no tables yet."""
+    """Says what to do where the database does not answer or has no tables yet.
+
+    It checks no settings, which would load every page; `manage.py check` and a start of the portal do.
+    """
+
+    requires_system_checks: list[str] = []
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Raises CommandError for that."""

@@ -119,7 +119,7 @@ def _below(z: float) -> float:
 
 def _normal(ranks: Floats) -> Floats:
     """Quantiles of the standard normal distribution."""
-    from scipy.special import ndtri  # only who draws futures has it in memory
+    from scipy.special import ndtri  # half a second to load, for who looks ahead
 
     found: Floats = ndtri(ranks)
     return found

@@ -88,7 +88,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, running, setting, ways
+        from portal.demo import experiment, runner, setting, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -114,7 +114,6 @@ class Command(WeirCommand):
             if trace is None:
                 experiment.begin()
             with ExitStack() as stack:
-                stack.enter_context(running.noted(os.environ))
 
                 def announce() -> None:
                     self._announce(port, played.kubectl, ready)
@@ -130,10 +129,15 @@ class Command(WeirCommand):
         self.stdout.flush()
 
     def _announce(self, port: int, kubectl: str, ready: Callable[[], None]) -> None:
+        from portal.demo import running, terminal
+
         ready()
+        running.note(os.environ)
+        address = f"http://127.0.0.1:{port}"
         self._say(
-            f"\nWeir is at http://127.0.0.1:{port}/\n"
+            f"\nWeir is at {address}/\n"
             f"Sign in as researcher, lead or admin; password {PASSWORD}. Ctrl-C stops it.\n"
+            f"In a terminal, as {terminal.USER}: {terminal.sign_in(address)}\n"
             f"Its cluster: kubectl {kubectl} get jobs -A\n"
         )
 
