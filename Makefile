@@ -102,7 +102,7 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 
-mutants: .venv/.dev browser ## Plant 20 faults, one at a time: the tests must notice each; FAULTS=words narrows
+mutants: .venv/.dev browser ## Plant known faults, one at a time: the tests must notice each; FAULTS=words narrows
 	$(BIN)/python -m tests.mutants $(FAULTS)
 
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
