@@ -76,13 +76,12 @@ browser: | .venv/bin/python
 	@docker/install-browser.sh $(BIN)/python
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
-	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
-	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
 	@# Each of the two processes starts a control plane of its own. In this order: what a suite leaves there, such as
 	@# kinds of operators, later ones know of.
-	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 $(CLUSTER_TESTS)
+	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(CLUSTER_TESTS)
 
 evidence: setup ## Measure what docs/evidence.md claims: BENCHES= (also those on a control plane)
 	@$(BIN)/python manage.py evidence $(BENCHES)
@@ -111,7 +110,7 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test
 	@$(PYTHON) -m tests.fresh $(SUITE) $(if $(FULL),--full)
 
-mutants: .venv/.dev browser ## Plant 20 faults, one at a time: the tests must notice each; FAULTS=words narrows
+mutants: .venv/.dev browser ## Plant known faults, one at a time: the tests must notice each; FAULTS=words narrows
 	$(BIN)/python -m tests.mutants $(FAULTS)
 
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies

@@ -25,6 +25,7 @@ from scheduling.models import (
     Transition,
     Workload,
 )
+from tests.seeding import laid_down
 
 NOW = datetime(2026, 11, 19, 9, 42, 16, tzinfo=UTC)
 _serial = count(1)
@@ -132,16 +133,20 @@ def example_cluster(*, at: datetime = NOW) -> Cluster:
 
     Nothing mirrors it; ``cluster.now()`` starts at ``at``.
     """
+    laid_down(("example cluster", at), lambda: _example_cluster(at))
+    began = datetime.now(UTC)
+    Cluster.objects.filter(name="fra1").update(clock_real=began, planned_at=began)
+    return Cluster.objects.get(name="fra1")
+
+
+def _example_cluster(at: datetime) -> None:
     cluster = make_cluster(clock_real=datetime.now(UTC), clock_start=at)
     seed_cluster(cluster, since=at - timedelta(days=60))
     seed_nodes(cluster)
     seed_people(cluster, password=None)
     Cycle.objects.create(cluster=cluster, number=48213, at=at, took_ms=410, mode=cluster.mode)
-    Cluster.objects.filter(pk=cluster.pk).update(planned_at=datetime.now(UTC))
     _shares(cluster)
     _workloads(cluster, at)
-    cluster.refresh_from_db()
-    return cluster
 
 
 def _shares(cluster: Cluster) -> None:

@@ -21,6 +21,9 @@ from scheduling.services.words.told import queue_of
 
 class RequestStepSerializer(serializers.ModelSerializer[Step]):
     by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
+    before = serializers.CharField(
+        read_only=True, help_text="The state that it was in; empty where the step made it."
+    )
 
     class Meta:
         model = Step

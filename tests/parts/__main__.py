@@ -66,7 +66,7 @@ WHOLE = ("tests/parts/test_whole.py",)
 
 
 def pytest(tests: Sequence[str], environment: dict[str, str], *options: str) -> int:
-    command = [sys.executable, "-m", "pytest", "-p", "no:rerunfailures", *options, *tests]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     began = time.monotonic()
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False)
     sys.stdout.write(f"{len(tests)} suites in {time.monotonic() - began:.0f} s\n")

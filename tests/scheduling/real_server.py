@@ -15,6 +15,7 @@ from scheduling.cluster.connection.client import (
 )
 from scheduling.cluster.guardrails.personas import READERS
 from scheduling.testbed.control_plane.plane import ControlPlane
+from tests.scheduling.canary import wait_until_taken_up
 from tests.scheduling.kube import add_node, eventually, node
 from tests.scheduling.proxy import FaultProxy
 
@@ -107,7 +108,11 @@ def empty(plane: ControlPlane) -> None:
     Namespaces stay (they take seconds to go), so a test that makes one gives it a new name.
     """
     client = Client(configuration_from(plane.access.kubeconfig))
+    ruled = any(_passing(client, path) for path in _POLICIES)
     _empty(client)
+    if ruled:
+        # What is deleted is still gone by for a moment, and would refuse what the next test makes.
+        wait_until_taken_up(client)
     eventually(lambda: _is_settled(client), SETTLED_S)
     client.close()
 
@@ -119,15 +124,19 @@ def _empty(client: Client) -> None:
     for name in _names(client, "/api/v1/nodes") - _NODES:
         client.delete(f"/api/v1/nodes/{name}")
     for path in _POLICIES:
-        for name in _names(client, path):
-            if not name.startswith(READERS):
-                client.delete(f"{path}/{name}")
+        for name in _passing(client, path):
+            client.delete(f"{path}/{name}")
     for name in _names(client, _PRIORITIES):
         if not name.startswith("system-"):
             client.delete(f"{_PRIORITIES}/{name}")
     client.patch("/api/v1/namespaces/default", {"metadata": {"labels": _unlabelled(client)}})
     for name in sorted(_NODES):
         _furnish(client, name)
+
+
+def _passing(client: Client, path: str) -> set[str]:
+    """Policies or bindings that go with their test."""
+    return {name for name in _names(client, path) if not name.startswith(READERS)}
 
 
 def _unlabelled(client: Client) -> dict[str, None]:

@@ -3,11 +3,12 @@
     fra1 ── research ── language ── nlp         (okapi: its work)
          │                       ├─ vision      (zebra: everything of it)
          │                       └─ speech
-         └─ quokka-products ── quokka-search    (quokka: everything of it)
+         └─ quokka-products ─┬ quokka-search    (quokka: everything of it)
+                             └ shop
     ams1 ── elsewhere
 
-People of nlp read okapi alone, the lead of research zebra as well, operators all three, the neighbour of
-products quokka, and who is not of fra1 none. Decisions, evictions, transitions and waits of every reason
+People of nlp read okapi alone, the lead of research zebra as well, operators all three, the neighbour in
+the shop quokka, and who is not of fra1 none. Decisions, evictions, transitions and waits of every reason
 name both sides.
 """
 
@@ -241,6 +242,7 @@ def _queues(cluster: Cluster) -> dict[str, Queue]:
         (language, "zebra-vision", "zebra-vision"),
         (language, "speech", "speech"),
         (products, "quokka-search", "quokka-search"),
+        (products, "shop", "shop"),
     ):
         made[name] = Queue.objects.create(
             cluster=cluster, parent=parent, name=name, namespace=namespace
@@ -364,7 +366,7 @@ def _people(queues: dict[str, Queue]) -> dict[str, User]:
     make_member(queues["nlp"], name="okapi-user", may_submit=True)
     people = {
         "outsider": make_member(elsewhere, name="outsider", **lead),
-        "neighbour": make_member(queues["quokka-search"], name="neighbour", **lead),
+        "neighbour": make_member(queues["shop"], name="neighbour", **lead),
         "chief": make_member(
             queues["nlp"], name="chief", **lead, may_give=True, may_audit=True
         ),

@@ -9,6 +9,7 @@ from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, PriorityClass, Queue, Quota
 from scheduling.services.clusters.guardrails import Guarded, guard
 from scheduling.services.worker import held as workers
+from tests.scheduling.canary import wait_until_taken_up
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import policy
 
@@ -39,11 +40,16 @@ def lab(db: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 @pytest.fixture
 def guarded(lab: Lab) -> Pass:
-    """One pass, as the worker makes it."""
+    """One pass, as the worker makes it; the policies of a test's first are in force once it is made."""
+    waited: list[bool] = []
 
     def run() -> Guarded:
         cluster = Cluster.objects.get(pk=lab.cluster.pk)
-        return guard(cluster, workers.held_of(cluster, on_change=lambda: None).link)
+        done = guard(cluster, workers.held_of(cluster, on_change=lambda: None).link)
+        if ON and not waited:
+            wait_until_taken_up(lab.kube)
+            waited.append(True)
+        return done
 
     return run
 
