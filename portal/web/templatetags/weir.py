@@ -20,7 +20,8 @@ from portal.display import format as show
 from portal.display import sentences
 from portal.display.later import unfinished
 from portal.teams.reading import reader_of
-from scheduling.models import GpuClass, Queue, Share, Workload
+from scheduling.models import Eviction, GpuClass, Queue, Share, Workload
+from scheduling.services.words.rules import cause_of, label_of
 from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
 
 register = template.Library()
@@ -43,6 +44,18 @@ register.filter("ratio", show.ratio)
 def gpus(milli: show.Number | None) -> SafeString:
     """Milli-GPU as GPUs; a zero is muted."""
     return _muted_zero(show.gpus(milli))
+
+
+@register.filter
+def rule_of(eviction: Eviction) -> str:
+    """What let it go: 'rounded to whole gangs'."""
+    return label_of(eviction.rule, eviction.allowed_by)
+
+
+@register.filter
+def vain_of(eviction: Eviction) -> str:
+    """Why it was in vain; empty where it was not."""
+    return cause_of(eviction)
 
 
 @register.filter

@@ -1,10 +1,11 @@
-"""A life that is lived twice, on an embedded cluster and in the simulator: who comes when, and what became of it.
+"""A life that is lived twice, on an embedded cluster and in the simulator: who comes when, what became of it.
 
-Definitions (times of the cluster's clock). The *set* of a workload and a moment is all who were evicted for it
-by one plan; it is *gone* when the last of them has given its GPUs back. Evictions of a set are *in vain* if the
-workload has not started ``SOON_S`` after that, and neither ended nor was cancelled; those of which the life ends
-before are left out. A victim *overtakes* if it starts again first, on at least as many GPUs as are asked for. A
-claim is *broken* if it ends by anything but a start, an end, or a cause that a plan may let it lapse for.
+Definitions (times of the cluster's clock). The *set* of a workload and a moment is all who were evicted for
+it by one plan; it is *gone* when the last of them has given its GPUs back. Evictions of a set are *in vain*
+if the workload has not started ``SOON_S`` after that, and neither ended nor was cancelled; those of which the
+life ends before are left out. A victim *overtakes* if it starts again first, on at least as many GPUs as are
+asked for. A claim is *broken* if it ends by anything but a start, an end, or a cause that a plan may let it
+lapse for.
 """
 
 from __future__ import annotations
@@ -89,33 +90,43 @@ def figures(works: list[Work], course: Course) -> dict[str, float]:
     sets: dict[tuple[str, float], list[Taken]] = defaultdict(list)
     for one in course.taken:
         sets[one.winner, one.at_s].append(one)
-    seen = vain = overtaken = 0
-    for (winner, at_s), some in sets.items():
-        start = _next(course.starts[winner], at_s)
-        gone = [_next(course.gone[one.victim], at_s) for one in some]
-        due = max(course.end_s if at is None else at for at in gone) + SOON_S
-        ended = course.ended.get(winner)
-        if start is None and ended is None and due > course.end_s:
-            continue
-        seen += len(some)
-        if (start is None or start > due) and (ended is None or ended > due or start is not None):
-            vain += len(some)
-        for one in some:
-            again = _next(course.starts[one.victim], at_s)
-            first = again is not None and (start is None or again < start)
-            overtaken += first and one.gpus >= asked[winner]
+    fates = [(some, _fate(course, some)) for some in sets.values()]
+    seen = [some for some, fate in fates if fate is not None]
+    count = sum(map(len, seen))
+    vain = sum(len(some) for some, fate in fates if fate)
+    overtaken = sum(_overtakes(course, one, asked) for some in seen for one in some)
     reclaims = [one for one in course.taken if one.keeps is not None and one.nominal is not None]
     below = sum((one.keeps or 0) < (one.nominal or 0) - 1e-3 for one in reclaims)
-    broken = sum(cause == "given_up" for cause in course.lapsed)
     return {
-        "evictions": float(seen),
-        "in_vain_pct": _pct(vain, seen),
-        "overtaken_pct": _pct(overtaken, seen),
-        "claims_broken_pct": _pct(broken, len(sets)),
+        "evictions": float(count),
+        "in_vain_pct": _pct(vain, count),
+        "overtaken_pct": _pct(overtaken, count),
+        "claims_broken_pct": _pct(course.lapsed.count("given_up"), len(sets)),
+        "claims_lapsed": float(len(course.lapsed)),
         "taken_per_asked_max": _most_taken(course, asked),
         "below_nominal_pct": _pct(below, len(reclaims)),
         "ended": float(len(course.ended)),
     }
+
+
+def _fate(course: Course, some: list[Taken]) -> bool | None:
+    """Whether those of a set left in vain; None where the life ended before that showed."""
+    winner, at_s = some[0].winner, some[0].at_s
+    start, ended = _next(course.starts[winner], at_s), course.ended.get(winner)
+    gone = [_next(course.gone[one.victim], at_s) for one in some]
+    due = max(course.end_s if at is None else at for at in gone) + SOON_S
+    if start is not None and start <= due:
+        return False
+    if start is None and ended is not None and ended <= due:
+        return False
+    return None if due > course.end_s else True
+
+
+def _overtakes(course: Course, one: Taken, asked: dict[str, float]) -> bool:
+    start = _next(course.starts[one.winner], one.at_s)
+    again = _next(course.starts[one.victim], one.at_s)
+    is_first = again is not None and (start is None or again < start)
+    return is_first and one.gpus >= asked[one.winner]
 
 
 def _next(times: list[float], since_s: float) -> float | None:

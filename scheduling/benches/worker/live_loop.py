@@ -1,4 +1,4 @@
-"""`python -m scheduling.benches.worker.live_loop HOURS SEED FILE`: a life on an embedded cluster, cycle by cycle.
+"""`python -m scheduling.benches.worker.live_loop HOURS SEED FILE`: a life on an embedded cluster.
 
 The cluster's clock is moved on between two cycles. ``bench live-loop`` starts it, in a process and with a
 database of its own, reads what it wrote into FILE, and lives the same in the simulator.

@@ -15,6 +15,7 @@ from scheduling.services.cycle.record.causes import Causes
 from scheduling.services.cycle.record.nodes import NodeRows
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.cycle.record.throttle import Telling
+from scheduling.services.cycle.record.word import Word
 from scheduling.services.forecasts.told import Foreseen
 from scheduling.services.ledger.booking import Ledger
 from scheduling.services.merit.own_quotas import OwnQuotas
@@ -62,6 +63,8 @@ class Memory:
     own: OwnQuotas | None = None
     standings: Standings | None = None
     """Play along what everybody would have on their own quota; goes on from the rows."""
+    word: Word = field(default_factory=Word)
+    """Make the snapshot, and record."""
     spoken: Spoken = field(default_factory=Spoken)
     """Enforce: what was said of whom when."""
 
@@ -89,4 +92,4 @@ class Memory:
     def forget(self) -> None:
         """Drop what may be ahead of what was committed."""
         self.drop_rows()
-        self.memo, self.causes = Memo(), Causes()
+        self.memo, self.causes, self.word = Memo(), Causes(), Word()

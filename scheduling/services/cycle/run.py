@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 from django.db import transaction
 from django.utils import timezone
@@ -50,7 +49,7 @@ from scheduling.services.cycle.record import claims, records
 from scheduling.services.cycle.record import plan as recording
 from scheduling.services.cycle.record.plan import Pass, Recorded
 from scheduling.services.cycle.record.records import Watch
-from scheduling.services.cycle.view import Planned, View
+from scheduling.services.cycle.view import Call, Planned, View
 from scheduling.services.merit import own_quotas
 from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
@@ -88,14 +87,6 @@ class CycleResult:
     failed: Mapping[str, str] | None = None
     plan_ms: float = 0.0
     took_ms: float = 0.0
-
-
-class Call(Protocol):
-    """Asks for another cycle, and tells whether one is asked for already."""
-
-    def __call__(self) -> None: ...
-
-    def is_due(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +208,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     began = _play_along(one, view)
     standings = one.memory.standings_of(view.cluster, view.now)
     snapshot = standings.put(snapshot, view.rows, one.rows.projection.by_name)
+    one.memory.word.hold(snapshot, one.rows.projection.claims)
     watch.lap("Make the snapshot")
     enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
     ordered = orders.due(view.cluster, snapshot) if enforce else None
@@ -361,6 +353,7 @@ def _follow_claims(one: _Pass, view: View, planned: Planned, done: Pass, cycle: 
         put_off=planned.put_off,
     )
     projection.look_again(changed)
+    one.memory.word.give(planned.snapshot, planned.plan, projection.claims, planned.put_off)
 
 
 def _settle(one: _Pass, view: View) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import Outline, Snapshot
@@ -15,6 +16,14 @@ from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked
 from scheduling.services.snapshot.situations import Known
 from scheduling.services.snapshot.supposed import Supposed
+
+
+class Call(Protocol):
+    """Asks for another cycle, and tells whether one is asked for already."""
+
+    def __call__(self) -> None: ...
+
+    def is_due(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)

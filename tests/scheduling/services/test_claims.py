@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Decision, Eviction, LapseCause, State
 from scheduling.services.cycle import run as cycle
+from scheduling.services.snapshot import build
 from scheduling.services.worker import held as workers
 from tests.scheduling.kube import JOBS, World
 
@@ -184,3 +185,12 @@ def test_claims_cost_no_query_of_their_own_once_they_are_written(
         owed.cycle()
     assert owed.row("owner").claim is not None
     assert [q["sql"] for q in asked if '"claim"' in q["sql"]] == []
+
+
+def test_cycle_that_forgets_a_claim_says_so(
+    owed: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owed.cycle()
+    monkeypatch.setattr(build, "_remembered", lambda *_, **__: {})
+    owed.cycle()
+    assert "default/owner: claim None, expected {'gpu_class': 'h100'" in caplog.text

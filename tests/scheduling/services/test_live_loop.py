@@ -4,6 +4,7 @@ left, whatever ends, comes, leaves or dies in between."""
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from scheduling.engine import Plan, Snapshot
 from scheduling.models import Cluster, PriorityClass, State
 from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.record import plan as recording
+from scheduling.services.cycle.record import word
 from scheduling.simulation.run.carrying import differences
 from tests.scheduling.control_plane import ON
 from tests.scheduling.killing import restart
@@ -105,6 +107,14 @@ class Life:
     def _let_go(self, pod: dict[str, Any]) -> None:
         path = f"{PODS}/{pod['metadata']['name']}"
         self.world.kube.delete(path, {"gracePeriodSeconds": 0})
+
+
+@pytest.fixture(autouse=True)
+def no_word_broken(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """The worker, which holds itself against it, says the same."""
+    yield
+    said = [r.getMessage() for r in caplog.get_records("call") if r.name == word.__name__]
+    assert said == []
 
 
 @pytest.fixture

@@ -65,12 +65,19 @@ def fates_of_life(life) -> list[tuple]:
     return [(known(first), known(end), lost, held) for first, end, lost, held in rows]
 
 
-@given(works(), st.sampled_from([0, 30]), st.sampled_from([0, 60]), st.sampled_from([0, 3]))
+@given(
+    works(),
+    st.sampled_from([0, 30]),
+    st.sampled_from([0, 60]),
+    st.sampled_from([0, 3]),
+    st.sampled_from([None, 1.5]),
+)
 def test_compiled_loop_lives_the_same_life_as_the_simulator(
-    submissions: list[Submission], leave_s: int, cycle_s: int, max_moves: int
+    submissions: list[Submission], leave_s: int, cycle_s: int, max_moves: int, cap: float | None
 ) -> None:
     options = Options(leave_s=leave_s, cycle_s=cycle_s)
-    cluster = replace(small_cluster(), policy=Policy(max_moves=max_moves, cooldown_s=300))
+    policy = Policy(max_moves=max_moves, cooldown_s=300, eviction_cap=cap)
+    cluster = replace(small_cluster(), policy=policy)
 
     spelled_out = simulate(cluster, submissions, options=options)
     compiled = live_submissions(cluster, submissions, options)

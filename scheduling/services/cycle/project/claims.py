@@ -46,6 +46,11 @@ class Claims:
             self.rows.pop(one.row.uid, None)
         return lapsed
 
+    def ended(self) -> set[str]:
+        """Engine names of those whose lapse is not written yet."""
+        rows = [one.row for one in self._lapsed.values()]
+        return {key_of(row.kind, row.namespace, row.name) for row in rows}
+
     def hear(self, row: Workload) -> None:
         """``row`` made a step: once admitted its claim is kept, once it has ended there is none."""
         if row.claim is None:
