@@ -33,6 +33,7 @@ from scheduling.engine.eviction.nearby import mark_nodes
 from scheduling.engine.eviction.rules import (
     VictimRequest,
     allowed,
+    cooled_down,
     may_give,
     note_owed,
     protected_until,
@@ -113,11 +114,14 @@ def give_up(world: Session, request: VictimRequest) -> None:
 
 @once
 def last_release(world: Session, request: VictimRequest) -> float:
-    """When the last of the chosen loses its protection."""
+    """When the last of the chosen loses its protection; of members only the cooldown protects any."""
     until = 0.0
     for k in range(world.candidates.log.first, world.candidates.log.size):
-        if world.candidates.log.part[k] == LEAVES:
-            until = max(until, protected_until(world, request, world.candidates.log.slot[k]))
+        v, part = world.candidates.log.slot[k], world.candidates.log.part[k]
+        if part == LEAVES:
+            until = max(until, protected_until(world, request, v))
+        elif part >= 0:
+            until = max(until, cooled_down(world.work, world.rules, request.w, v))
     return until
 
 
