@@ -9,7 +9,7 @@ from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forev
 from scheduling.engine.placement.never_fits import fits_empty, known_row
 from scheduling.engine.quota.limits import limit_too_low, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
-from scheduling.engine.state.input import Nodes, Tree, Users, Work, gpus_of
+from scheduling.engine.state.input import Tree, Users, Work, gpus_of
 from scheduling.engine.state.queues import Demand, Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
@@ -22,11 +22,17 @@ lie in memory.
 
 
 @inner
-def clear_demand(nodes: Nodes, queues: Queues) -> None:
-    """Nothing is asked for but by who is left out of the pending order."""
+def clear_demand(world: Session) -> None:
+    """Nothing is asked for but by who is left out of the pending order. There to divide is what nodes offer,
+    and what is held on seats that they offer no more: who sits there takes nothing from what is left.
+    """
+    nodes, queues = world.nodes, world.queues
     demand = queues.demand
     for c in range(demand.supply.size):
         demand.supply[c] = nodes.capacity[c]
+    for n in range(nodes.gpu_class.size):
+        demand.supply[nodes.gpu_class[n]] += max(0, _held_on(world, n) - nodes.size[GPUS, n])
+    for c in range(demand.supply.size):
         for q in range(demand.queued.size):
             demand.asked[c, q] = demand.asked_outside[c, q]
             demand.charged_micro[c, q] = 0
@@ -35,6 +41,18 @@ def clear_demand(nodes: Nodes, queues: Queues) -> None:
     if queues.limits.any:
         for pair in range(demand.user_asks.size):
             demand.user_queued[pair] = demand.user_asks[pair] = 0
+
+
+@once
+def _held_on(world: Session, n: int) -> int:
+    """Milli-GPU that work which stays holds on node ``n``."""
+    work, holders, gpus, h = world.work, world.room.holders, 0, world.room.holders.first[n]
+    while h >= 0:
+        w = holders.owner[h]
+        if work.phase[w] == RUNNING and not work.leaving[w]:
+            gpus += world.holds.members[h] * work.need[GPUS, w]
+        h = holders.after[h]
+    return gpus
 
 
 def ask_outside(demand: Demand, asked: Ints | int) -> None:

@@ -24,7 +24,7 @@ def share_out(world: Session) -> None:
     queues = world.queues
     find_limits(world.tree, world.quotas, world.rules, queues)
     clear_usage(world.tree, world.rules, queues, world.users)
-    clear_demand(world.nodes, queues)
+    clear_demand(world)
     clear_coming(world.room)
     sum_held(world)
     sum_asked(world)

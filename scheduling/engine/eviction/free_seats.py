@@ -20,6 +20,7 @@ from scheduling.engine.eviction.cheapest_node import (
 )
 from scheduling.engine.eviction.cost_heap import change
 from scheduling.engine.eviction.exchange import exchange
+from scheduling.engine.eviction.lower_first import bar_from, takes_lower, with_lower_beside
 from scheduling.engine.eviction.minimal_set import (
     do_without,
     first_unfit,
@@ -35,7 +36,6 @@ from scheduling.engine.eviction.rules import (
     allowed,
     may_give,
     note_owed,
-    protected_until,
 )
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
@@ -45,7 +45,6 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
-    LEAVES,
     begin,
     give_member,
     how_many,
@@ -69,9 +68,32 @@ MOST_SETS = 8
 def find_victims(world: Session, request: VictimRequest) -> bool:
     """Choose victims. On success they stand in ``world.candidates``, released, and the workload's least
     members have claimed their seats; on failure everything is as before.
+
+    None leaves over whom lower priority of its own leaf does as well, wherever that sits: it would take the
+    room of that one in the next plan.
     """
     mark_nodes(world, request)
     note_owed(world, request)
+    found, again = _find_set(world, request), MOST_SETS
+    while found and again > 0:
+        too_high = with_lower_beside(world, request)
+        if too_high < 0:
+            break
+        barred = world.candidates.barred.copy()
+        give_up(world, request)
+        bar_from(world, request, too_high)
+        again -= 1
+        if _find_set(world, request):
+            if takes_lower(world, too_high):
+                continue
+            give_up(world, request)
+        world.candidates.barred[:] = barred
+        found, again = _find_set(world, request), 0
+    return bool(found)
+
+
+@inner
+def _find_set(world: Session, request: VictimRequest) -> bool:
     for _ in range(MOST_SETS):
         sat = _choose_set(world, request)
         if sat == FOUND:
@@ -109,16 +131,6 @@ def give_up(world: Session, request: VictimRequest) -> None:
     """Undo a search that succeeded."""
     unseat(world.work, world.room, world.seats, request.w, world.work.least[request.w])
     undo_all(world)
-
-
-@once
-def last_release(world: Session, request: VictimRequest) -> float:
-    """When the last of the chosen loses its protection."""
-    until = 0.0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        if world.candidates.log.part[k] == LEAVES:
-            until = max(until, protected_until(world, request, world.candidates.log.slot[k]))
-    return until
 
 
 @inner

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.free_seats import last_release
 from scheduling.engine.eviction.rules import (
     BOTH,
     BUDGET,
@@ -15,6 +14,8 @@ from scheduling.engine.eviction.rules import (
     PREEMPT,
     PROTECTED,
     VictimRequest,
+    cooled_down,
+    protected_until,
     takes_only_owed,
 )
 from scheduling.engine.model import UNLIMITED
@@ -34,6 +35,7 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.lines import decide
+from scheduling.engine.statement.statement import LEAVES
 
 """What protects victims until a moment."""
 
@@ -43,6 +45,19 @@ def patient_until(work: Work, rules: Rules, w: int, rule: int, nominal: bool) ->
     """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
     wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
     return work.submitted[w] + wait
+
+
+@once
+def last_release(world: Session, request: VictimRequest) -> float:
+    """When the last of the chosen loses its protection; of members only the cooldown protects any."""
+    until = 0.0
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        v, part = world.candidates.log.slot[k], world.candidates.log.part[k]
+        if part == LEAVES:
+            until = max(until, protected_until(world, request, v))
+        elif part >= 0:
+            until = max(until, cooled_down(world.work, world.rules, request.w, v))
+    return until
 
 
 @inner

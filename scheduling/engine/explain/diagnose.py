@@ -112,7 +112,8 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     free = _free(world.nodes, world.room, world.index, c)
     kept = takes_kept(world, q, c, need)
     left = kept < 0 and free >= need
-    if left and not eviction_limit_reached(work, rules, w):
+    claimed = kept >= 0 and free >= need and _is_kept_for_another(world, w, c)
+    if claimed or (left and not eviction_limit_reached(work, rules, w)):
         return -1
     x = _lowest_over(tree, division, queues, q, c, need)
     fair = division.fair[c, x]
@@ -122,6 +123,15 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
     out.figures[w, FAIR_SHARE.evictions] = work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if queues.usage.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+
+
+@once
+def _is_kept_for_another(world: Session, w: int, c: int) -> bool:
+    """Whether what is free would do, were it not claimed by another."""
+    least, total = world.work.least[w], world.index.total
+    if total[row_of(world, w, c, RAW)] < least or _kept_for(world, w, c) < 0:
+        return False
+    return bool(total[row_of(world, w, c, NOW)] < least)
 
 
 @once

@@ -178,8 +178,6 @@ def waits_for_quota(f: Facts) -> str:
     make = "makes" if amount(need) == "1" else "make"
     little = "too little" if free > kept else "nothing"
     why = f"{little} is left to borrow: {left}"
-    if free >= need and not kept:
-        why = f"though {left}, what runs beyond what its nodes offer still counts"
     return (
         f"{f.blame} holds {amount(held)} of a fair share of {share(fair)} {f.gpu_class};"
         f" {amount(need)} more {make} {amount(held + need)}, and {why}."

@@ -94,8 +94,19 @@ def held(snapshot: Snapshot, *, with_leaving: bool = True) -> Counter[tuple[str,
     return found
 
 
-def check_nodes(snapshot: Snapshot) -> None:
-    """No node holds more GPUs, CPUs or memory than it has; no GPU is shared past one."""
+def check_nodes(snapshot: Snapshot, before: Snapshot | None = None) -> None:
+    """No node holds more GPUs, CPUs or memory than it has, or held ``before``; no GPU is shared past one."""
+    used, had = _used(snapshot), _used(before) if before else Counter()
+    for node in snapshot.nodes:
+        key = (node.name, node.gpu_class, "gpus")
+        most = max(node.gpus - node.foreign_gpus, had[key])
+        assert used[key] <= most, f"{node.name} is overfull"
+        assert node.cpus is None or used[node.name, "", "cpus"] <= node.cpus
+        assert node.memory_mib is None or used[node.name, "", "memory"] <= node.memory_mib
+
+
+def _used(snapshot: Snapshot) -> Counter[tuple[str, str, str]]:
+    """What runs on each node, by class and resource."""
     used: Counter[tuple[str, str, str]] = Counter()
     shared: Counter[tuple[str, str, int]] = Counter()
     for work in snapshot.workloads:
@@ -113,18 +124,14 @@ def check_nodes(snapshot: Snapshot) -> None:
     for (node, kind, _), gpus in shared.items():
         assert gpus <= MILLI, f"a GPU of {node} is shared past one"
         used[node, kind, "gpus"] += MILLI
-    for node in snapshot.nodes:
-        key = (node.name, node.gpu_class)
-        assert used[*key, "gpus"] <= node.gpus - node.foreign_gpus, f"{node.name} is overfull"
-        assert node.cpus is None or used[node.name, "", "cpus"] <= node.cpus
-        assert node.memory_mib is None or used[node.name, "", "memory"] <= node.memory_mib
+    return used
 
 
 def check_plan(snapshot: Snapshot, plan: Plan) -> None:
     """What is true of every plan, whatever the snapshot."""
     _check_lines(snapshot, plan)
     after = apply(snapshot, plan)
-    check_nodes(after)
+    check_nodes(after, snapshot)
     _check_limits(snapshot, after)
     _check_shares(snapshot, plan)
 
