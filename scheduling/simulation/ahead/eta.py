@@ -140,8 +140,7 @@ class Forecaster:
     def _rhythm(self, now_s: int) -> Rhythm:
         """Arrivals before now."""
         known = int(np.searchsorted(self.trace.submit_s, now_s, side="right"))
-        weekday_s = int(self.trace.origin.timestamp()) - 4 * 86400
-        return Rhythm(self.trace.submit_s[:known], now_s, weekday_s % (7 * 86400))
+        return Rhythm(self.trace.submit_s[:known], now_s)
 
     def _coming(self, rhythm: Rhythm, now_s: int, dice: Generator) -> Newcomers:
         """Drawn arrivals, each with a run of its like."""
