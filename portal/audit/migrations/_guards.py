@@ -1,3 +1,5 @@
+"""What the database itself refuses of the audit log, after the tables were made (``portal.audit.guard``)."""
+
 from django.db import migrations
 
 from portal.audit.guard import guard, unguard
@@ -11,6 +13,4 @@ def backwards(apps, schema_editor):
     unguard(schema_editor.connection)
 
 
-class Migration(migrations.Migration):
-    dependencies = [("audit", "0001_initial")]
-    operations = [migrations.RunPython(forwards, backwards)]
+GUARDS = (migrations.RunPython(forwards, backwards),)
