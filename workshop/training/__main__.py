@@ -66,7 +66,8 @@ def _told(line: str) -> None:
 def _choices(rule: Rule) -> str:
     names = ("few wait", "some wait", "many wait")
     rows = [
-        f"{name}: " + ", ".join(f"{k.field} {k.values[int(i)]}" for k, i in zip(KNOBS, row, strict=True))
+        f"{name}: "
+        + ", ".join(f"{k.field} {k.values[int(i)]}" for k, i in zip(KNOBS, row, strict=True))
         for name, row in zip(names, rule.choices, strict=True)
     ]
     return "\n".join(rows)

@@ -75,9 +75,7 @@ def waited_h(rule: Rule, env: PolicyEnv, seed: int) -> float:
     return total
 
 
-def train(
-    training: Training, windows: Sequence[Window], tell: Tell = lambda line: None
-) -> Found:
+def train(training: Training, windows: Sequence[Window], tell: Tell = lambda line: None) -> Found:
     """The same for one seed. The shipped policy is kept where nothing is better."""
     dice = np.random.default_rng(training.seed)
     envs = [PolicyEnv(window) for window in windows]
