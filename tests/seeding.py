@@ -47,7 +47,7 @@ def _columns() -> dict[str, list[str]]:
 
 def _counts() -> tuple[Any, ...]:
     """How many rows there are of each table, and the last one's number."""
-    each = [f'SELECT count(*), max(rowid) FROM "{table}"' for table in _columns()]  # noqa: S608
+    each = [f'SELECT count(*), max(rowid) FROM "{table}"' for table in _columns()]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(each))
         return tuple(cursor.fetchall())
@@ -59,7 +59,7 @@ def _rows() -> Rows:
     with connection.cursor() as cursor:
         for table, columns in _columns().items():
             plain = ", ".join(f'+"{column}"' for column in columns)
-            cursor.execute(f'SELECT {plain} FROM "{table}"')  # noqa: S608
+            cursor.execute(f'SELECT {plain} FROM "{table}"')
             found[table] = cursor.fetchall()
     return found
 
@@ -70,6 +70,6 @@ def _lay_down(rows_of: Rows) -> None:
             names = ", ".join(f'"{column}"' for column in _columns()[table])
             places = ", ".join(["%s"] * len(rows[0]))
             cursor.executemany(
-                f'INSERT OR REPLACE INTO "{table}" ({names}) VALUES ({places})',  # noqa: S608
+                f'INSERT OR REPLACE INTO "{table}" ({names}) VALUES ({places})',
                 rows,
             )

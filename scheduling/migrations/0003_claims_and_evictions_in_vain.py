@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0044_drop_second_histories'),
+        ('scheduling', '0002_open_forecasts'),
     ]
 
     operations = [

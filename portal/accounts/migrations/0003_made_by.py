@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0007_drop_second_histories'),
+        ('accounts', '0002_initial'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0042_learned_effects'),
+        ('scheduling', '0001_initial'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alerts', '0002_escalation'),
+        ('alerts', '0001_initial'),
     ]
 
     operations = [
