@@ -1,4 +1,4 @@
-"""Program for test_children: a family of which each child writes its number and priority into a folder."""
+"""Program for test_children: a family of which each child writes its number into a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduling.services.worker.children import Family, Part
 
 def note(folder: Path, name: str) -> None:
     whole = folder / f".{name}"
-    whole.write_text(f"{os.getpid()} {os.nice(0)}")
+    whole.write_text(str(os.getpid()))
     whole.rename(folder / name)
     while not (folder / f"end-{name}").exists():
         time.sleep(0.02)
@@ -33,7 +33,7 @@ def main(folder: Path) -> int:
     first = [part("portal", is_vital=True)]
     others = [
         part("engine"),
-        part("worker", nice=19),
+        part("worker"),
         part("studies", is_wanted=(folder / "wanted").exists),
     ]
     return Family(first, others, is_open=(folder / "portal").exists).run()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
+from django.db.models import Q
 
 from scheduling.engine import Frame
 from scheduling.engine.model import Members, Snapshot, Topology
@@ -22,6 +24,14 @@ from scheduling.simulation.run.jobs import RESTART_S
 
 MOST_ARRIVALS = 20_000
 """The latest arrivals of a cluster that are drawn from."""
+BOOKED_LATE = timedelta(minutes=10)
+"""A cycle books what it sees by the time at which it was."""
+NEEDED = (
+    "cluster", "name", "user", "queue", "queue_label", "priority_class", "gpus", "cpus", "memory_mib",
+    "min_members", "max_members", "elastic", "gpu_classes", "topology", "checkpoint_interval_s", "outcome",
+    "submitted_at", "first_started_at", "started_at", "finished_at", "used_gpu_s", "lost_gpu_s",
+)  # fmt: skip
+"""Columns that are read of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +57,44 @@ class Known:
 
 
 def known_of(cluster: Cluster, now: datetime) -> Known:
-    """From the rows of the last weeks."""
-    since = now - timedelta(weeks=WEEKS)
-    rows = Workload.objects.filter(cluster=cluster, gpus__gt=0, submitted_at__lte=now)
-    recent = rows.filter(submitted_at__gte=since).select_related("priority_class", "queue")
-    known = known_from(recent.order_by("submitted_at", "id"), now)
-    return replace(known, rests=rests_by_name(cluster))
+    """From the rows of the last weeks: those alone are read that came or ended since this process read them
+    last, and all once a day of the cluster."""
+    with _lock:
+        past = _pasts.get(cluster.pk)
+        if past is None or not past.since < now < past.whole_at + timedelta(days=1):
+            past = _pasts[cluster.pk] = _Past(now)
+        rows = past.renewed(cluster, now)
+    return replace(known_from(rows, now), rests=rests_by_name(cluster))
+
+
+class _Past:
+    """The latest arrivals of a cluster in the memory of a process, by key."""
+
+    def __init__(self, now: datetime) -> None:
+        self.whole_at = now
+        self.since = now - timedelta(weeks=WEEKS)
+        """From when on what came or ended may not have been read yet."""
+        self._rows: dict[int, Workload] = {}
+
+    def renewed(self, cluster: Cluster, now: datetime) -> list[Workload]:
+        """In order of submission, with what came or ended by ``now``."""
+        first = now - timedelta(weeks=WEEKS)
+        rows = Workload.objects.filter(cluster=cluster, gpus__gt=0, submitted_at__lte=now)
+        rows = rows.filter(submitted_at__gte=first).only(*NEEDED)
+        new = Q(submitted_at__gte=self.since) | Q(finished_at__gte=self.since)
+        # Prefetched, many share one queue; each row of a join would have one of its own.
+        latest = rows.filter(new).order_by("-submitted_at", "-id")[:MOST_ARRIVALS]
+        self._rows |= {row.pk: row for row in latest.prefetch_related("priority_class", "queue")}
+        kept = sorted(self._rows.values(), key=lambda row: (row.submitted_at, row.pk))
+        kept = [row for row in kept[-MOST_ARRIVALS:] if row.submitted_at >= first]
+        self._rows = {row.pk: row for row in kept}
+        self.since = now - BOOKED_LATE
+        return kept
+
+
+_pasts: dict[int, _Past] = {}
+"""By cluster."""
+_lock = threading.Lock()
 
 
 def known_from(rows: Iterable[Workload], now: datetime) -> Known:

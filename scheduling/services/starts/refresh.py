@@ -29,7 +29,7 @@ from scheduling.models.workloads import WAITING
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
-from scheduling.services.starts.known import Known, known_of
+from scheduling.services.starts.known import BOOKED_LATE, Known, known_of
 from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Correction
@@ -42,8 +42,6 @@ KNOWN_RUNS = 20
 WIDE = 12.0
 """A P90 so many times as far as the P50 tells nobody when to look."""
 NEAR_S = 3600.0
-BOOKED_LATE = timedelta(minutes=10)
-"""A cycle books a start that it sees by the time at which it was."""
 
 TOO_FAR = "Fewer than half of the futures see it start within a week."
 TOO_WIDE = "The futures differ too much: a band would be wider than it is worth."

@@ -48,7 +48,6 @@ class Part:
 
     name: str
     run: Callable[[], None]
-    nice: int = 0
     is_vital: bool = False
     """Whether its end is the end of all."""
     is_wanted: Callable[[], bool] = always
@@ -179,7 +178,6 @@ def _live(part: Part, parent: int) -> int:
     try:
         if os.getppid() != parent:
             return ENDED
-        os.nice(part.nice)
         part.run()
     except CommandError as refusal:
         sys.stderr.write(f"{refusal}\n")

@@ -18,9 +18,12 @@ from scheduling.services.worker.children import Part
 from scheduling.services.worker.consumer import beating, consume, ending_when_idle
 from scheduling.services.worker.consuming import queue_of
 from scheduling.services.worker.names import CLUSTERS, GENERAL, NICE, STUDIES
+from scheduling.services.worker.priority import give_way
 
 THREADS = 2
-"""Of each worker, so that a cluster that is slow delays no other, and one study no other."""
+"""Of the engine, so that a cluster that is slow delays no other."""
+ALONE = 1
+"""Of what gives way: a thread that hardly runs would keep the interpreter from one that writes."""
 IDLE_S = 30.0
 """After so long without anything to do the process of studies ends; what comes later starts another."""
 FIRST = ("request_replays", "request_learning", "request_predictions", "request_capacity")
@@ -34,10 +37,10 @@ def parts() -> list[Part]:
     broker.give_back(messages)
     gone = partial(broker.give_back, messages)
     return [
-        Part("engine", engine, nice=NICE[CLUSTERS], gone=gone),
-        Part("worker", worker, nice=NICE[GENERAL], gone=gone),
+        Part("engine", engine, gone=gone),
+        Part("worker", worker, gone=gone),
         Part(
-            "studies", partial(study, messages), nice=NICE[STUDIES], gone=gone,
+            "studies", partial(study, messages), gone=gone,
             is_wanted=lambda: bool(broker.waiting(messages, STUDIES)),
         ),
     ]  # fmt: skip
@@ -49,9 +52,7 @@ def load() -> None:
     from datetime import UTC, datetime
 
     from scheduling.engine import GpuClass, Snapshot, plan
-    from scheduling.services.worker.held import do_without_blas
 
-    do_without_blas()
     plan(Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), gpu_classes=(GpuClass("gpu"),)))
 
 
@@ -67,16 +68,19 @@ def engine_queues() -> list[str]:
 
 
 def engine() -> None:
+    give_way(NICE[CLUSTERS])
     consume(app(), engine_queues(), THREADS)
 
 
 def worker() -> None:
+    give_way(NICE[GENERAL])
     for first in FIRST:
         app().send_task(f"scheduling.tasks.{first}")
     with beating(app()):
-        consume(app(), [GENERAL], THREADS)
+        consume(app(), [GENERAL], ALONE)
 
 
 def study(messages: Path) -> None:
+    give_way(NICE[STUDIES])
     with ending_when_idle(IDLE_S, lambda: not broker.waiting(messages, STUDIES)):
-        consume(app(), [STUDIES], THREADS)
+        consume(app(), [STUDIES], ALONE)

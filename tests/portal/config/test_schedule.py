@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 
 import pytest
 from celery import current_app
@@ -59,12 +60,14 @@ def test_one_machine_serves_each_lane_by_a_process_that_gives_way_as_the_table_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     served: dict[str, int] = {}
+    nice: list[int] = []
+    monkeypatch.setattr(parts, "give_way", nice.append)
+    monkeypatch.setattr(parts, "engine_queues", lambda: [CLUSTERS])
+    monkeypatch.setattr(parts, "beating", lambda _: nullcontext())
+    monkeypatch.setattr(parts, "FIRST", ())
+    monkeypatch.setattr(parts, "consume", lambda _, lanes, __: served.update({lanes[0]: nice[-1]}))
     for part in parts.parts():
-        consumed: list[str] = []
-        monkeypatch.setattr(parts, "consume", lambda _, queues, __, to=consumed: to.extend(queues))
-        monkeypatch.setattr(parts, "engine_queues", lambda: [CLUSTERS])
         part.run()
-        served |= dict.fromkeys(consumed, part.nice)
     assert served == NICE
 
 

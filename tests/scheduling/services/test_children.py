@@ -27,10 +27,7 @@ class Running:
             eventually((folder / name).exists, 30)
 
     def pid(self, name: str) -> int:
-        return int((self.folder / name).read_text().split()[0])
-
-    def nice(self, name: str) -> int:
-        return int((self.folder / name).read_text().split()[1])
+        return int((self.folder / name).read_text())
 
     def lives(self, pid: int) -> bool:
         try:
@@ -94,7 +91,3 @@ def test_part_that_ends_with_nothing_to_do_is_left_alone(running: Running) -> No
     os.kill(died, signal.SIGKILL)
     eventually(lambda: running.pid("engine") != died, 30)  # the parent has looked by then
     assert not (running.folder / "studies").exists()
-
-
-def test_what_is_no_cycle_gives_way(running: Running) -> None:
-    assert (running.nice("engine"), running.nice("worker")) == (os.nice(0), 19)
