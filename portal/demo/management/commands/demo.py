@@ -80,7 +80,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, setting, trained, ways
+        from portal.demo import runner, setting, trained, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -104,7 +104,6 @@ class Command(WeirCommand):
             arrivals = stage.fill(played, folder, PASSWORD, self._say)
             ways.open_ways()
             if trace is None:
-                experiment.begin()
                 trained.train()
             with ExitStack() as stack:
 
