@@ -1,5 +1,5 @@
-"""An experiment of the example organisation, so that the policy lab is not empty: written down before the
-portal serves, lived by its worker in the background."""
+"""An experiment of the example organisation, so that the policy lab is not empty: written down once
+the portal serves, lived by its worker in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a demo's past waits until its first page is there: months of demand, studies and start forecasts.
+"""What of a demo's past waits until its first page is there: studies, months of demand and start forecasts.
 
 It is worked out by a process of its own at the lowest priority, once, and takes at most ``MOST_CPU_S`` of a
 core; one that was ended half-way begins the part again that it was at.
@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from portal.demo import experiment
 from portal.demo.past.foretold import Moment, tell_past
 from portal.demo.past.live import DEMAND, SEED, capacity, demand_of
 from portal.demo.past.older import write_older
@@ -60,9 +61,10 @@ def work_off(folder: Path) -> None:
 
 def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int]:
     """The demand that is forecast comes from them, so what was forecast without them goes. Studies of the
-    last weeks are asked for first; the worker of studies makes them."""
+    last weeks and an experiment are asked for first; the worker makes them."""
     if found["before"]:
         study(cluster)
+        experiment.begin()
         _write_months(cluster, datetime.fromisoformat(found["before"]))
     DemandForecast.objects.filter(queue__cluster=cluster).delete()
     for done, queue in enumerate(forecast_queues(cluster), 1):

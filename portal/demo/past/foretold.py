@@ -7,14 +7,13 @@ come by then. Nothing later is looked at, so they may be made when the past has 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from portal.demo.past.history import History
-from scheduling.cluster.adapters import key_of
+from portal.demo.past.history import History, job_name
 from scheduling.engine.model import Action, Phase, Plan, Snapshot
 from scheduling.models import Cluster, ForecastOutcome, GpuClass, Workload
 from scheduling.services.starts import outcomes
@@ -67,11 +66,11 @@ class Foretold(History):
 
 
 class Teller:
-    """Tells of starts, moment by moment in order of time. ``rows``: workloads by the engine's name."""
+    """Tells of starts, moment by moment in order of time. ``row_of``: the row of an engine's name."""
 
-    def __init__(self, rows: Mapping[str, Workload], classes: Mapping[str, GpuClass]) -> None:
+    def __init__(self, row_of: Callable[[str], Workload], classes: Mapping[str, GpuClass]) -> None:
         self.told: list[ForecastOutcome] = []
-        self._rows, self._classes = rows, classes
+        self._row_of, self._classes = row_of, classes
         self._by_name: set[str] = set()
 
     def tell(self, moment: Moment, known: Known) -> None:
@@ -80,7 +79,7 @@ class Teller:
         ahead = look_ahead(moment.snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
         correction = correction_from((_came(one, now) for one in self.told), now.timestamp())
         for name, raw in ahead.bands().items():
-            work, band = self._rows[name], correction.correct(raw)
+            work, band = self._row_of(name), correction.correct(raw)
             fresh = name in moment.waiting and not _started_by(work, now)
             if fresh and not why_not(work, band, known.ended):
                 self._note(name, work, raw, band, now)
@@ -108,11 +107,14 @@ def tell_past(cluster: Cluster, moments: Iterable[Moment]) -> Iterator[int]:
     The forecasts are written with the last one, together with what came of them.
     """
     rows = _rows(cluster)
-    teller = Teller(rows, {c.name: c for c in cluster.gpu_classes.all()})
+    # Who came later may have given the same name in another namespace.
+    by_name = {row.name: row for row in reversed(rows)}
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    teller = Teller(lambda name: by_name[job_name(name)], classes)
     for done, moment in enumerate(moments, 1):
-        teller.tell(moment, known_from(rows.values(), moment.now))
+        teller.tell(moment, known_from(rows, moment.now))
         yield done
-    compare_with_simple(teller.told, list(rows.values()))
+    compare_with_simple(teller.told, rows)
     _write(cluster, teller.told)
 
 
@@ -127,10 +129,10 @@ def _write(cluster: Cluster, told: Sequence[ForecastOutcome]) -> None:
     outcomes.settle(cluster)
 
 
-def _rows(cluster: Cluster) -> dict[str, Workload]:
+def _rows(cluster: Cluster) -> list[Workload]:
+    """In order of submission."""
     found = Workload.objects.filter(cluster=cluster, gpus__gt=0)
-    ordered = found.select_related("priority_class", "queue").order_by("submitted_at", "id")
-    return {key_of(row.kind, row.namespace, row.name): row for row in ordered}
+    return list(found.select_related("priority_class", "queue").order_by("submitted_at", "id"))
 
 
 def compare_with_simple(told: Iterable[ForecastOutcome], rows: Sequence[Workload]) -> None:

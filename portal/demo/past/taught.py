@@ -40,7 +40,7 @@ class Taught(Foretold):
         super().__init__(cluster, since)
         self.learner = Learner(again=FITTED_AGAIN)
         self.judged: list[Judged] = []
-        self._teller = Teller(self.workloads, self.classes)
+        self._teller = Teller(self.workloads.__getitem__, self.classes)
         self._simple = Baselines()
         self._numbers = itertools.count()
         self._number: dict[str, int] = {}

@@ -31,6 +31,8 @@ SETUP = {"python": ".venv/bin/python", "install": ".venv/.runtime", "compile": "
 LINES = {"Making the database": "migrate", "First start": "seed", "Living": "live"}
 """How the demo's lines begin -> the phase that begins with one."""
 FIRST_PAGE = "/c/fra1/"
+LAST_LINES = 5
+"""Of a step that fails: make itself says the last ones."""
 OURS = ("WEIR_", "DATABASE_URL", "DJANGO_")
 """Of the environment, what a newcomer has not set."""
 
@@ -107,7 +109,7 @@ def _made(clone: Path, name: str, target: str) -> dict[str, float]:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
-        last = said.read().strip().splitlines()[-1:]
+        last = said.read().strip().splitlines()[-LAST_LINES:]
     if process.returncode:
         raise NoDemoError(f"make {target} failed: {' '.join(last)}")
     wall_s = time.monotonic() - began_s

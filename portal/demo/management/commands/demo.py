@@ -88,7 +88,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import experiment, runner, setting, ways
+        from portal.demo import runner, setting, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -111,8 +111,6 @@ class Command(WeirCommand):
         try:
             arrivals = stage.fill(played, folder, PASSWORD, self._say)
             ways.open_ways()
-            if trace is None:
-                experiment.begin()
             with ExitStack() as stack:
 
                 def announce() -> None:
