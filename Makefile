@@ -106,9 +106,11 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 		tests/security/test_hostile_input.py tests/security/test_sealed_names.py tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
+	@# Both commands of README on each Debian, every test included.
+	for suite in bookworm trixie sid; do "$(PYTHON)" -m tests.fresh $$suite --full || exit 1; done
 
 test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test
-	@$(PYTHON) -m tests.fresh $(SUITE) $(if $(FULL),--full)
+	@"$(PYTHON)" -m tests.fresh $(SUITE) $(if $(FULL),--full)
 
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/ruff format --check .
