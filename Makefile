@@ -106,9 +106,11 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 		tests/walk tests/security/test_hostile_input.py tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
+	@# Both commands of README on each Debian, every test included.
+	for suite in bookworm trixie sid; do "$(PYTHON)" -m tests.fresh $$suite --full || exit 1; done
 
 test-fresh: ## README's commands from a bare clone in a bare Debian: SUITE=bookworm|trixie|sid, FULL=1 for every test
-	@$(PYTHON) -m tests.fresh $(SUITE) $(if $(FULL),--full)
+	@"$(PYTHON)" -m tests.fresh $(SUITE) $(if $(FULL),--full)
 
 mutants: .venv/.dev browser ## Plant known faults, one at a time: the tests must notice each; FAULTS=words narrows
 	$(BIN)/python -m tests.mutants $(FAULTS)

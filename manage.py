@@ -3,17 +3,20 @@
 
 import os
 import sys
+from importlib import import_module
 
 OF_FILES = frozenset({"explain", "plan", "replay", "scenario"})
-"""Commands that start without the portal's parts: the subclasses of ``FileCommand``."""
+"""Commands that start without settings and the portal's parts: the subclasses of ``FileCommand``."""
 OF_THE_DATABASE = frozenset({"audit", "cluster", "export-trace", "snapshot", "what-if"})
 """Commands that read what runs here: the subclasses of ``DatabaseCommand``."""
 
 
 def main() -> None:
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    settings = "scheduling.management" if command in OF_FILES else "portal.config"
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", f"{settings}.settings")
+    if command in OF_FILES:
+        import_module(f"scheduling.management.commands.{command}").Command().run_from_argv(sys.argv)
+        return
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
     if command in OF_THE_DATABASE:
         from portal.demo.running import join
 

@@ -3,7 +3,6 @@ from django.apps import AppConfig
 
 class SchedulingConfig(AppConfig):
     name = "scheduling"
-    default = True
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
@@ -15,12 +14,3 @@ class SchedulingConfig(AppConfig):
         from scheduling.services.worker.hearts import Beating
 
         current_app.steps["consumer"].update((ClusterQueues, ClusterClock, Beating))
-
-
-class FilesConfig(AppConfig):
-    """The commands alone, without a model: for those that read files."""
-
-    name = "scheduling"
-
-    def import_models(self) -> None:
-        self.models = {}

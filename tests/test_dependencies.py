@@ -5,17 +5,22 @@ from __future__ import annotations
 import importlib.util
 from importlib.metadata import PathDistribution
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from django.conf import settings
 
-SPEC = importlib.util.spec_from_file_location(
-    "audit_dependencies", settings.BASE_DIR / "docker" / "audit_dependencies.py"
-)
-assert SPEC
-assert SPEC.loader
-audit = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(audit)
+
+def program(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, settings.BASE_DIR / "docker" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+audit, parts = program("audit_dependencies"), program("install_parts")
 
 
 @pytest.mark.parametrize(
@@ -76,3 +81,19 @@ def test_file_that_is_not_as_its_wheel_had_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import os")
 
     assert "x.py of x is not as its wheel had it; reinstall it" in audit.changed_files(installed)
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (
+            "ERROR: No matching distribution found for numba==0.68.1",
+            "numba==0.68.1 can't be had for Python",
+        ),
+        ("ERROR: Failed to build 'scipy' when installing", "scipy can't be had for Python"),
+        ("ERROR: Connection refused", "the package index does not answer"),
+        ("ERROR: No space left on device", "the lines above say why"),
+    ],
+)
+def test_part_that_cannot_be_had_is_named_with_the_remedy(last: str, said: str) -> None:
+    assert said in parts.why(["Collecting django==5.2", last])

@@ -54,7 +54,8 @@ class Visitor:
 
     def walk(self, page: str, most: int) -> Iterator[tuple[str, int]]:
         """Address and status of ``most`` pages that are reached from ``page``, kinds not seen yet first."""
-        waiting, seen, kinds = links(page), {"/"}, set[str]()
+        seen, kinds = {"/"}, set[str]()
+        waiting = [each for each in links(page) if each not in seen]
         while waiting and most:
             path = next((each for each in waiting if kind(each) not in kinds), waiting[0])
             kinds.add(kind(path))
