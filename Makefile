@@ -104,7 +104,7 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy scheduling portal weir
+	$(BIN)/mypy scheduling portal weir workshop
 	$(BIN)/lint-imports
 	$(BIN)/djlint --quiet --lint templates
 	$(BIN)/hadolint docker/Dockerfile
