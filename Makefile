@@ -118,7 +118,7 @@ mutants: .venv/.dev browser ## Plant known faults, one at a time: the tests must
 check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy scheduling portal weir
+	$(BIN)/mypy scheduling portal weir workshop
 	$(BIN)/lint-imports
 	$(BIN)/djlint --quiet --lint templates
 	$(BIN)/hadolint docker/Dockerfile

@@ -18,6 +18,7 @@ from scheduling.benches.engine.durations import bench_duration
 from scheduling.benches.engine.fragmentation import Run, frame_of, place_all
 from scheduling.benches.engine.huge import EIGHT, HUGE, measure_huge, of_one
 from scheduling.benches.engine.large import TRAINING, Load, figures, measure_large
+from scheduling.benches.engine.learned import bench_learned_policy
 from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.benches.engine.moving import bounds_pct, with_moves
 from scheduling.benches.engine.outcomes import Outcome, Progress
@@ -346,4 +347,5 @@ BENCHES: Mapping[str, Bench] = {
     "cycle-huge": bench_cycle_huge,
     "openb": bench_openb,
     "duration": bench_duration,
+    "learned-policy": bench_learned_policy,
 }
