@@ -36,7 +36,10 @@ def test_every_job_is_admitted_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sorted(SERVICE_BENCHES.keys() - {"overview", "pages", "eta", "what-if", "foreseen", "burst"}),
+    sorted(
+        SERVICE_BENCHES.keys()
+        - {"overview", "pages", "eta", "what-if", "foreseen", "burst", "live-loop"}
+    ),
 )
 def test_without_programs_the_command_says_what_to_do(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
