@@ -237,9 +237,10 @@ def course_of(cluster: Cluster, hours: float) -> Course:
     at_of = dict(decided.values_list("cycle_id", "cycle__at"))
     for row in rows.select_related("workload", "for_workload").order_by("at", "pk"):
         reason = m.Reason.RECLAIMED if row.rule == "reclaim" else ""
-        at = at_of.get(row.cycle_id, row.at)
+        winner = row.for_workload
+        at = at_of.get(row.cycle_id or 0, row.at)
         course.taken.append(
-            _taken(seconds(at, ORIGIN), row.workload.name, row.for_workload.name,
+            _taken(seconds(at, ORIGIN), row.workload.name, winner.name if winner else "",
                    row.gpus / m.MILLI, reason, row.numbers)
         )  # fmt: skip
     lapses = Decision.objects.filter(workload__cluster=cluster, action="lapse")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Decision, Eviction, LapseCause, State
 from scheduling.services.cycle import run as cycle
+from scheduling.services.cycle.project import claims as projected
 from scheduling.services.snapshot import build
 from scheduling.services.worker import held as workers
 from tests.scheduling.kube import JOBS, World
@@ -108,6 +110,21 @@ def test_eviction_that_was_committed_before_the_worker_died_is_carried_out_by_th
     work = named(snapshots[-1], victim)
     assert (work.leaving, work.evictions, work.last_evicted) == (True, 1, snapshots[-2].now)
     assert named(snapshots[-1], "owner").awaits_victims
+
+
+def test_eviction_that_the_cluster_does_not_take_in_time_lapses_with_its_claim(
+    owed: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owed.catch_up()
+    lives = die_before(monkeypatch, "_enforce")
+    with pytest.raises(SystemExit):
+        owed.cycle()
+    lives()
+    kill(owed)
+    monkeypatch.setattr(projected, "UNDONE", timedelta(0))
+    owed.cycle()
+    (line,) = Decision.objects.filter(action="lapse")
+    assert (line.workload.name, line.numbers["rule"]) == ("owner", "overdue")
 
 
 def test_claim_is_kept_once_its_workload_starts_and_nobody_left_in_vain(

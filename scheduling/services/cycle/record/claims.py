@@ -37,14 +37,11 @@ def follow(
         elif not (name in promised or name in starts or name in put_off or uid in starting):
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
-    made = []
-    for name, line in promised.items():
-        row = done.by_name.get(name)
-        if row is not None and name not in put_off:
-            claim = _renewed(claim_of(row), line, done.plan, done.at)
-            if claim.as_json() != row.claim:
-                claims.put(row, claim)
-                made.append(row)
+    made = [
+        row
+        for name, line in promised.items()
+        if name not in put_off and (row := _claim(claims, line, done)) is not None
+    ]
     made += [claims.rows[uid] for uid in claims.dirty if uid in claims.rows]
     claims.dirty.clear()
     takers = _count_taken(done)
@@ -53,6 +50,18 @@ def follow(
     mark_in_vain(lapsed)
     insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in told])
     return list(changed)
+
+
+def _claim(claims: Claims, line: m.Decision, done: Pass) -> Workload | None:
+    """The row that claims what ``line`` promises, if its claim is another than before."""
+    row = done.by_name.get(line.workload)
+    if row is None:
+        return None
+    claim = _renewed(claim_of(row), line, done.plan, done.at)
+    if claim.as_json() == row.claim:
+        return None
+    claims.put(row, claim)
+    return row
 
 
 def _count_taken(done: Pass) -> list[Workload]:

@@ -38,7 +38,17 @@ def test_every_job_is_admitted_and_ends(tmp_path: Path) -> None:
     "name",
     sorted(
         SERVICE_BENCHES.keys()
-        - {"first-run", "overview", "pages", "eta", "what-if", "foreseen", "burst"}
+        - {
+            "first-run",
+            "overview",
+            "pages",
+            "eta",
+            "what-if",
+            "foreseen",
+            "burst",
+            "live-loop",
+            "demo",
+        }
     ),
 )
 def test_without_programs_the_command_says_what_to_do(
