@@ -131,7 +131,7 @@ class _Follow(Observer):
         self.course = Course()
         self._claims: set[str] = set()
 
-    def on_plan(self, now: datetime, snapshot: m.Snapshot, plan: m.Plan) -> None:
+    def on_plan(self, now: datetime, snapshot: m.Snapshot | None, plan: m.Plan) -> None:
         lines = {d.workload: d for d in plan.decisions if d.action is not m.Action.LAPSE}
         for one in plan.decisions:
             if one.action is m.Action.LAPSE:
