@@ -85,8 +85,9 @@ def test_room_of_a_claim_goes_to_nobody_else(world: Snapshot, seed: int, arrival
     """Once what leaves is gone, every node holds what runs and what claims keep."""
     for at, made in _life(world, seed, arrivals):
         then = apply(at, made)
+        gone = {"leaving_members": {}, "leaving_devices": {}}
         met = (
-            replace(w, phase=Phase.RUNNING, started=at.now) if w.awaits_victims else w
+            replace(w, **gone, phase=Phase.RUNNING if w.awaits_victims else w.phase)
             for w in then.workloads
             if not w.leaving
         )
