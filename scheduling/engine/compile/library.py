@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,8 +22,8 @@ from numba.core.typed_passes import (
     AnnotateTypes,
     IRLegalization,
     NativeLowering,
-    NopythonTypeInference,
     NoPythonBackend,
+    NopythonTypeInference,
     PreLowerStripPhis,
 )
 from numba.core.untyped_passes import (
@@ -88,7 +89,8 @@ class Whole(JITCodeLibrary):
 
 def _linked_already(kernel: Whole, inners: list[Unlinked]) -> list[CodeLibrary]:
     """Libraries of Numba's own functions, which bring along what they call."""
-    needed = (library for one in (kernel, *inners) for library in one._linking_libraries)
+    ones: list[Any] = [kernel, *inners]
+    needed = (library for one in ones for library in one._linking_libraries)
     return list(dict.fromkeys(lib for lib in needed if not isinstance(lib, Unlinked)))
 
 
@@ -110,7 +112,7 @@ def _callers_first(library: CodeLibrary) -> Iterator[Unlinked]:
 
 
 def _remember_calls() -> None:
-    """Numba looks through some forty templates at each ``+``; what it found for these types it finds again."""
+    """Numba looks through some forty templates at each ``+``; what it found, it finds again."""
     look, found = types.BaseFunction.get_call_type, WeakKeyDictionary[Any, dict[Any, Any]]()
 
     def get_call_type(function: Any, context: Any, args: Any, names: Any) -> Any:
@@ -171,17 +173,23 @@ class KernelCompiler(CompilerBase):
     """Makes machine code."""
 
     def compile_extra(self, function: Any) -> Any:
-        """All that is made meanwhile is needed until the end: nothing is worth collecting."""
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        with _uncollected():
             return super().compile_extra(function)
-        finally:
-            if collecting:
-                gc.enable()
 
     def define_pipelines(self) -> Any:
         return _with_library(self, Whole)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """All that is made until the kernel is done is needed: nothing is worth collecting."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _with_library(compiler: Any, kind: type[JITCodeLibrary]) -> list[Steps]:

@@ -22,17 +22,17 @@ Function = Callable[..., Any]
 def stamp_of(function: Function) -> str:
     """Of ``function`` and all that it calls, once every name in them is defined."""
     digest = sha256(_way_of_compiling())
-    for one in _reached(function):
+    for one in reached(function):
         digest.update(repr(own_text(one)).encode())
     return digest.hexdigest()
 
 
 def own_text(function: Function) -> tuple[Any, ...]:
     """What ``function`` says: its bytecode, and what the names in it stand for."""
-    code: CodeType = function.__code__  # type: ignore[attr-defined]
+    code: CodeType = function.__code__
     where = f"{function.__module__}.{function.__qualname__}"
     stands_for = [(name, _spelled(value)) for name, value in _named(function)]
-    return where, _spelled(function.__defaults__), _code(code, function.__doc__), stands_for  # type: ignore[attr-defined]
+    return where, _spelled(function.__defaults__), _code(code, function.__doc__), stands_for
 
 
 def called_by(function: Function) -> Iterator[Any]:
@@ -42,7 +42,8 @@ def called_by(function: Function) -> Iterator[Any]:
             yield value
 
 
-def _reached(function: Function) -> list[Function]:
+def reached(function: Function) -> list[Function]:
+    """``function`` and every compiled function that it calls, directly or not."""
     found, open_ones = {function: None}, [function]
     while open_ones:
         for other in called_by(open_ones.pop()):

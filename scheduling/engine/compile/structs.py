@@ -290,7 +290,9 @@ def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     at = cgutils.unpack_tuple(builder, args[1]) if kind.ndim > 1 else [args[1]]
     kinds = index if kind.ndim > 1 else [index]
     place = _place_of(context, builder, kind, args[0], list(zip(kinds, at, strict=True)))
-    context.pack_value(builder, kind.dtype, context.cast(builder, args[2], value, kind.dtype), place)
+    context.pack_value(
+        builder, kind.dtype, context.cast(builder, args[2], value, kind.dtype), place
+    )
     return None
 
 

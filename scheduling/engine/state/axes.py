@@ -63,7 +63,7 @@ def _dtype(table: Any) -> Any:
     """
     alias = get_origin(table)
     if hasattr(alias, "__value__"):
-        return get_args(table)[0]
+        return _dtype(alias.__value__[get_args(table)])
     if alias is not np.ndarray:
         raise TypeError(f"{table} is no array: tables of a struct are NDArray[dtype]")
     return get_args(get_args(table)[1])[0]
