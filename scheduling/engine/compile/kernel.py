@@ -1,8 +1,5 @@
 """How kernels are compiled: ``inner`` functions into the ``kernel`` that calls them, on disk once.
 
-Numba keeps a kernel's machine code until the file of the kernel changes, also when a function it
-calls has changed in another file. Here whole packages are the stamp.
-
 With ``NUMBA_DISABLE_JIT=1`` everything runs as plain Python: slow, but a change can be tried and
 debugged on small snapshots without waiting for the compiler.
 """
@@ -10,32 +7,25 @@ debugged on small snapshots without waiting for the compiler.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from numba import config, njit, typeof
 from numba.core import cgutils, types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
-
-@cache
-def _stamp(folder: Path) -> str:
-    """Of the text of the engine and of the kernel's own package, so a copy or a fresh checkout finds the
-    same machine code valid.
-    """
-    digest = sha256()
-    for path in sorted({*Path(__file__).parents[1].rglob("*.py"), *folder.glob("*.py")}):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
+from scheduling.engine.compile.library import InnerCompiler, KernelCompiler
+from scheduling.engine.compile.stamp import stamp_of
 
 # Loops of scalars gain nothing from vectors and the last level of optimisation, and compile in a third
 # of the time without.
 config.OPT = type(config.OPT)(2)
 config.LOOP_VECTORIZE = config.SLP_VECTORIZE = 0
 PLAIN: bool = config.DISABLE_JIT
+
+
+_inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=InnerCompiler)
+_kernel = njit(nogil=True, pipeline_class=KernelCompiler)
 
 
 def inner(function: Callable[..., Any]) -> Any:
@@ -45,7 +35,7 @@ def inner(function: Callable[..., Any]) -> Any:
     """
     if PLAIN:
         return function
-    compiled = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    compiled = _inner(function)
     template = compiled.get_call_template
 
     def of_types(args: Any, kws: Any) -> Any:
@@ -56,7 +46,7 @@ def inner(function: Callable[..., Any]) -> Any:
     return compiled
 
 
-once: Callable[..., Any] = njit(inline="always")
+once: Callable[..., Any] = inner
 """For a function with one caller, or of one line: it becomes part of its caller. A chain of separate
 functions is optimised again at each link, which made a first start take minutes.
 """
@@ -69,9 +59,25 @@ def kernel(function: Callable[..., Any]) -> Any:
     """
     if PLAIN:
         return function
-    compiled = njit(cache=True, nogil=True)(function)
-    compiled._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename).parent)
+    compiled = _kernel(function)
+    compiled._cache = KernelCache(function)
     return compiled
+
+
+class KernelCache(FunctionCache):
+    """Keeps machine code until something changes that it depends on.
+
+    Numba keeps it until the kernel's own file changes, also when a function it calls has changed in another.
+    """
+
+    def load_overload(self, kinds: Any, target: Any) -> Any:
+        # Not sooner: while its module is read, a kernel names functions that follow below it.
+        name, _, more = self._impl.filename_base.rpartition("-")
+        python = more.partition(".")[2]
+        self._cache_file = IndexDataCacheFile(
+            self._cache_path, f"{name}.{python}", stamp_of(self._py_func)
+        )
+        return super().load_overload(kinds, target)
 
 
 def address_of(compiled: Any, world: Any) -> Any:

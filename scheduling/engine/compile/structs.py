@@ -35,7 +35,6 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.np.arrayobj import (
     getitem_array_tuple,
     getitem_arraynd_intp,
-    populate_array,
     setitem_array,
 )
 from numba.np.numpy_support import from_dtype
@@ -168,8 +167,18 @@ def as_struct(values: Any) -> Any:
     return SimpleNamespace(**plain)
 
 
+class TableModel(models.ArrayModel):
+    """An array whose memory Python keeps: nobody counts references to it."""
+
+    def traverse(self, builder: Any) -> list[Any]:
+        return []
+
+    def inner_models(self) -> list[Any]:
+        return []
+
+
 register_model(StructType)(models.OpaqueModel)
-register_model(Table)(models.ArrayModel)
+register_model(Table)(TableModel)
 
 
 @typeof_impl.register(Struct)
@@ -228,16 +237,21 @@ def _array(context: Any, builder: Any, kind: Any, value: Any, first: int) -> Any
     strides = [WORD(size)]
     for length in reversed(shape[1:]):
         strides.insert(0, builder.mul(length, strides[0]))
-    array = context.make_array(kind)(context, builder)
-    populate_array(
-        array,
-        data=_fixed(builder, value, first, data),
-        shape=shape,
-        strides=strides,
-        itemsize=WORD(size),
-        meminfo=None,
-    )
-    return array._getvalue()
+    items = shape[0]
+    for length in shape[1:]:
+        items = builder.mul(items, length)
+    parts = {
+        "data": _fixed(builder, value, first, data),
+        "nitems": items,
+        "itemsize": WORD(size),
+        "shape": cgutils.pack_array(builder, shape),
+        "strides": cgutils.pack_array(builder, strides),
+    }
+    model = context.data_model_manager[kind]
+    array = cgutils.get_null_value(model.get_value_type())
+    for name, part in parts.items():
+        array = model.set(builder, array, part, name)
+    return array
 
 
 @lower_setattr_generic(StructType)
@@ -251,17 +265,54 @@ def _set(context: Any, builder: Any, signature: Any, args: Any, name: str) -> No
 
 @lower_builtin(operator.getitem, Table, types.Integer)
 def _item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return getitem_arraynd_intp(context, builder, *_unsigned(context, builder, signature, args))
+    kind, index = signature.args
+    if kind.ndim > 1:
+        return getitem_arraynd_intp(context, builder, *_unsigned(context, builder, signature, args))
+    place = _place_of(context, builder, kind, args[0], [(index, args[1])])
+    return context.unpack_value(builder, kind.dtype, place)
 
 
 @lower_builtin(operator.getitem, Table, types.BaseTuple)
 def _item_in_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return getitem_array_tuple(context, builder, *_unsigned(context, builder, signature, args))
+    kind, index = signature.args
+    if not _one_place(kind, index):
+        return getitem_array_tuple(context, builder, *_unsigned(context, builder, signature, args))
+    at = cgutils.unpack_tuple(builder, args[1])
+    place = _place_of(context, builder, kind, args[0], list(zip(index, at, strict=True)))
+    return context.unpack_value(builder, kind.dtype, place)
 
 
 @lower_builtin(operator.setitem, Table, types.Any, types.Any)
 def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return setitem_array(context, builder, *_unsigned(context, builder, signature, args))
+    kind, index, value = signature.args
+    if not isinstance(value, types.Number | types.Boolean) or not _one_place(kind, index):
+        return setitem_array(context, builder, *_unsigned(context, builder, signature, args))
+    at = cgutils.unpack_tuple(builder, args[1]) if kind.ndim > 1 else [args[1]]
+    kinds = index if kind.ndim > 1 else [index]
+    place = _place_of(context, builder, kind, args[0], list(zip(kinds, at, strict=True)))
+    context.pack_value(
+        builder, kind.dtype, context.cast(builder, args[2], value, kind.dtype), place
+    )
+    return None
+
+
+def _one_place(kind: Table, index: Any) -> bool:
+    if isinstance(index, types.BaseTuple):
+        return len(index) == kind.ndim and all(isinstance(k, types.Integer) for k in index)
+    return kind.ndim == 1 and isinstance(index, types.Integer)
+
+
+def _place_of(context: Any, builder: Any, kind: Table, table: Any, index: list[Any]) -> Any:
+    """Pointer to one entry, from the fields of a table in the order of ``ArrayModel``."""
+    fields = context.data_model_manager[kind]
+    shape = fields.get(builder, table, "shape")
+    at = None
+    for axis, (of, value) in enumerate(index):
+        place = context.cast(builder, value, of, types.intp)
+        if at is not None:
+            place = builder.add(builder.mul(at, builder.extract_value(shape, axis)), place)
+        at = place
+    return builder.gep(fields.get(builder, table, "data"), [at])
 
 
 def _unsigned(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any]:

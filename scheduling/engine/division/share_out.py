@@ -28,9 +28,17 @@ def share_out(world: Session) -> None:
     clear_coming(world.room)
     sum_held(world)
     sum_asked(world)
-    queues.redivision.divided[:] = queues.demand.asked
+    _ask_as_summed(queues)
     queues.redivision.changed_asks = queues.redivision.divisions = 0
     _divide(world)
+
+
+@inner
+def _ask_as_summed(queues: Queues) -> None:
+    divided, asked = queues.redivision.divided, queues.demand.asked
+    for c in range(asked.shape[0]):
+        for q in range(asked.shape[1]):
+            divided[c, q] = asked[c, q]
 
 
 @once
@@ -56,7 +64,7 @@ def share_out_again(world: Session) -> bool:
         return False
     queues.redivision.changed_asks = 0
     before, fair = queues.redivision.divided.copy(), division.fair.copy()
-    queues.redivision.divided[:] = queues.demand.asked
+    _ask_as_summed(queues)
     ask_as_decided(world, queues.redivision.divided)
     if _are_equal(queues.redivision.divided, before):
         return False

@@ -255,7 +255,8 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
     rules, ordering, work, q = world.rules, world.ordering, world.work, world.work.queue[w]
     request = preempting(work, w, c)
     more, size, cores = np.empty(who.size + ordering.running.size[0], np.int64), who.size, 0
-    more[:size] = who
+    for i in range(size):
+        more[i] = who[i]
     patient = rules.now < work.submitted[w] + rules.delay
     if patient or only_reserved(world, w, c):
         return who, gpus

@@ -57,6 +57,13 @@ def _size(name: str, sizes: Mapping[str, int]) -> int:
 
 
 def _dtype(table: Any) -> Any:
-    """Of ``NDArray[dtype]``: ``ndarray[Any, dtype[dtype]]``."""
-    assert get_origin(table) is np.ndarray  # noqa: S101 - structs hold arrays
+    """Of ``NDArray[dtype]``, which is ``ndarray[Any, dtype[dtype]]``, from NumPy 2.5 on an alias for it.
+
+    Raises TypeError for what is no array.
+    """
+    alias = get_origin(table)
+    if hasattr(alias, "__value__"):
+        return _dtype(alias.__value__[get_args(table)])
+    if alias is not np.ndarray:
+        raise TypeError(f"{table} is no array: tables of a struct are NDArray[dtype]")
     return get_args(get_args(table)[1])[0]

@@ -1,0 +1,200 @@
+"""Machine code for whole kernels only.
+
+Numba turns every function into machine code, with all that it calls, and does so again for each caller
+of it: half of the time that compiling took. Here an ``inner`` function ends as LLVM's intermediate code,
+unlinked. The kernel gathers what it calls, directly or not, and optimises it once, as a whole.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from llvmlite import binding as llvm
+from numba import types
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
+from numba.core.compiler import CompilerBase
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
+
+
+class Unlinked(JITCodeLibrary):
+    """Intermediate code of an inner function; it has no address."""
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.environments: dict[str, Any] = {}
+
+    @property
+    def codegen(self) -> Any:
+        """For ``get_executable``, which hands over the function's environment."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """The kernel's code asks for it; here is no code yet that could."""
+        self.environments[name] = environment
+
+    def finalize(self) -> None:
+        self._finalized = True
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "linkonce_odr"
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+class Whole(JITCodeLibrary):
+    """Machine code of a kernel and of all that it calls."""
+
+    def finalize(self) -> None:
+        inners = list(_callers_first(self))
+        for inner in inners:
+            self._reload_init.update(inner._reload_init)
+            self._final_module.link_in(inner._final_module, preserve=True)
+        for inner in inners:
+            self._enclose(inner)
+        self._linking_libraries = _linked_already(self, inners)
+        super().finalize()
+        for inner in inners:
+            for name, environment in inner.environments.items():
+                if self._codegen._engine.is_symbol_defined(name):
+                    self._codegen.set_env(name, environment)
+
+    def _enclose(self, inner: Unlinked) -> None:
+        """Nobody else calls it: LLVM may do away with it once it stands in its one caller."""
+        linked = {function.name: function for function in self._final_module.functions}
+        for function in inner._final_module.functions:
+            if not function.is_declaration and function.name in linked:
+                linked[function.name].linkage = "internal"
+
+
+def _linked_already(kernel: Whole, inners: list[Unlinked]) -> list[CodeLibrary]:
+    """Libraries of Numba's own functions, which bring along what they call."""
+    ones: list[Any] = [kernel, *inners]
+    needed = (library for one in ones for library in one._linking_libraries)
+    return list(dict.fromkeys(lib for lib in needed if not isinstance(lib, Unlinked)))
+
+
+def _callers_first(library: CodeLibrary) -> Iterator[Unlinked]:
+    """Each inner library that ``library`` needs, once: the linker leaves out what nobody calls yet."""
+    seen: set[CodeLibrary] = set()
+    ended: list[Unlinked] = []
+
+    def visit(one: Any) -> None:
+        seen.add(one)
+        for other in one._linking_libraries:
+            if isinstance(other, Unlinked) and other not in seen:
+                visit(other)
+        if one is not library:
+            ended.append(one)
+
+    visit(library)
+    return reversed(ended)
+
+
+def _remember_calls() -> None:
+    """Numba looks through some forty templates at each ``+``; what it found, it finds again."""
+    look, found = types.BaseFunction.get_call_type, WeakKeyDictionary[Any, dict[Any, Any]]()
+
+    def get_call_type(function: Any, context: Any, args: Any, names: Any) -> Any:
+        if names or getattr(function.typing_key, "__module__", "") != "_operator":
+            return look(function, context, args, names)
+        known = found.setdefault(function, {})
+        key = (context, args)
+        if key not in known:
+            known[key] = look(function, context, args, names)
+        return known[key]
+
+    types.BaseFunction.get_call_type = get_call_type
+
+
+_remember_calls()
+
+
+class Steps(PassManager):
+    """Numba's steps from bytecode to intermediate code that a kernel needs: there is no closure in it, no
+    branch on a type, no expression of whole arrays. Nothing is checked in between, nor told to listeners.
+    """
+
+    NEEDED = (
+        TranslateByteCode,
+        FixupArgs,
+        IRProcessing,
+        GenericRewrites,
+        ReconstructSSA,
+        NopythonTypeInference,
+        PreLowerStripPhis,
+        IRLegalization,
+        AnnotateTypes,
+        NativeLowering,
+        NoPythonBackend,
+    )
+
+    def __init__(self) -> None:
+        super().__init__("kernel")
+        for step in self.NEEDED:
+            self.add_pass(step, step.__name__)
+        self.finalize()
+
+    def _runPass(self, index: int, step: Any, state: Any) -> None:  # noqa: N802 - Numba's name
+        step.analysis = self._analysis
+        step.run_initialization(state)
+        step.run_pass(state)
+        step.run_finalizer(state)
+
+
+class InnerCompiler(CompilerBase):
+    """Leaves a function unlinked."""
+
+    def define_pipelines(self) -> Any:
+        return _with_library(self, Unlinked)
+
+
+class KernelCompiler(CompilerBase):
+    """Makes machine code."""
+
+    def compile_extra(self, function: Any) -> Any:
+        with _uncollected():
+            return super().compile_extra(function)
+
+    def define_pipelines(self) -> Any:
+        return _with_library(self, Whole)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """All that is made until the kernel is done is needed: nothing is worth collecting."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _with_library(compiler: Any, kind: type[JITCodeLibrary]) -> list[Steps]:
+    """Steps with a library of ``kind`` where they would make one of their own."""
+    state = compiler.state
+    state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+    state.library.enable_object_caching()
+    return [Steps()]
