@@ -17,7 +17,7 @@ from celery import current_app
 from django.conf import settings
 
 from scheduling import tasks
-from scheduling.models import Cluster, ClusterMode
+from scheduling.models import Adaptation, Cluster, ClusterMode
 from scheduling.services.cycle.run import CycleResult
 from tests.scheduling.kube import policy
 
@@ -116,6 +116,25 @@ def test_learned_orders_are_looked_at_and_watched_in_one_cluster_alone(
     tasks.look_at_orders(4711)
 
     assert seen == [("look", "test"), ("watch", "test")]
+
+
+@pytest.mark.parametrize(("asks", "asked", "door"), [
+    ("request_learning", "learn", "forecasts"),
+    ("request_adapting", "adapt", "adapting"),
+])  # fmt: skip
+def test_process_of_studies_is_not_woken_where_nothing_is_due(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, asks: str, asked: str, door: str
+) -> None:
+    Adaptation.objects.create(cluster=cluster, is_on=True)
+    sent: list[list[int]] = []
+    monkeypatch.setattr(
+        getattr(tasks, asked), "apply_async", lambda args, expires: sent.append(args)
+    )
+    for is_due in (False, True):
+        monkeypatch.setattr(getattr(tasks, door), "is_due", lambda *_, due=is_due, **__: due)
+        getattr(tasks, asks)()
+
+    assert sent == [[cluster.pk]]
 
 
 def test_cluster_that_does_not_answer_is_logged_and_not_raised(
