@@ -17,7 +17,7 @@ from celery import current_app
 from django.conf import settings
 
 from scheduling import tasks
-from scheduling.models import Cluster
+from scheduling.models import Adaptation, Cluster
 from scheduling.services.cycle.run import CycleResult
 from tests.scheduling.kube import policy
 
@@ -90,6 +90,25 @@ def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
     tasks.guard(cluster.pk)
 
     assert "no route" in caplog.text
+
+
+@pytest.mark.parametrize(("asks", "asked", "door"), [
+    ("request_learning", "learn", "forecasts"),
+    ("request_adapting", "adapt", "adapting"),
+])  # fmt: skip
+def test_process_of_studies_is_not_woken_where_nothing_is_due(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, asks: str, asked: str, door: str
+) -> None:
+    Adaptation.objects.create(cluster=cluster, is_on=True)
+    sent: list[list[int]] = []
+    monkeypatch.setattr(
+        getattr(tasks, asked), "apply_async", lambda args, expires: sent.append(args)
+    )
+    for is_due in (False, True):
+        monkeypatch.setattr(getattr(tasks, door), "is_due", lambda *_, due=is_due, **__: due)
+        getattr(tasks, asks)()
+
+    assert sent == [[cluster.pk]]
 
 
 def test_cluster_that_does_not_answer_is_logged_and_not_raised(
