@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='eviction',
             name='in_vain',
-            field=models.CharField(blank=True, choices=[('seats_gone', 'its seats are gone'), ('edited', 'it asks for something else'), ('held', 'it was held or may not start'), ('gone', 'it ended or was cancelled'), ('taken_away', 'its queue lost what it was to have'), ('overdue', 'it could not start once they had left'), ('given_up', 'a plan gave it up')], max_length=12),
+            field=models.CharField(blank=True, choices=[('seats_gone', 'the seats that were kept are gone'), ('edited', 'the other asks for something else'), ('held', 'the other was held or may not start'), ('gone', 'the other ended or was cancelled'), ('taken_away', 'people took away what the other was to have'), ('overdue', 'the other could not start in time'), ('given_up', 'a plan gave it up')], max_length=12),
         ),
         migrations.AddField(
             model_name='workload',

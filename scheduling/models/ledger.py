@@ -110,12 +110,12 @@ class EvictionRule(models.TextChoices):
 class LapseCause(models.TextChoices):
     """Why a claim lapsed that was made when others were evicted for a workload."""
 
-    SEATS_GONE = "seats_gone", "its seats are gone"
-    EDITED = "edited", "it asks for something else"
-    HELD = "held", "it was held or may not start"
-    GONE = "gone", "it ended or was cancelled"
-    TAKEN_AWAY = "taken_away", "its queue lost what it was to have"
-    OVERDUE = "overdue", "it could not start once they had left"
+    SEATS_GONE = "seats_gone", "the seats that were kept are gone"
+    EDITED = "edited", "the other asks for something else"
+    HELD = "held", "the other was held or may not start"
+    GONE = "gone", "the other ended or was cancelled"
+    TAKEN_AWAY = "taken_away", "people took away what the other was to have"
+    OVERDUE = "overdue", "the other could not start in time"
     GIVEN_UP = "given_up", "a plan gave it up"
 
 

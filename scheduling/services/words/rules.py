@@ -18,5 +18,9 @@ def label_of(rule: str, allowed_by: str) -> str:
 
 
 def cause_of(eviction: Eviction) -> str:
-    """Why it was in vain, '' where it was not: 'its seats are gone'."""
-    return LapseCause(eviction.in_vain).label if eviction.in_vain else ""
+    """Why whom it made room for did not get it: 'In vain: the other could not start in time.'; '' where it
+    did, or still may."""
+    if not eviction.in_vain:
+        return ""
+    said = "In vain" if eviction.in_vain in IN_VAIN else "Not needed"
+    return f"{said}: {LapseCause(eviction.in_vain).label}."

@@ -38,9 +38,9 @@ def follow(
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
     made = [
-        row
+        found
         for name, line in promised.items()
-        if name not in put_off and (row := _claim(claims, line, done)) is not None
+        if name not in put_off and (found := _claim(claims, line, done)) is not None
     ]
     made += [claims.rows[uid] for uid in claims.dirty if uid in claims.rows]
     claims.dirty.clear()

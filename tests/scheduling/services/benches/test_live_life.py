@@ -55,7 +55,7 @@ def test_gpus_taken_and_nominal_left_are_counted() -> None:
 def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator() -> None:
     works = [
         *(Work(f"v{i}", 1, "research", "low", 8, 9000, 120) for i in range(4)),
-        Work("b", 60, "products", "normal", 8, 900, 60),
+        Work("b", 150, "products", "normal", 8, 900, 60),
     ]
     hours = 0.6
     live, simulated = lived(works, hours), simulated_course(works, hours)
