@@ -26,6 +26,7 @@ BADGES = {
     Action.GROW: ("plus", "info", "Grow"),
     Action.RESERVE: ("clock", "info", "Reserve"),
     Action.WAIT: ("pending", "neutral", "Wait"),
+    Action.LAPSE: ("clock", "warn", "Lapse"),
 }
 """Glyph, tone and word of an action."""
 
