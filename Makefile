@@ -78,6 +78,9 @@ browser: | .venv/bin/python
 test: .venv/.dev browser ## Every test; TESTS=path narrows
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
+costs: .venv/.dev ## Count anew what cycles, background tasks and pages ask for: tests/costs/ledger.json
+	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -p no:rerunfailures -n 0 tests/costs
+
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
 	@# Each of the two processes starts a control plane of its own. In this order: what a suite leaves there, such as
 	@# kinds of operators, later ones know of.
