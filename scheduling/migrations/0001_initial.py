@@ -851,6 +851,11 @@ class Migration(migrations.Migration):
                 ('class_on_own_quota', models.CharField(blank=True, max_length=63)),
                 ('own_pace', models.FloatField(default=1)),
                 ('saved_s', models.FloatField(default=0)),
+                ('claim', models.JSONField(default=None, null=True)),
+                ('taken_gpus', models.PositiveBigIntegerField(default=0)),
+                ('recent_evictions', models.JSONField(default=list)),
+                ('last_evicted_at', models.DateTimeField(blank=True, null=True)),
+                ('last_evicted_for', models.CharField(blank=True, max_length=383)),
                 ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='workloads', to='scheduling.cluster')),
                 ('gpu_class', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scheduling.gpuclass')),
                 ('priority_class', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scheduling.priorityclass')),
@@ -989,6 +994,8 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField()),
                 ('rule', models.CharField(choices=[('reclaim', 'reclaim'), ('preempt', 'preempt'), ('give_way', 'give way'), ('consolidate', 'consolidate'), ('stale_gang', 'stale gang'), ('drain', 'drain')], max_length=11)),
+                ('allowed_by', models.CharField(blank=True, max_length=40)),
+                ('in_vain', models.CharField(blank=True, choices=[('seats_gone', 'the seats that were kept are gone'), ('edited', 'the other asks for something else'), ('held', 'the other was held or may not start'), ('gone', 'the other ended or was cancelled'), ('taken_away', 'people took away what the other was to have'), ('overdue', 'the other could not start in time'), ('given_up', 'a plan gave it up')], max_length=12)),
                 ('gpus', models.PositiveIntegerField()),
                 ('asked_gpus', models.PositiveIntegerField(default=0)),
                 ('lost_gpu_s', models.FloatField(default=0)),
@@ -1010,7 +1017,7 @@ class Migration(migrations.Migration):
             name='Decision',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('action', models.CharField(choices=[('admit', 'Admit'), ('evict', 'Evict'), ('grow', 'Grow'), ('shrink', 'Shrink'), ('move', 'Move'), ('reserve', 'Reserve'), ('wait', 'Wait')], max_length=8)),
+                ('action', models.CharField(choices=[('admit', 'Admit'), ('evict', 'Evict'), ('grow', 'Grow'), ('shrink', 'Shrink'), ('move', 'Move'), ('reserve', 'Reserve'), ('wait', 'Wait'), ('lapse', 'Lapse')], max_length=8)),
                 ('reason', models.CharField(max_length=40)),
                 ('sentence', models.TextField(blank=True)),
                 ('sealed', models.JSONField(default=None, null=True)),
@@ -1332,6 +1339,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='forecastoutcome',
             index=models.Index(fields=['started_at'], name='forecast_outcome_started'),
+        ),
+        migrations.AddIndex(
+            model_name='forecastoutcome',
+            index=models.Index(condition=models.Q(('started_at__isnull', True)), fields=['told_at'], name='forecast_outcome_open'),
         ),
         migrations.AddConstraint(
             model_name='forecastoutcome',

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             name='Rule',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('figure', models.CharField(choices=[('longest_wait', 'Longest wait'), ('wait_p90', 'Wait P90'), ('starvation', 'Starvation'), ('idle_gpus', 'Idle GPUs'), ('evicted_again', 'Repeated eviction'), ('budget', 'Budget'), ('oversubscribed', 'Oversubscription'), ('engine_stalled', 'Engine stalled'), ('mirror_stale', 'Mirror stale')], max_length=16)),
+                ('figure', models.CharField(choices=[('longest_wait', 'Longest wait'), ('wait_p90', 'Wait P90'), ('starvation', 'Starvation'), ('idle_gpus', 'Idle GPUs'), ('evicted_again', 'Repeated eviction'), ('in_vain', 'Evictions in vain'), ('budget', 'Budget'), ('oversubscribed', 'Oversubscription'), ('engine_stalled', 'Engine stalled'), ('mirror_stale', 'Mirror stale')], max_length=16)),
                 ('over', models.FloatField(validators=[django.core.validators.MinValueValidator(0)])),
                 ('for_s', models.PositiveIntegerField(default=0)),
                 ('least_gpus', models.PositiveIntegerField(default=1)),
