@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
-from itertools import pairwise
+from datetime import timedelta
 
 import pytest
 
 from scheduling.engine import plan
 from scheduling.engine.model import (
-    Action,
     GpuClass,
     Members,
     Node,
-    Plan,
     PriorityClass,
     Queue,
     Quota,
@@ -100,38 +97,6 @@ def test_frame_in_place_and_fresh_snapshots_live_the_same_life(
 
     assert lives(in_place) == lives(afresh)
     assert lives(spelled_out) == lives(afresh)
-
-
-def test_life_told_in_brief_is_the_same_and_describes_the_cluster_now_and_then() -> None:
-    organisation, cluster = organisation_and_cluster(load=1.1)
-    work = named_by_arrival(generate(organisation, ORIGIN, 0.5, seed=4))
-    whole, brief = _Heard(), _Heard()
-
-    told = simulate(cluster, work, options=Options(leave_s=30), observer=whole)
-    told_in_brief = simulate(
-        cluster, work, options=Options(leave_s=30, spell_s=3600), observer=brief
-    )
-
-    assert lives(told_in_brief) == lives(told)
-    assert brief.acts == whole.acts
-    assert len(whole.described) == whole.plans == brief.plans > len(brief.described) > 1
-    gaps = (b - a for a, b in pairwise(brief.described))
-    assert min(gaps) >= timedelta(hours=1)
-
-
-class _Heard(Observer):
-    """How many plans, when with a snapshot, and what each act says."""
-
-    def __init__(self) -> None:
-        self.plans = 0
-        self.described: list[datetime] = []
-        self.acts: list[tuple[datetime, str, str]] = []
-
-    def on_plan(self, now: datetime, snapshot: Snapshot | None, plan: Plan) -> None:
-        self.plans += 1
-        self.described += [now] if snapshot is not None else []
-        acts = (d for d in plan.decisions if d.action is not Action.WAIT)
-        self.acts += [(now, d.workload, d.sentence) for d in acts]
 
 
 def test_replaying_twice_gives_the_same_history() -> None:
