@@ -95,7 +95,7 @@ MUTANTS = (
         "refusal without a remedy", "portal/boundary/answers.py",
         'body = {"code": refusal.code, "sentence": refusal.sentence, "remedy": refusal.remedy}',
         'body = {"code": refusal.code, "sentence": refusal.sentence}',
-        walked("api:nothing"),
+        walked("no_such_api"),
     ),
     Mutant(
         "answer that the schema does not know", "portal/api/clusters.py",
