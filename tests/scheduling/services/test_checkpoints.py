@@ -462,7 +462,7 @@ def test_process_that_dies_before_the_commit_learns_once(
     later(world, 30)
     says(world, "w1", 30)
     world.catch_up()
-    for place in ("save", "_record", "_enforce"):  # before, within and after the transaction
+    for place in ("save", "_follow_claims", "_enforce"):  # before, within and after the transaction
         with monkeypatch.context() as patched:
             patched.setattr(cycle, place, _dies)
             with pytest.raises(KilledError):
