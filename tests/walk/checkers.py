@@ -29,8 +29,8 @@ def status(answer: Answer) -> str:
     right = {
         "": True,
         IN: code < 400 or code in REFUSED_INPUT,
-        # Absent, or refused for its input before anything was looked up; 403 only where it is seen.
-        OUT: code in (404, 400) or (code == 403 and answer.who in TEAM),
+        # Absent; 403 only where it is seen; or refused for its input as what does not exist is.
+        OUT: code == 404 or (code == 403 and answer.who in TEAM) or code == answer.twin == 400,
         NO_METHOD: code in (404, 405),
         SIGN_IN: _asks_to_sign_in(answer),
     }[expected]
