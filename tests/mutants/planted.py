@@ -95,7 +95,7 @@ MUTANTS = (
         "refusal without a remedy", "portal/boundary/answers.py",
         'body = {"code": refusal.code, "sentence": refusal.sentence, "remedy": refusal.remedy}',
         'body = {"code": refusal.code, "sentence": refusal.sentence}',
-        walked("no_such_api"),
+        ("tests/portal/boundary/test_answers.py",),
     ),
     Mutant(
         "answer that the schema does not know", "portal/api/clusters.py",

@@ -30,6 +30,8 @@ class Answer:
     payload: Any = None
     sent: Mapping[str, str] = field(default_factory=dict)
     expected: str = ""
+    twin: int | None = None
+    """The status of the same about what does not exist, where it was asked."""
 
     @property
     def typed(self) -> str:

@@ -54,7 +54,8 @@ def _translated(error: ApiError, cluster: Cluster) -> ServiceError:
         return ServiceError("name_taken", sentence, "Choose another name.", field="name")
     if isinstance(error, InvalidError):
         field = error.causes[0][0] if error.causes else None
-        return ServiceError("invalid", f"{error.message}.".replace("..", "."), field=field)
+        sentence = f"{error.message}.".replace("..", ".")
+        return ServiceError("invalid", sentence, "Correct it and send it again.", field=field)
     if error.status == 403:
         return ServiceError(
             "forbidden", f"The cluster refuses: {error.message}", "Ask an admin for access."
