@@ -212,7 +212,7 @@ def test_webhook_that_comes_and_goes_is_told_in_the_audit_log(person, sink):
     made, _ = hook(person, sink)
     webhooks.remove(person, made)
     events.deliver_due()
-    lines = AuditEntry.objects.filter(actor=person.username, subject="team").order_by("id")
+    lines = AuditEntry.objects.filter(actor=person.username, subject="team").order_by("pk")
     assert [line.kind for line in lines] == ["webhook.added", "webhook.removed"]
 
 
