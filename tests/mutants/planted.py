@@ -127,7 +127,7 @@ MUTANTS = (
         "queue holds more than its limit", "scheduling/engine/quota/fair_share.py",
         "if queues.usage.held[c, q] + gpus > quotas.cap[c, q]:",
         "if queues.usage.held[c, q] > quotas.cap[c, q]:",
-        ("tests/scheduling/engine/test_laws.py::test_limits_nodes_gangs_and_reasons_hold_in_any_plan",),
+        ("tests/scheduling/engine/test_cases.py",),
         plain=True,
     ),
     Mutant(
@@ -144,7 +144,7 @@ MUTANTS = (
     Mutant(
         "audit line is dropped", "portal/notices/webhooks.py",
         '    announce("webhook.removed", actor=user, subject=webhook.name)\n', "",
-        ("tests/portal/audit", "tests/portal/notices"),
+        ("tests/portal/notices/test_letters.py",),
     ),
     Mutant(
         "token is good for everything", "portal/api/permissions.py",

@@ -12,9 +12,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from portal.accounts.models import User
+from portal.audit.models import AuditEntry
 from portal.notices import dead, delivery, inbox, letters, outbox, times, webhooks
 from portal.notices.models import Hours, Kind, Letter, Notice, Way, Webhook
 from scheduling.models import Cluster
+from scheduling.services import events
 from scheduling.services.errors import ServiceError
 from tests.factories import make_cluster, make_user
 from tests.sink import listening
@@ -204,6 +206,14 @@ def test_sixth_webhook_and_second_of_a_name_are_refused(person, sink):
     Webhook.objects.filter(name="n4").delete()
     with pytest.raises(ServiceError, match="of that name"):
         hook(person, sink, "n0")
+
+
+def test_webhook_that_comes_and_goes_is_told_in_the_audit_log(person, sink):
+    made, _ = hook(person, sink)
+    webhooks.remove(person, made)
+    events.deliver_due()
+    lines = AuditEntry.objects.filter(actor=person.username, subject="team").order_by("pk")
+    assert [line.kind for line in lines] == ["webhook.added", "webhook.removed"]
 
 
 def test_address_is_judged_again_when_it_is_sent(person, cluster, sink, settings):
