@@ -134,9 +134,9 @@ CROSS JOIN generate_series(%s::timestamptz, %s::timestamptz, '1 day'::interval) 
 EVICTIONS = """
 INSERT INTO scheduling_eviction
   (workload_id, at, rule, queue_id, for_workload_id, for_queue_id, gpu_class_id, gpus, asked_gpus, lost_gpu_s,
-   sentence, numbers)
+   sentence, numbers, allowed_by, in_vain)
 SELECT w.id, %s::timestamptz - random() * '14 days'::interval, 'reclaim', w.queue_id, o.id, o.queue_id,
-  w.gpu_class_id, w.gpus * w.min_members, w.gpus * w.min_members, 900, '', '{}'
+  w.gpu_class_id, w.gpus * w.min_members, w.gpus * w.min_members, 900, '', '{}', 'above_fair_share', ''
 FROM scheduling_workload w
 JOIN scheduling_workload o ON o.cluster_id = w.cluster_id AND o.uid = 'large-' || (w.id %% 5000)
 WHERE w.cluster_id = %s AND w.state = 'running' LIMIT 4000

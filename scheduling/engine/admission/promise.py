@@ -17,7 +17,7 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.node_room import sit, take_open
-from scheduling.engine.placement.place import is_free, place, sit_as_promised
+from scheduling.engine.placement.place import is_free, place_between, sit_as_promised
 from scheduling.engine.quota.limits import full_queue, spent_hours, user_limit
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.order import Pending
@@ -110,12 +110,9 @@ def _finds_seats(world: Session, w: int, c: int, members: int) -> bool:
     if room.open[c] < gpus:
         return False
     unseat(work, room, seats, w, members)
-    if world.index.total[row_of(world, w, c, NOW)] >= members:
-        least, work.least[w] = work.least[w], members
-        seated = place(world, w, c, members, NOW)
-        work.least[w] = least
-        if seated == members:
-            return True
+    is_wide = world.index.total[row_of(world, w, c, NOW)] >= members
+    if is_wide and place_between(world, w, c, members, members, NOW) == members:
+        return True
     recall(world.out, seats, w)
     for i in range(members):
         sit(room, work, w, seats.node[i], seats.device[i], LATER)

@@ -33,12 +33,18 @@ APART = 1e6
 
 @inner
 def place(world: Session, w: int, c: int, most: int, when: int) -> int:
-    """Seat between ``work.least[w]`` and ``most`` members of ``w`` on nodes of class ``c``.
+    """Seat between ``work.least[w]`` and ``most`` members of ``w``, as ``place_between``."""
+    return int(place_between(world, w, c, world.work.least[w], most, when))
+
+
+@inner
+def place_between(world: Session, w: int, c: int, least: int, most: int, when: int) -> int:
+    """Seat between ``least`` and ``most`` members of ``w`` on nodes of class ``c``.
 
     Returns how many were seated, all of them in ``seats``; 0 leaves ``room`` as it was.
     """
     work, index = world.work, world.index
-    least, required = work.least[w], work.required[w]
+    required = work.required[w]
     if when != LATER and world.room.open[c] < least * work.need[GPUS, w]:
         return 0
     row = row_of(world, w, c, when)
