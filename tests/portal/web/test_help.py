@@ -10,7 +10,7 @@ from scheduling.models import Eviction, Reason, Workload
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
-ENDS = {*ACTS, Reason.RUN_TIME_OVER}
+ENDS = {*ACTS, Reason.RUN_TIME_OVER, Reason.CLAIM_LAPSED}
 """Reasons of acts; nothing waits for them."""
 
 

@@ -41,6 +41,7 @@ from tests.scheduling.engine.evolve import (
     held,
     let_leave,
     plan_again,
+    without_prompt_starts,
 )
 from tests.scheduling.engine.worlds import (
     CLASSES,
@@ -197,10 +198,11 @@ def _single(name: str, queue: str, at: int) -> Workload:
 @given(worlds())
 def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) -> None:
     """Law 4, first half: at once, and with the victims gone nobody is evicted in return. Where the queues
-    are entitled to something else then, because the victims ask no more, that is another state.
+    are entitled to something else then, because the victims ask no more, that is another state. A claim that
+    fits on what nobody claims is kept at once (law 5).
     """
     after, again = plan_again(world, plan(world))
-    assert acts(again) == []
+    assert without_prompt_starts(after, acts(again)) == []
     then = plan(let_leave(after, requeue=False))
     evicted = [d.workload for d in then.decisions if d.action is Action.EVICT]
     assert evicted == [] or _entitled(then) != _entitled(again)

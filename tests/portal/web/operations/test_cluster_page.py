@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -72,7 +73,7 @@ def test_tasks_that_wait_are_told_for_each_lane(operator):
     html = page(operator)
     assert "Tasks that wait" in html
     assert "cluster-fra1" in html
-    assert "roll-ups, forecasts and the clock of all clusters" in html
+    assert "roll-ups, forecasts, alerts and notices" in html
     assert "what-ifs, experiments, capacity and learning" in html
 
 
@@ -101,7 +102,7 @@ def test_mode_is_set_after_its_effects_were_read(operator, cluster):
     assert operator.post(url).headers["Location"] == URL
     assert Cluster.objects.get(name="fra1").mode == ClusterMode.ENFORCE
     assert "Weir admits and evicts work" in page(operator)
-    assert "Enforce, set 0 s ago by admin" in page(operator)
+    assert re.search(r"Enforce, set \d+ s ago by admin", page(operator))
 
 
 def test_pausing_says_what_goes_on_and_what_does_not(operator, cluster):
