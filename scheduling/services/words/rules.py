@@ -12,9 +12,13 @@ IN_VAIN = frozenset(LapseCause.values) - {cause.value for cause in OWN_CAUSES}
 
 
 def label_of(rule: str, allowed_by: str) -> str:
-    """Of an eviction by ``rule`` that the row ``allowed_by`` let go; of ``rule`` where nobody said which."""
+    """Of an eviction by ``rule`` that the row ``allowed_by`` let go; of ``rule`` where nobody said which; ''
+    where neither is known.
+    """
     known = RULES.get(Rule(allowed_by)) if allowed_by in list(Rule) else None
-    return known.headline.lower() if known else EvictionRule(rule).label
+    if known:
+        return known.headline.lower()
+    return EvictionRule(rule).label if rule else ""
 
 
 def cause_of(eviction: Eviction) -> str:

@@ -215,6 +215,11 @@ EXCUSED = {
     "class_on_own_quota": "told as lead_s",
     "own_pace": "told as lead_s",
     "saved_s": "told as lead_s",
+    "claim": "who leaves for it is told with its evictions, for each reader",
+    "taken_gpus": "told with its evictions",
+    "recent_evictions": "told with its evictions",
+    "last_evicted_at": "told with its evictions",
+    "last_evicted_for": "told with its evictions, for each reader",
 }
 
 
