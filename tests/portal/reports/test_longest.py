@@ -89,6 +89,7 @@ def test_every_reason_to_wait_has_a_cause() -> None:
     acts = {
         Reason.FITS_NOMINAL, Reason.BORROWS, Reason.RECLAIMED, Reason.PREEMPTED, Reason.GIVES_WAY,
         Reason.STALE_GANG, Reason.DRAINED, Reason.GROWS, Reason.SHRINKS, Reason.CONSOLIDATES,
+        Reason.CLAIM_LAPSED,
     }  # fmt: skip
     assert BY_REASON.keys() == {reason.value for reason in set(Reason) - acts}
 
