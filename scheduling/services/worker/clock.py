@@ -52,13 +52,14 @@ class Clock:
         now_s = time.monotonic()
         if now_s - self._last.get((task, cluster.pk), float("-inf")) < every_s:
             return
-        self._last[task, cluster.pk] = now_s
         self._app.send_task(
             f"scheduling.tasks.{task}",
             args=[cluster.pk, *more],
             queue=queue_of(cluster.name),
             expires=max(EXPIRES_S, every_s),
+            retry=False,  # the next tick asks again
         )
+        self._last[task, cluster.pk] = now_s
 
     def _forget(self, pks: Collection[int]) -> None:
         self._last = {key: at for key, at in self._last.items() if key[1] in pks}
@@ -89,3 +90,5 @@ def tick(clock: Clock) -> None:
         clock.tick()
     except DatabaseError as error:
         log.warning("clusters cannot be read, nothing is asked for: %s", error)
+    except Exception as error:
+        log.warning("the broker takes no messages, nothing is asked for: %s", error)

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services.worker.clock import Clock, ClusterClock
+from scheduling.services.worker import clock as clock_module
+from scheduling.services.worker.clock import Clock, ClusterClock, tick
 
 pytestmark = pytest.mark.django_db
 
@@ -23,8 +24,11 @@ class App:
         self.amqp = SimpleNamespace(queues=SimpleNamespace(consume_from=lanes))
         self.asked: list[tuple[str, int, str]] = []
 
-    def send_task(self, name: str, args: list[object], queue: str, expires: float) -> None:
+    def send_task(
+        self, name: str, args: list[object], queue: str, expires: float, retry: bool
+    ) -> None:
         assert expires > 0
+        assert not retry
         self.asked.append((name.rpartition(".")[2], args[0], queue))  # type: ignore[arg-type] # a key
 
     def cycles(self) -> list[str]:
@@ -116,3 +120,25 @@ def test_clock_of_clusters_that_are_gone_is_forgotten() -> None:
 )
 def test_only_a_worker_of_clusters_has_a_clock(queues: list[str], ticks: bool) -> None:
     assert ClusterClock.include_if(None, SimpleNamespace(app=App(*queues))) is ticks  # type: ignore[arg-type] # unused
+
+
+def test_broker_that_is_away_ends_no_tick_and_is_asked_again_by_the_next(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Celery ends the whole process with the thread of its timer."""
+    tries = []
+
+    def refuse(name: str, **options: object) -> None:
+        tries.append(name)
+        raise ConnectionError("no route")
+
+    make("a")
+    app = App("cluster-a")
+    monkeypatch.setattr(app, "send_task", refuse)
+    monkeypatch.setattr(clock_module, "close_old_connections", lambda: None)
+    clock = Clock(app)  # type: ignore[arg-type] # what of it is used
+    tick(clock)
+    tick(clock)
+
+    assert tries == ["scheduling.tasks.run_cycle"] * 2
+    assert "no route" in caplog.text
