@@ -18,11 +18,10 @@ from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.record import plan as recording
 from scheduling.services.cycle.record import word
 from scheduling.simulation.run.carrying import differences
-from tests.scheduling.control_plane import ON
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World
 
-STEPS = 150 if ON else 36
+STEPS = 36
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -132,15 +131,14 @@ def life(world: World, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     return drawn
 
 
-@pytest.mark.parametrize("life", range(2 if ON else 1), indirect=True)
+@pytest.mark.parametrize("life", [0], indirect=True)
 def test_snapshot_states_what_the_plan_before_it_left(life: Life) -> None:
     for _ in range(STEPS):
         life.step()
-    # Else nobody's claim was put to the test; how many are depends on when pods leave.
-    assert life.kept
+    assert life.kept > 5  # Else nobody's claim was put to the test.
 
 
-@pytest.mark.parametrize("life", range(10, 12 if ON else 11), indirect=True)
+@pytest.mark.parametrize("life", [10], indirect=True)
 def test_snapshot_states_what_a_plan_left_whose_worker_died_before_it_wrote(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,5 +157,5 @@ def test_snapshot_states_what_a_plan_left_whose_worker_died_before_it_wrote(
             died += any(d.action == "evict" for d in life.lived[-1][1].decisions)
             life.restart()
         life.step()
-    assert life.kept
+    assert life.kept > 5
     assert died > 0
