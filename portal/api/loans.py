@@ -21,8 +21,8 @@ from portal.approvals.loans.acts import ACTS, Typed, act_of
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING
 from portal.approvals.loans.who import leads, led_of, led_queues, open_offers, verbs, visible_loans
-from portal.boundary.reading import one_line, within_calendar
-from portal.selectors.fields import GpusField
+from portal.boundary.reading import MOST, one_line, within_calendar
+from portal.selectors.fields import MAX_GPUS, FiniteField, GpusField
 from portal.teams.access import visible_queues
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.errors import ServiceError
@@ -81,7 +81,7 @@ class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
 class TermsSerializer(serializers.Serializer[Any]):
     lender = serializers.CharField(max_length=63)
     gpu_class = serializers.CharField(max_length=63)
-    gpus = serializers.FloatField(min_value=0.001, max_value=1_000_000)
+    gpus = FiniteField(min_value=0.001, max_value=1_000_000)
     until = serializers.DateTimeField(validators=[within_calendar])
     notice_h = serializers.IntegerField(
         min_value=0,
@@ -98,13 +98,20 @@ class ProposalSerializer(TermsSerializer):
     borrower = serializers.CharField(max_length=63)
     reason = serializers.CharField(max_length=doors.MOST_REASON, validators=[one_line])
     offer = serializers.IntegerField(
-        required=False, allow_null=True, help_text="An offer to all that it is taken of."
+        required=False,
+        min_value=1,
+        max_value=MOST,
+        allow_null=True,
+        help_text="An offer to all that it is taken of.",
     )
 
 
 class LoanActSerializer(serializers.Serializer[Any]):
-    gpus = serializers.FloatField(
-        required=False, min_value=0.001, help_text="Of a consent: lend less than is asked for."
+    gpus = FiniteField(
+        required=False,
+        min_value=0.001,
+        max_value=MAX_GPUS,
+        help_text="Of a consent: lend less than is asked for.",
     )
     note = serializers.CharField(
         required=False, allow_blank=True, max_length=doors.MOST_REASON, validators=[one_line]

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.scope import PersonView
+from portal.boundary.reading import MOST
 from portal.notices import inbox
 from portal.notices.models import Kind, Notice, Way, When
 from portal.notices.times import hours_of, preferences_of, ways_of
@@ -38,7 +39,7 @@ class MarkReadSerializer(serializers.Serializer[Any]):
 
     about = serializers.CharField(max_length=300, required=False)
     ids = serializers.ListField(
-        child=serializers.IntegerField(min_value=1), required=False, max_length=1000
+        child=serializers.IntegerField(min_value=1, max_value=MOST), required=False, max_length=1000
     )
 
 

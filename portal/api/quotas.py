@@ -68,6 +68,7 @@ class CellSerializer(serializers.Serializer[Any]):
     value = serializers.DecimalField(
         max_digits=12,
         decimal_places=3,
+        min_value=Decimal(0),
         allow_null=True,
         help_text="GPUs, GPU-hours a month, or the weight; null is unlimited (limits only).",
     )

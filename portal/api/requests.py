@@ -29,6 +29,7 @@ from portal.approvals.states import Figure, Kind, Verb
 from portal.approvals.waiting import narrowed
 from portal.approvals.who import askable_queues, check, visible_requests
 from portal.approvals.wishes import Wish, WishError
+from portal.selectors.fields import MAX_GPUS, FiniteField
 from portal.teams.access import visible_queues
 from scheduling.models import MILLI, Queue
 from scheduling.services.errors import ServiceError
@@ -156,7 +157,7 @@ class RequestPreview(RequestsView):
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         asked = self.get_object()
-        gpus = serializers.FloatField(min_value=0.001, allow_null=True)
+        gpus = FiniteField(min_value=0.001, max_value=MAX_GPUS, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
         milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
         try:
