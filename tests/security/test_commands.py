@@ -359,6 +359,26 @@ def test_nodes_whose_gpus_would_fill_the_memory_are_refused(
     )
 
 
+def test_members_that_would_keep_the_plan_busy_for_minutes_are_refused(
+    attacker: Attacker, tmp_path: Path
+) -> None:
+    file = tmp_path / "now.yaml"
+    fat = "  - {name: fat, gpu_class: h100, gpus: 100000}\n"
+    gang = "members: {min: 20000, max: 20000}, gpus: 0.001"
+    many = "".join(
+        f"  - {{name: g{i}, queue: research, priority_class: train, gpu_classes: [h100],"
+        f" submitted: 2026-01-05T09:00:00Z, {gang}}}\n"
+        for i in range(2)
+    )
+    text = SNAPSHOT.replace("queues:\n", f"{fat}queues:\n")
+    file.write_text(text.replace("workloads:\n", f"workloads:\n{many}"))
+
+    said = attacker.refused("manage.py", "plan", str(file))
+    assert (
+        "workloads[0].members: found 20,000 with the workloads before it, expected at most " in said
+    )
+
+
 def test_explain_refuses_as_plan_does(attacker: Attacker, tmp_path: Path) -> None:
     file = tmp_path / "now.yaml"
     file.write_text(doubled(30))

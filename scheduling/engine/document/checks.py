@@ -13,6 +13,9 @@ from scheduling.engine.validate import in_loops
 MOST_LEVELS = 64
 MOST_IN_ALL = 2_000_000
 """GPUs of all nodes; the planner keeps a few numbers for each."""
+MOST_LOOKS = 1_000_000_000
+"""Members times GPUs of the largest node: for each member a plan looks through the GPUs of a node. So many
+take it seconds, and a few bytes could ask for a hundred times as many."""
 RENAME = "rename or take out one of them"
 WHOLE_OR_SHARE = "whole GPUs for each member, or less than 1 for a share"
 
@@ -24,6 +27,7 @@ def faults_of(doc: SnapshotDoc) -> list[Fault]:
         *_references(doc),
         *_tree(doc),
         *_sizes(doc),
+        *_members(doc),
         *(
             fault
             for i, work in enumerate(doc.workloads)
@@ -134,6 +138,21 @@ def _sizes(doc: SnapshotDoc) -> Iterator[Fault]:
             yield Fault(
                 f"nodes[{i}].gpus", f"{round(gpus):,} with the nodes before it",
                 f"at most {MOST_IN_ALL:,}", "leave nodes out",
+            )  # fmt: skip
+            return
+
+
+def _members(doc: SnapshotDoc) -> Iterator[Fault]:
+    """Members too many to look for a place for each."""
+    largest = max((node.gpus for node in doc.nodes), default=0)
+    members = 0
+    for i, work in enumerate(doc.workloads):
+        members += max(work.members.min, work.members.max or 0)
+        if members * largest > MOST_LOOKS:
+            yield Fault(
+                f"workloads[{i}].members", f"{members:,} with the workloads before it",
+                f"at most {int(MOST_LOOKS / largest):,} where a node has {largest:,g} GPUs",
+                "have fewer members of more GPUs, or smaller nodes",
             )  # fmt: skip
             return
 
