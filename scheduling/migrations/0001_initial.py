@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('accounts', '__first__'),
     ]
 
     operations = [
@@ -105,6 +105,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-end', '-id'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('progress__lte', 100)), name='capacity_study_progress_percent'), models.UniqueConstraint(condition=models.Q(('state__in', ['waiting', 'running'])), fields=('cluster', 'end'), name='capacity_study_one_open_at_once')],
             },
         ),
         migrations.CreateModel(
@@ -154,6 +155,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-number'],
+                'indexes': [models.Index(fields=['cluster', 'at'], name='cycle_at')],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'number'), name='cycle_number_unique')],
             },
         ),
         migrations.CreateModel(
@@ -181,6 +184,9 @@ class Migration(migrations.Migration):
                 ('due_at', models.DateTimeField(db_index=True)),
                 ('announcement', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='scheduling.announcement')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('announcement', 'subscriber'), name='delivery_once_a_subscriber')],
+            },
         ),
         migrations.CreateModel(
             name='Experiment',
@@ -204,6 +210,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-asked_at', '-id'],
+                'indexes': [models.Index(fields=['cluster', 'asked_at'], name='experiment_asked')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('end__gt', models.F('begin'))), name='experiment_in_order'), models.CheckConstraint(condition=models.Q(('replays__gte', 1)), name='experiment_replays')],
             },
         ),
         migrations.CreateModel(
@@ -225,6 +233,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-asked_at', '-id'],
+                'indexes': [models.Index(fields=['cluster', 'asked_at'], name='adapting_trial_asked')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state__in', ['judging', 'trying'])), fields=('cluster',), name='adapting_trial_one_open')],
             },
         ),
         migrations.CreateModel(
@@ -261,6 +271,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'GPU class',
                 'verbose_name_plural': 'GPU classes',
                 'ordering': ['cluster', 'position', 'name'],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'name'), name='gpu_class_name_unique'), models.CheckConstraint(condition=models.Q(('exchange_rate__gt', 0)), name='gpu_class_exchange_rate_positive'), models.CheckConstraint(condition=models.Q(('price_per_gpu_hour__gte', 0)), name='gpu_class_price_not_negative')],
             },
         ),
         migrations.CreateModel(
@@ -281,6 +292,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-asked_at', '-id'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state__in', ('waiting', 'moving'))), fields=('cluster',), name='consolidation_one_open')],
             },
         ),
         migrations.CreateModel(
@@ -297,6 +309,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['study', 'gpu_class__position', 'gpu_class__name'],
+                'constraints': [models.UniqueConstraint(fields=('study', 'gpu_class'), name='capacity_curve_one_a_class')],
             },
         ),
         migrations.CreateModel(
@@ -314,6 +327,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster', 'kind', 'namespace', 'name'],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'kind', 'namespace', 'name'), name='guardrail_unique')],
             },
         ),
         migrations.CreateModel(
@@ -407,6 +421,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster', 'name'],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'name'), name='node_pool_name_unique')],
             },
         ),
         migrations.CreateModel(
@@ -426,6 +441,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster', 'gpu_class', 'name'],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'gpu_class', 'name'), name='node_name_unique')],
             },
         ),
         migrations.CreateModel(
@@ -451,6 +467,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster', '-version'],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'version'), name='predictor_version_unique'), models.UniqueConstraint(condition=models.Q(('status', 'serving')), fields=('cluster',), name='predictor_one_serves')],
             },
         ),
         migrations.CreateModel(
@@ -514,6 +531,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster', 'position', 'name'],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'name'), name='queue_name_unique'), models.UniqueConstraint(condition=models.Q(('parent', None)), fields=('cluster',), name='queue_one_root_a_cluster'), models.CheckConstraint(condition=models.Q(('parent', None), models.Q(('parent', models.F('id')), _negated=True), _connector='OR'), name='queue_not_own_parent')],
             },
         ),
         migrations.CreateModel(
@@ -530,6 +548,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['starts_at', 'id'],
+                'indexes': [models.Index(fields=['cluster', 'ends_at'], name='loan_running')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('gpus__gt', 0)), name='loan_above_zero'), models.CheckConstraint(condition=models.Q(('ends_at__gte', models.F('starts_at'))), name='loan_ends_after_it_begins'), models.CheckConstraint(condition=models.Q(('lender', models.F('borrower')), _negated=True), name='loan_between_two_queues')],
             },
         ),
         migrations.CreateModel(
@@ -586,6 +606,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['queue', 'gpu_class'],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'gpu_class'), name='demand_forecast_one_a_queue_and_class')],
             },
         ),
         migrations.CreateModel(
@@ -598,6 +619,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['queue', 'user'],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'user'), name='checkpoint_habit_unique')],
             },
         ),
         migrations.AddField(
@@ -640,6 +662,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['queue', 'gpu_class', 'effective_from'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('weight__gte', 0)), name='quota_weight_not_negative'), models.CheckConstraint(condition=models.Q(('nominal_gpus__gte', 0)), name='quota_nominal_not_negative'), models.CheckConstraint(condition=models.Q(('borrowing_limit_gpus', None), ('borrowing_limit_gpus__gte', 0), _connector='OR'), name='quota_borrowing_limit_not_negative'), models.CheckConstraint(condition=models.Q(('lending_limit_gpus', None), ('lending_limit_gpus__gte', 0), _connector='OR'), name='quota_lending_limit_not_negative'), models.CheckConstraint(condition=models.Q(('effective_until', None), ('effective_until__gt', models.F('effective_from')), _connector='OR'), name='quota_range_ends_after_it_begins')],
             },
         ),
         migrations.CreateModel(
@@ -655,6 +678,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['cluster', '-asked_at'],
+                'indexes': [models.Index(fields=['cluster', 'asked_at'], name='run_time_question_asked')],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'digest'), name='run_time_question_unique')],
             },
         ),
         migrations.CreateModel(
@@ -679,6 +704,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['queue', 'gpu_class'],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'gpu_class'), name='share_queue_class_unique')],
             },
         ),
         migrations.CreateModel(
@@ -702,6 +728,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['start', 'queue', 'gpu_class'],
+                'indexes': [models.Index(fields=['resolution', 'start'], name='usage_sample_start')],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'gpu_class', 'resolution', 'start'), name='usage_sample_unique'), models.CheckConstraint(condition=models.Q(('seconds__gt', 0)), name='usage_sample_covers_time')],
             },
         ),
         migrations.CreateModel(
@@ -715,6 +743,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['queue', 'user'],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'user'), name='user_usage_unique')],
             },
         ),
         migrations.CreateModel(
@@ -734,6 +763,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['experiment', 'letter'],
+                'constraints': [models.UniqueConstraint(fields=('experiment', 'letter'), name='variant_letter')],
             },
         ),
         migrations.CreateModel(
@@ -751,6 +781,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['variant', 'seed'],
+                'indexes': [models.Index(fields=['done_at', 'claimed_until'], name='variant_replay_open')],
+                'constraints': [models.UniqueConstraint(fields=('variant', 'seed'), name='variant_replay_once')],
             },
         ),
         migrations.CreateModel(
@@ -773,6 +805,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-asked_at', '-id'],
+                'indexes': [models.Index(fields=['cluster', 'asked_at'], name='what_if_asked')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('progress__lte', 100)), name='what_if_progress_percent')],
             },
         ),
         migrations.CreateModel(
@@ -800,6 +834,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['start', 'queue', 'gpu_class', 'user', 'type'],
+                'indexes': [models.Index(fields=['start'], name='work_day_start')],
+                'constraints': [models.UniqueConstraint(fields=('queue', 'gpu_class', 'user', 'type', 'start'), name='work_day_unique'), models.CheckConstraint(condition=models.Q(('held_gpu_s__gte', 0), ('waited_s__gte', 0)), name='work_day_not_negative')],
             },
         ),
         migrations.CreateModel(
@@ -863,6 +899,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['submitted_at', 'id'],
+                'indexes': [models.Index(fields=['cluster', 'state', 'queue'], name='workload_state_queue'), models.Index(fields=['cluster', 'user', 'state'], name='workload_user_state'), models.Index(fields=['cluster', 'first_started_at'], name='workload_first_started'), models.Index(fields=['cluster', 'submitted_at'], name='workload_submitted'), models.Index(fields=['cluster', 'finished_at'], name='workload_finished')],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'uid'), name='workload_uid_unique'), models.CheckConstraint(condition=models.Q(('max_members__gte', models.F('min_members'))), name='workload_max_at_least_min')],
             },
         ),
         migrations.CreateModel(
@@ -881,6 +919,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['at', 'id'],
+                'indexes': [models.Index(fields=['workload', 'at'], name='transition_workload_at')],
             },
         ),
         migrations.CreateModel(
@@ -900,6 +939,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['workload'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('p50_at__isnull', True), ('p90_at__gte', models.F('p50_at')), _connector='OR'), name='start_forecast_in_order')],
             },
         ),
         migrations.CreateModel(
@@ -925,6 +965,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['workload'],
+                'indexes': [models.Index(fields=['predictor', 'at'], name='prediction_predictor_at')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('p10_s__gte', 0), ('p50_s__gte', models.F('p10_s')), ('p90_s__gte', models.F('p50_s'))), name='prediction_quantiles_in_order')],
             },
         ),
         migrations.CreateModel(
@@ -945,6 +987,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['since', 'id'],
+                'indexes': [models.Index(fields=['until', 'since'], name='idle_spell_until')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('until', None)), fields=('workload',), name='idle_spell_one_goes_on'), models.CheckConstraint(condition=models.Q(('until', None), ('until__gte', models.F('since')), _connector='OR'), name='idle_spell_ends_after')],
             },
         ),
         migrations.CreateModel(
@@ -964,6 +1008,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['start', 'workload'],
+                'indexes': [models.Index(fields=['start'], name='gpu_use_start')],
+                'constraints': [models.UniqueConstraint(fields=('workload', 'gpu_class', 'start'), name='gpu_use_one_an_hour'), models.CheckConstraint(condition=models.Q(('active_gpu_s__gte', 0), ('gpu_s__gt', 0), ('idle_gpu_s__gte', 0)), name='gpu_use_not_negative')],
             },
         ),
         migrations.CreateModel(
@@ -986,6 +1032,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['told_at', 'id'],
+                'indexes': [models.Index(fields=['workload', 'told_at'], name='forecast_outcome_told'), models.Index(fields=['started_at'], name='forecast_outcome_started'), models.Index(condition=models.Q(('started_at__isnull', True)), fields=['told_at'], name='forecast_outcome_open')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('at_submission', True)), fields=('workload',), name='forecast_outcome_one_at_submission')],
             },
         ),
         migrations.CreateModel(
@@ -1011,6 +1059,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', '-id'],
+                'indexes': [models.Index(fields=['at'], name='eviction_at')],
             },
         ),
         migrations.CreateModel(
@@ -1067,290 +1116,6 @@ class Migration(migrations.Migration):
                 'ordering': ['cluster', 'name'],
                 'constraints': [models.UniqueConstraint(fields=('cluster', 'name'), name='adapting_parameter_once')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='cycle',
-            index=models.Index(fields=['cluster', 'at'], name='cycle_at'),
-        ),
-        migrations.AddConstraint(
-            model_name='cycle',
-            constraint=models.UniqueConstraint(fields=('cluster', 'number'), name='cycle_number_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('announcement', 'subscriber'), name='delivery_once_a_subscriber'),
-        ),
-        migrations.AddIndex(
-            model_name='experiment',
-            index=models.Index(fields=['cluster', 'asked_at'], name='experiment_asked'),
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gt', models.F('begin'))), name='experiment_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='experiment',
-            constraint=models.CheckConstraint(condition=models.Q(('replays__gte', 1)), name='experiment_replays'),
-        ),
-        migrations.AddIndex(
-            model_name='adaptingtrial',
-            index=models.Index(fields=['cluster', 'asked_at'], name='adapting_trial_asked'),
-        ),
-        migrations.AddConstraint(
-            model_name='adaptingtrial',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['judging', 'trying'])), fields=('cluster',), name='adapting_trial_one_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='gpuclass',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='gpu_class_name_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='gpuclass',
-            constraint=models.CheckConstraint(condition=models.Q(('exchange_rate__gt', 0)), name='gpu_class_exchange_rate_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='gpuclass',
-            constraint=models.CheckConstraint(condition=models.Q(('price_per_gpu_hour__gte', 0)), name='gpu_class_price_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='consolidation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('waiting', 'moving'))), fields=('cluster',), name='consolidation_one_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='capacitycurve',
-            constraint=models.UniqueConstraint(fields=('study', 'gpu_class'), name='capacity_curve_one_a_class'),
-        ),
-        migrations.AddConstraint(
-            model_name='guardrail',
-            constraint=models.UniqueConstraint(fields=('cluster', 'kind', 'namespace', 'name'), name='guardrail_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='nodepool',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='node_pool_name_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='node',
-            constraint=models.UniqueConstraint(fields=('cluster', 'gpu_class', 'name'), name='node_name_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='predictor',
-            constraint=models.UniqueConstraint(fields=('cluster', 'version'), name='predictor_version_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='predictor',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'serving')), fields=('cluster',), name='predictor_one_serves'),
-        ),
-        migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='queue_name_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.UniqueConstraint(condition=models.Q(('parent', None)), fields=('cluster',), name='queue_one_root_a_cluster'),
-        ),
-        migrations.AddConstraint(
-            model_name='queue',
-            constraint=models.CheckConstraint(condition=models.Q(('parent', None), models.Q(('parent', models.F('id')), _negated=True), _connector='OR'), name='queue_not_own_parent'),
-        ),
-        migrations.AddIndex(
-            model_name='loan',
-            index=models.Index(fields=['cluster', 'ends_at'], name='loan_running'),
-        ),
-        migrations.AddConstraint(
-            model_name='loan',
-            constraint=models.CheckConstraint(condition=models.Q(('gpus__gt', 0)), name='loan_above_zero'),
-        ),
-        migrations.AddConstraint(
-            model_name='loan',
-            constraint=models.CheckConstraint(condition=models.Q(('ends_at__gte', models.F('starts_at'))), name='loan_ends_after_it_begins'),
-        ),
-        migrations.AddConstraint(
-            model_name='loan',
-            constraint=models.CheckConstraint(condition=models.Q(('lender', models.F('borrower')), _negated=True), name='loan_between_two_queues'),
-        ),
-        migrations.AddConstraint(
-            model_name='demandforecast',
-            constraint=models.UniqueConstraint(fields=('queue', 'gpu_class'), name='demand_forecast_one_a_queue_and_class'),
-        ),
-        migrations.AddConstraint(
-            model_name='checkpointhabit',
-            constraint=models.UniqueConstraint(fields=('queue', 'user'), name='checkpoint_habit_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='capacitystudy',
-            constraint=models.CheckConstraint(condition=models.Q(('progress__lte', 100)), name='capacity_study_progress_percent'),
-        ),
-        migrations.AddConstraint(
-            model_name='capacitystudy',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['waiting', 'running'])), fields=('cluster', 'end'), name='capacity_study_one_open_at_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.CheckConstraint(condition=models.Q(('weight__gte', 0)), name='quota_weight_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.CheckConstraint(condition=models.Q(('nominal_gpus__gte', 0)), name='quota_nominal_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.CheckConstraint(condition=models.Q(('borrowing_limit_gpus', None), ('borrowing_limit_gpus__gte', 0), _connector='OR'), name='quota_borrowing_limit_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.CheckConstraint(condition=models.Q(('lending_limit_gpus', None), ('lending_limit_gpus__gte', 0), _connector='OR'), name='quota_lending_limit_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='quota',
-            constraint=models.CheckConstraint(condition=models.Q(('effective_until', None), ('effective_until__gt', models.F('effective_from')), _connector='OR'), name='quota_range_ends_after_it_begins'),
-        ),
-        migrations.AddIndex(
-            model_name='runtimequestion',
-            index=models.Index(fields=['cluster', 'asked_at'], name='run_time_question_asked'),
-        ),
-        migrations.AddConstraint(
-            model_name='runtimequestion',
-            constraint=models.UniqueConstraint(fields=('cluster', 'digest'), name='run_time_question_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='share',
-            constraint=models.UniqueConstraint(fields=('queue', 'gpu_class'), name='share_queue_class_unique'),
-        ),
-        migrations.AddIndex(
-            model_name='usagesample',
-            index=models.Index(fields=['resolution', 'start'], name='usage_sample_start'),
-        ),
-        migrations.AddConstraint(
-            model_name='usagesample',
-            constraint=models.UniqueConstraint(fields=('queue', 'gpu_class', 'resolution', 'start'), name='usage_sample_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='usagesample',
-            constraint=models.CheckConstraint(condition=models.Q(('seconds__gt', 0)), name='usage_sample_covers_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='userusage',
-            constraint=models.UniqueConstraint(fields=('queue', 'user'), name='user_usage_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='variant',
-            constraint=models.UniqueConstraint(fields=('experiment', 'letter'), name='variant_letter'),
-        ),
-        migrations.AddIndex(
-            model_name='variantreplay',
-            index=models.Index(fields=['done_at', 'claimed_until'], name='variant_replay_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='variantreplay',
-            constraint=models.UniqueConstraint(fields=('variant', 'seed'), name='variant_replay_once'),
-        ),
-        migrations.AddIndex(
-            model_name='whatif',
-            index=models.Index(fields=['cluster', 'asked_at'], name='what_if_asked'),
-        ),
-        migrations.AddConstraint(
-            model_name='whatif',
-            constraint=models.CheckConstraint(condition=models.Q(('progress__lte', 100)), name='what_if_progress_percent'),
-        ),
-        migrations.AddIndex(
-            model_name='workday',
-            index=models.Index(fields=['start'], name='work_day_start'),
-        ),
-        migrations.AddConstraint(
-            model_name='workday',
-            constraint=models.UniqueConstraint(fields=('queue', 'gpu_class', 'user', 'type', 'start'), name='work_day_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='workday',
-            constraint=models.CheckConstraint(condition=models.Q(('held_gpu_s__gte', 0), ('waited_s__gte', 0)), name='work_day_not_negative'),
-        ),
-        migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['cluster', 'state', 'queue'], name='workload_state_queue'),
-        ),
-        migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['cluster', 'user', 'state'], name='workload_user_state'),
-        ),
-        migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['cluster', 'first_started_at'], name='workload_first_started'),
-        ),
-        migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['cluster', 'submitted_at'], name='workload_submitted'),
-        ),
-        migrations.AddIndex(
-            model_name='workload',
-            index=models.Index(fields=['cluster', 'finished_at'], name='workload_finished'),
-        ),
-        migrations.AddConstraint(
-            model_name='workload',
-            constraint=models.UniqueConstraint(fields=('cluster', 'uid'), name='workload_uid_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='workload',
-            constraint=models.CheckConstraint(condition=models.Q(('max_members__gte', models.F('min_members'))), name='workload_max_at_least_min'),
-        ),
-        migrations.AddIndex(
-            model_name='transition',
-            index=models.Index(fields=['workload', 'at'], name='transition_workload_at'),
-        ),
-        migrations.AddConstraint(
-            model_name='startforecast',
-            constraint=models.CheckConstraint(condition=models.Q(('p50_at__isnull', True), ('p90_at__gte', models.F('p50_at')), _connector='OR'), name='start_forecast_in_order'),
-        ),
-        migrations.AddIndex(
-            model_name='prediction',
-            index=models.Index(fields=['predictor', 'at'], name='prediction_predictor_at'),
-        ),
-        migrations.AddConstraint(
-            model_name='prediction',
-            constraint=models.CheckConstraint(condition=models.Q(('p10_s__gte', 0), ('p50_s__gte', models.F('p10_s')), ('p90_s__gte', models.F('p50_s'))), name='prediction_quantiles_in_order'),
-        ),
-        migrations.AddIndex(
-            model_name='idlespell',
-            index=models.Index(fields=['until', 'since'], name='idle_spell_until'),
-        ),
-        migrations.AddConstraint(
-            model_name='idlespell',
-            constraint=models.UniqueConstraint(condition=models.Q(('until', None)), fields=('workload',), name='idle_spell_one_goes_on'),
-        ),
-        migrations.AddConstraint(
-            model_name='idlespell',
-            constraint=models.CheckConstraint(condition=models.Q(('until', None), ('until__gte', models.F('since')), _connector='OR'), name='idle_spell_ends_after'),
-        ),
-        migrations.AddIndex(
-            model_name='gpuuse',
-            index=models.Index(fields=['start'], name='gpu_use_start'),
-        ),
-        migrations.AddConstraint(
-            model_name='gpuuse',
-            constraint=models.UniqueConstraint(fields=('workload', 'gpu_class', 'start'), name='gpu_use_one_an_hour'),
-        ),
-        migrations.AddConstraint(
-            model_name='gpuuse',
-            constraint=models.CheckConstraint(condition=models.Q(('active_gpu_s__gte', 0), ('gpu_s__gt', 0), ('idle_gpu_s__gte', 0)), name='gpu_use_not_negative'),
-        ),
-        migrations.AddIndex(
-            model_name='forecastoutcome',
-            index=models.Index(fields=['workload', 'told_at'], name='forecast_outcome_told'),
-        ),
-        migrations.AddIndex(
-            model_name='forecastoutcome',
-            index=models.Index(fields=['started_at'], name='forecast_outcome_started'),
-        ),
-        migrations.AddIndex(
-            model_name='forecastoutcome',
-            index=models.Index(condition=models.Q(('started_at__isnull', True)), fields=['told_at'], name='forecast_outcome_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='forecastoutcome',
-            constraint=models.UniqueConstraint(condition=models.Q(('at_submission', True)), fields=('workload',), name='forecast_outcome_one_at_submission'),
-        ),
-        migrations.AddIndex(
-            model_name='eviction',
-            index=models.Index(fields=['at'], name='eviction_at'),
         ),
         *GUARDS,
     ]

@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('scheduling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-created_at', '-id'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('gpus__gt', 0)), name='loan_offer_above_zero')],
             },
         ),
         migrations.CreateModel(
@@ -57,6 +58,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-since', '-id'],
+                'indexes': [models.Index(fields=['cluster', 'state'], name='quota_loan_by_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('gpus__gt', 0)), name='quota_loan_above_zero'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ('offered', 'asked')), ('term', None)), models.Q(('state__in', ('offered', 'asked')), _negated=True), _connector='OR'), name='quota_loan_waits_without_a_term')],
             },
         ),
         migrations.CreateModel(
@@ -94,6 +97,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-since', '-id'],
+                'indexes': [models.Index(fields=['cluster', 'state', '-since'], name='request_by_state'), models.Index(fields=['author', '-since'], name='request_by_author')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('ends_at', None), ('starts_at', None), ('ends_at__gt', models.F('starts_at')), _connector='OR'), name='request_ends_after_it_begins'), models.UniqueConstraint(condition=models.Q(('state__in', ['draft', 'changes', 'submitted', 'approver', 'scheduled', 'active', 'expiring'])), fields=('renews',), name='request_renewed_once_at_a_time')],
             },
         ),
         migrations.CreateModel(
@@ -139,37 +144,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('queue',), name='approval_rule_one_a_queue'), models.CheckConstraint(condition=models.Q(('below_gpus__gt', 0)), name='approval_rule_above_zero')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='loanoffer',
-            constraint=models.CheckConstraint(condition=models.Q(('gpus__gt', 0)), name='loan_offer_above_zero'),
-        ),
-        migrations.AddIndex(
-            model_name='quotaloan',
-            index=models.Index(fields=['cluster', 'state'], name='quota_loan_by_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='quotaloan',
-            constraint=models.CheckConstraint(condition=models.Q(('gpus__gt', 0)), name='quota_loan_above_zero'),
-        ),
-        migrations.AddConstraint(
-            model_name='quotaloan',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ('offered', 'asked')), ('term', None)), models.Q(('state__in', ('offered', 'asked')), _negated=True), _connector='OR'), name='quota_loan_waits_without_a_term'),
-        ),
-        migrations.AddIndex(
-            model_name='quotarequest',
-            index=models.Index(fields=['cluster', 'state', '-since'], name='request_by_state'),
-        ),
-        migrations.AddIndex(
-            model_name='quotarequest',
-            index=models.Index(fields=['author', '-since'], name='request_by_author'),
-        ),
-        migrations.AddConstraint(
-            model_name='quotarequest',
-            constraint=models.CheckConstraint(condition=models.Q(('ends_at', None), ('starts_at', None), ('ends_at__gt', models.F('starts_at')), _connector='OR'), name='request_ends_after_it_begins'),
-        ),
-        migrations.AddConstraint(
-            model_name='quotarequest',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['draft', 'changes', 'submitted', 'approver', 'scheduled', 'active', 'expiring'])), fields=('renews',), name='request_renewed_once_at_a_time'),
         ),
     ]

@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('accounts', '__first__'),
         ('scheduling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -68,6 +68,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-at', '-id'],
+                'indexes': [models.Index(fields=['user', '-at'], name='notice_of_person'), models.Index(condition=models.Q(('read_at', None)), fields=['user', 'due_at'], name='notice_unread')],
+                'constraints': [models.UniqueConstraint(fields=('user', 'source'), name='notice_once_a_person')],
             },
         ),
         migrations.CreateModel(
@@ -80,6 +82,9 @@ class Migration(migrations.Migration):
                 ('webhook', models.BooleanField(null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notice_preferences', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('user', 'kind'), name='notice_preference_one_a_kind')],
+            },
         ),
         migrations.CreateModel(
             name='Webhook',
@@ -93,6 +98,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('user', 'name'), name='webhook_one_a_name')],
             },
         ),
         migrations.CreateModel(
@@ -115,42 +121,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-due_at', '-id'],
+                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['due_at'], name='letter_waiting'), models.Index(fields=['state', 'settled_at'], name='letter_settled')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('webhook', None)), fields=('user', 'key'), name='letter_once_by_mail'), models.UniqueConstraint(fields=('webhook', 'key'), name='letter_once_a_webhook')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(fields=['user', '-at'], name='notice_of_person'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(condition=models.Q(('read_at', None)), fields=['user', 'due_at'], name='notice_unread'),
-        ),
-        migrations.AddConstraint(
-            model_name='notice',
-            constraint=models.UniqueConstraint(fields=('user', 'source'), name='notice_once_a_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='preference',
-            constraint=models.UniqueConstraint(fields=('user', 'kind'), name='notice_preference_one_a_kind'),
-        ),
-        migrations.AddConstraint(
-            model_name='webhook',
-            constraint=models.UniqueConstraint(fields=('user', 'name'), name='webhook_one_a_name'),
-        ),
-        migrations.AddIndex(
-            model_name='letter',
-            index=models.Index(condition=models.Q(('state', 'waiting')), fields=['due_at'], name='letter_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='letter',
-            index=models.Index(fields=['state', 'settled_at'], name='letter_settled'),
-        ),
-        migrations.AddConstraint(
-            model_name='letter',
-            constraint=models.UniqueConstraint(condition=models.Q(('webhook', None)), fields=('user', 'key'), name='letter_once_by_mail'),
-        ),
-        migrations.AddConstraint(
-            model_name='letter',
-            constraint=models.UniqueConstraint(fields=('webhook', 'key'), name='letter_once_a_webhook'),
         ),
     ]

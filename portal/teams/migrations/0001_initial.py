@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0001_initial'),
+        ('accounts', '__first__'),
         ('scheduling', '0001_initial'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -62,6 +62,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['team', 'order', 'pk'],
+                'constraints': [models.UniqueConstraint(fields=('group', 'team'), name='group_rule_unique')],
             },
         ),
         migrations.CreateModel(
@@ -112,9 +113,5 @@ class Migration(migrations.Migration):
                 'ordering': ['team', 'user'],
                 'constraints': [models.UniqueConstraint(fields=('user', 'team'), name='membership_unique')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='grouprule',
-            constraint=models.UniqueConstraint(fields=('group', 'team'), name='group_rule_unique'),
         ),
     ]
