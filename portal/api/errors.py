@@ -83,6 +83,7 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "gone": status.HTTP_404_NOT_FOUND,
     **dict.fromkeys(("forbidden", "four_eyes", "beyond_bound"), status.HTTP_403_FORBIDDEN),
     **dict.fromkeys(("no_connection", "no_answer"), status.HTTP_503_SERVICE_UNAVAILABLE),
+    "no_space": status.HTTP_507_INSUFFICIENT_STORAGE,
 }
 """Service errors that are not the caller's input."""
 

@@ -6,11 +6,13 @@ when the database does not.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -57,6 +59,19 @@ CROSS_SITE: Final = Refusal(
     "cross_site",
     "The request does not prove that it comes from a page of Weir.",
     "Reload the page and send it again; cookies must be allowed.",
+)
+NO_SPACE: Final = Refusal(
+    507,
+    "no_space",
+    "Weir's database takes nothing more: its disk is full. Nothing was changed.",
+    "Tell an operator; try again when there is room.",
+)
+NO_DATABASE: Final = Refusal(
+    503,
+    "no_database",
+    "Weir's database does not answer, or is busy. What you sent was not saved.",
+    "Try again in a minute; if it stays, tell an operator.",
+    {"Retry-After": "5"},
 )
 OF_STATUS: Final[Mapping[int, Refusal]] = {
     refusal.status: refusal
@@ -138,5 +153,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failure(request: HttpRequest, *args: Any) -> HttpResponse:
-    """Django's handler500."""
-    return answer(request, OF_STATUS[500])
+    """Django's handler500, called while the error that nobody caught is the present one."""
+    error = sys.exc_info()[1]
+    return answer(
+        request, of_database(error) if isinstance(error, OperationalError) else OF_STATUS[500]
+    )
+
+
+def of_database(error: OperationalError) -> Refusal:
+    """SQLite and PostgreSQL name a full disk in words; all other trouble passes, or ends with a restart."""
+    text = str(error).lower()
+    is_full = "disk is full" in text or "no space left" in text
+    return NO_SPACE if is_full else NO_DATABASE

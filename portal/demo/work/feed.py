@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
 from portal.demo.cluster.furnish import Played
 from portal.demo.work.arrivals import Arrival
@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 SAVE_CLOCK_S = 1.0
 LONGEST_NAP_S = 0.2
 """So that a stop is noticed soon, however far away the next arrival is."""
+AGAIN_S = 2.0
+LATER = frozenset({"no_answer", "no_connection", "no_space"})
+"""Refusals that say nothing of the work itself: the arrival is sent again."""
 
 
 class Stream:
@@ -53,8 +56,9 @@ class Stream:
         for arrival in self._arrivals:
             if not self._wait_until(arrival):
                 return
-            self._submit(arrival)
-            self._position.write_text(str(arrival.number + 1))
+            while not self._submitted(arrival):
+                if self._stop.wait(AGAIN_S):
+                    return
 
     def _wait_until(self, arrival: Arrival) -> bool:
         while not self._stop.is_set():
@@ -64,18 +68,39 @@ class Stream:
             self._stop.wait(min(delay, LONGEST_NAP_S))
         return False
 
-    def _submit(self, arrival: Arrival) -> None:
+    def _submitted(self, arrival: Arrival) -> bool:
+        """Whether the next one may come: this one was taken, or refused for what it is."""
         try:
             workloads.submit(self._cluster, manifest=arrival.manifest, user=arrival.user)
         except ServiceError as error:
             log.warning("arrival %s was refused: %s", arrival.number, error)
+            if error.code in LATER:
+                return False
+        except DatabaseError as error:
+            log.warning("arrival %s waits for the database: %s", arrival.number, error)
+            return False
         finally:
             close_old_connections()
+        return self._noted(arrival.number + 1)
+
+    def _noted(self, number: int) -> bool:
+        half = self._position.with_suffix(".half")
+        try:
+            half.write_text(str(number))
+            half.replace(self._position)
+        except OSError as error:
+            log.warning("the position of the stream cannot be written: %s", error)
+            return False
+        return True
 
     def _keep_clock(self) -> None:
         while not self._stop.wait(SAVE_CLOCK_S):
-            self._played.save_clock()
-        close_old_connections()
+            try:
+                self._played.save_clock()
+            except DatabaseError as error:
+                log.warning("the clock cannot be written, and is again in a second: %s", error)
+            finally:
+                close_old_connections()
 
 
 def next_position(path: Path) -> int:

@@ -20,6 +20,15 @@ from scheduling.models import Cluster
 from scheduling.services.clusters.connection import Address, address_of
 from scheduling.services.errors import ServiceError
 
+UNABLE = ("no_answer", "The cluster cannot do this now", "Try again in a minute.")
+REFUSED = ("refused", "The cluster refuses", "Try again.")
+OF_STATUS = {
+    403: ("forbidden", "The cluster refuses", "Ask an admin for access."),
+    **dict.fromkeys((502, 503, 504), UNABLE),
+    507: ("no_space", "The cluster takes nothing more", "Tell an operator of the cluster."),
+}
+"""Status -> code, what the cluster does and what to do: of errors with no class of their own."""
+
 _clients: dict[Address, Client] = {}
 _lock = threading.Lock()
 
@@ -56,8 +65,5 @@ def _translated(error: ApiError, cluster: Cluster) -> ServiceError:
         field = error.causes[0][0] if error.causes else None
         sentence = f"{error.message}.".replace("..", ".")
         return ServiceError("invalid", sentence, "Correct it and send it again.", field=field)
-    if error.status == 403:
-        return ServiceError(
-            "forbidden", f"The cluster refuses: {error.message}", "Ask an admin for access."
-        )
-    return ServiceError("refused", f"The cluster refuses: {error.message}", "Try again.")
+    code, what, remedy = OF_STATUS.get(error.status, REFUSED)
+    return ServiceError(code, f"{what}: {error.message}", remedy)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
+
+log = logging.getLogger(__name__)
 
 DEBOUNCE_S = 0.02
 """Events that follow each other within this share one cycle."""
@@ -65,4 +68,11 @@ class Debounce:
             self._turn.wait_free()
             self._due.clear()
             if not self._closed:
-                self._act()
+                self._try()
+
+    def _try(self) -> None:
+        """A call that fails ends no later one: the clock asks anyway, and so does the next event."""
+        try:
+            self._act()
+        except Exception:
+            log.exception("a cycle was not asked for")

@@ -13,11 +13,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from scheduling.testbed.server.kinds.errors import ApiError
 from scheduling.testbed.server.kinds.resources import Resource
 from scheduling.testbed.server.store.context import World
 from scheduling.testbed.server.store.store import Event, Key, Record
 
 log = logging.getLogger(__name__)
+
+AGAIN_S = 1.0
+"""When a reconcile that a write refused is tried again; a full disk is nobody's fault in the cluster."""
 
 After = Callable[[Key, float], None]
 """Ask to see a key again at an epoch second of the clock."""
@@ -84,6 +88,9 @@ class Runtime:
     def _reconcile(self, number: int, key: Key) -> None:
         try:
             self._controllers[number].reconcile(key, lambda k, when: self._after(number, k, when))
+        except ApiError as error:
+            log.warning("reconcile of %s %s/%s: %s", key[0].plural, key[1], key[2], error)
+            self._after(number, key, self._world.clock.seconds() + AGAIN_S)
         except Exception:  # a fault of one object must not stop the cluster
             log.exception("reconcile of %s %s/%s failed", key[0].plural, key[1], key[2])
 

@@ -1,18 +1,25 @@
-"""Objects on disk: an SQLite file written behind, so that a second start goes on where the first ended."""
+"""Objects on disk: each change is in an SQLite file before anybody is told of it.
+
+A process that is killed loses nothing that it answered; a machine without power may lose the last moments
+(``synchronous=NORMAL``), as a demo may.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from scheduling.testbed.server.kinds.clock import Clock
+from scheduling.testbed.server.kinds.errors import ApiError
 from scheduling.testbed.server.kinds.resources import BY_PATH, DEFINITIONS, Json, Resource
 
 from .custom import described
-from .store import Event, Key, Record, Store
+from .store import Key, Record, Store
+
+log = logging.getLogger(__name__)
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
@@ -26,26 +33,25 @@ _DELETE = "DELETE FROM objects WHERE api = ? AND plural = ? AND namespace = ? AN
 _FACT = "INSERT OR REPLACE INTO facts VALUES (?, ?)"
 
 _UNSEEN = 100_000
-"""Versions skipped at a start: more than any half second that a crash may have lost can use up,
-so that no version a client has seen is given out again."""
+"""Versions skipped at a start: more than the last moments before a loss of power can use up, so that no
+version a client has seen is given out again."""
+_PATIENCE_S = 1.0
+"""How long a write waits for another program that locks the file; all other requests wait with it."""
 
 
 class Journal:
-    """Writes changed objects to a file, in batches, from its own thread."""
+    """What the store holds, in a file. Everything in it happens under the store's lock."""
 
-    def __init__(self, path: Path, store: Store, clock: Clock, every_s: float = 0.5) -> None:
+    def __init__(self, path: Path, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._every_s = every_s
-        self._dirty: dict[Key, Record | None] = {}
-        self._stop = threading.Event()
-        self._writing = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(path, check_same_thread=False)
+        self._database = sqlite3.connect(
+            path, timeout=_PATIENCE_S, check_same_thread=False, isolation_level=None
+        )
         self._database.executescript(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;" + _SCHEMA
         )
-        self._thread = threading.Thread(target=self._run, name="weir-journal", daemon=True)
 
     def restore(self) -> bool:
         """Load what an earlier run left, and its time; return whether there was anything."""
@@ -78,43 +84,47 @@ class Journal:
     def start(self) -> None:
         """Begin to write whatever changes from now on."""
         with self._store.lock:
-            self._store.listen(self._notice)
-        self._thread.start()
+            self._store.keep = self._keep
 
     def stop(self) -> None:
-        """Write the rest and close the file."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self.flush()
-        self._database.close()
+        """Write the time and close the file; what changes later is kept in memory alone."""
+        with self._store.lock:
+            self._store.keep = lambda key, record: None
+            try:
+                self._database.executemany(_FACT, self._facts())
+            except sqlite3.Error:
+                log.warning("the time at the end is not written", exc_info=True)
+            self._database.close()
 
-    def _notice(self, event: Event) -> None:
-        self._dirty[event.record.key] = None if event.type == "DELETED" else event.record
-
-    def _run(self) -> None:
-        while not self._stop.wait(self._every_s):
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what has changed since the last time, in one transaction."""
-        with self._writing:
-            with self._store.lock:
-                changed, self._dirty = self._dirty, {}
-                version, now = self._store.version, self._clock.seconds()
+    def _keep(self, key: Key, record: Record | None) -> None:
+        """One change in one transaction. Raises ApiError, and nothing has changed then."""
+        try:
             with self._database:
-                self._write(changed)
-                self._database.executemany(_FACT, [("version", version), ("now", now)])
+                self._database.execute("BEGIN IMMEDIATE")
+                if record is None:
+                    self._database.execute(_DELETE, _place(key))
+                else:
+                    self._database.execute(_UPSERT, (*_place(key), record.version, record.raw))
+                self._database.executemany(_FACT, self._facts())
+        except sqlite3.Error as error:
+            raise _refusal(error) from error
 
-    def _write(self, changed: dict[Key, Record | None]) -> None:
-        gone = [_place(key) for key, record in changed.items() if record is None]
-        kept = [
-            (*_place(key), record.version, record.raw)
-            for key, record in changed.items()
-            if record is not None
-        ]
-        self._database.executemany(_DELETE, gone)
-        self._database.executemany(_UPSERT, kept)
+    def _facts(self) -> list[tuple[str, float]]:
+        return [("version", self._store.version), ("now", self._clock.seconds())]
+
+
+def _refusal(error: sqlite3.Error) -> ApiError:
+    busy = getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+    )
+    if busy:
+        message = "the cluster's file is locked by another program: nothing was changed"
+        return ApiError(503, "ServiceUnavailable", message, retry_after=1)
+    message = (
+        f"the cluster's file takes no more ({error}): nothing was changed; make room on its disk"
+    )
+    return ApiError(507, "InsufficientStorage", message)
 
 
 def _place(key: Key) -> tuple[str, str, str, str]:

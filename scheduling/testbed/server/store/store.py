@@ -137,6 +137,9 @@ class Store:
         self._by_uid: dict[str, Record] = {}
         self._owned: dict[str, dict[Key, None]] = {}
         self._listeners: list[Callable[[Event], None]] = []
+        self.keep: Callable[[Key, Record | None], None] = lambda key, record: None
+        """Called under the lock before a change, None for a removal; what it raises, the writer gets, and
+        nothing has changed then."""
 
     def get(self, resource: Resource, namespace: str, name: str) -> Record | None:
         """Return the latest version, or None."""
@@ -172,6 +175,7 @@ class Store:
     def insert(self, resource: Resource, body: Json) -> Record:
         """Store a new object; the caller has checked that its name is free."""
         record = self._next(resource, body)
+        self.keep(record.key, record)
         self._adopt(record)
         self._publish(Event("ADDED", record, None))
         return record
@@ -179,6 +183,7 @@ class Store:
     def replace(self, previous: Record, body: Json) -> Record:
         """Store a new version of `previous`."""
         record = self._next(previous.resource, body)
+        self.keep(record.key, record)
         if _owners(previous.body) != _owners(body):
             self._disown(previous)
         self._adopt(record)
@@ -188,6 +193,7 @@ class Store:
     def remove(self, previous: Record, body: Json | None = None) -> Record:
         """Remove the object; its last version gets the version number of the removal."""
         record = self._next(previous.resource, body or previous.body)
+        self.keep(record.key, None)
         self._tables[record.resource].drop(previous)
         self._by_uid.pop(previous.uid, None)
         self._disown(previous)
