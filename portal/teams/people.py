@@ -14,6 +14,7 @@ from portal.accounts.models import Persona, User
 from portal.teams.access import is_admin, is_operator, places, team_queues
 from portal.teams.memberships import administrators
 from portal.teams.models import Team
+from portal.teams.names import check_person
 from portal.teams.personas import check_admin
 from portal.teams.rights import rights_of
 from scheduling.models import Queue
@@ -67,6 +68,7 @@ def add_person(
             "Use lower-case letters, digits, '.', '-', '_' and '@', at most 63 characters.",
             field="username",
         )
+    check_person(username, by)
     if User.objects.filter(username__iexact=username).exists():
         raise ServiceError(
             "name_taken", "That name is taken.", "Choose another name.", field="username"

@@ -16,12 +16,11 @@ from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
 from portal.teams.giving import check_within
 from portal.teams.models import Membership, ServiceAccount, Team
+from portal.teams.names import PROGRAMS, check_program
 from scheduling.services.errors import ServiceError, name_refused
 
 MOST = 50
 """Service accounts of one team: more are forgotten ones."""
-PREFIX = "svc-"
-"""Begins their names, so that nobody takes one for a person, here and at the API server."""
 
 
 @transaction.atomic
@@ -52,7 +51,7 @@ def make(
 
 
 def _account(name: str) -> User:
-    user = User(username=PREFIX + name)
+    user = User(username=PROGRAMS + name)
     user.set_unusable_password()
     try:
         user.full_clean(exclude=["password"], validate_unique=False)
@@ -63,6 +62,7 @@ def _account(name: str) -> User:
             "Use letters, digits and . - _ alone, 100 at most.",
             field="name",
         ) from None
+    check_program(user.username)
     try:
         # Two at once: the second finds out here, inside a savepoint of its own.
         with transaction.atomic():

@@ -18,7 +18,7 @@ from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.models import Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.tree import change_queue, create_queue
-from tests.factories import example_cluster
+from tests.factories import example_cluster, make_workload
 
 
 @pytest.fixture
@@ -141,3 +141,41 @@ def test_gpus_out_of_bounds_are_refused_before_arithmetic(typed):
 
 def test_gpus_are_read_to_the_thousandth():
     assert GpusField().run_validation("1.5") == 1500
+
+
+@pytest.mark.parametrize(
+    "name", ["kubernetes-admin", "kube-proxy", "weir-engine", "admin@corp.example", "svc-anything"]
+)
+def test_lead_takes_a_name_that_the_cluster_or_a_provider_gives_is_refused(cluster, lead, name):
+    with pytest.raises(ServiceError) as refused:
+        people.add_person(by=lead, username=name)
+    assert refused.value.field == "username"
+    assert not User.objects.filter(username=name).exists()
+
+
+def test_admin_gives_a_person_the_name_of_their_provider(cluster):
+    admin = User.objects.get(username="admin")
+    made, _ = people.add_person(by=admin, username="ada@corp.example")
+    assert made.username == "ada@corp.example"
+
+
+def test_name_of_a_person_with_work_and_no_account_is_not_given_by_a_lead(cluster, lead):
+    make_workload(queue("search"), user="ghost")
+    with pytest.raises(ServiceError, match="Work stands"):
+        people.add_person(by=lead, username="ghost")
+
+
+def test_name_of_a_deleted_program_with_work_is_never_given_again(cluster, lead):
+    research = Team.objects.get(queue__name="research")
+    account = program(research, "researcher")
+    make_workload(queue("vision"), user="svc-x")
+    service_accounts.delete(lead, account, request=SENT)
+    with pytest.raises(ServiceError) as refused:
+        program(research, "researcher")
+    assert refused.value.code == "name_taken"
+
+
+def test_name_of_a_deleted_program_that_did_nothing_is_free_again(cluster, lead):
+    research = Team.objects.get(queue__name="research")
+    service_accounts.delete(lead, program(research, "researcher"), request=SENT)
+    assert program(research, "researcher").user.username == "svc-x"
