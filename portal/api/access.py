@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from portal.accounts import doors
 from portal.accounts.models import ApiToken, Persona, Scope, Session
 from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
+from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.teams import directory
@@ -138,7 +139,7 @@ class TeamAccountsView(PersonView):
     """Below a team whose service accounts the person looks after; absent for everybody else."""
 
     serializer_class: type[serializers.BaseSerializer[Any]] = ServiceAccountSerializer
-    write_scope = Scope.ALL
+    write_scope: Scope | None = Scope.ALL
     queryset = ServiceAccount.objects.none()
 
     @property
@@ -162,6 +163,8 @@ class TeamAccountsView(PersonView):
 
 class ServiceAccountList(TeamAccountsView, generics.ListAPIView[ServiceAccount]):
     """The programs that act for a team, with their tokens."""
+
+    write_scope = SESSION_ONLY
 
     @extend_schema(request=NewServiceAccountSerializer, responses={201: ServiceAccountSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -187,6 +190,7 @@ class ServiceTokenList(TeamAccountsView):
     """Tokens of a service account."""
 
     serializer_class = NewTokenSerializer
+    write_scope = SESSION_ONLY
 
     @extend_schema(request=TokenRequestSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -194,7 +198,7 @@ class ServiceTokenList(TeamAccountsView):
         account, asked = self.account, TokenRequestSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
-        ends = asked.ends(by=request.auth if isinstance(request.auth, ApiToken) else None)
+        ends = asked.ends()
         token, plain = service.issue_token(
             self.person,
             account,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -16,6 +15,7 @@ from rest_framework.response import Response
 from portal.accounts import doors
 from portal.accounts.capabilities import Reach
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
+from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
@@ -98,14 +98,10 @@ class TokenRequestSerializer(serializers.Serializer[Any]):
         help_text="How long it lives; null: without end, where that is allowed.",
     )
 
-    def ends(self, by: ApiToken | None) -> datetime | None:
-        """When what is asked for ends, at the latest with the token that asks; None: not told."""
+    def ends(self) -> datetime | None:
+        """When the token ends; None: nothing was said of that."""
         days = self.validated_data.get("days")
-        asked = None if days is None else timezone.now() + timedelta(days=days)
-        if by is None or by.expires_at is None:
-            return asked
-        default = timezone.now() + timedelta(days=settings.WEIR_TOKEN_DAYS)
-        return min(by.expires_at, asked or default)
+        return None if days is None else timezone.now() + timedelta(days=days)
 
 
 class NewTokenSerializer(TokenSerializer):
@@ -119,7 +115,7 @@ class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
     """Your API tokens. Only their digests are kept."""
 
     serializer_class = TokenSerializer
-    write_scope = Scope.ALL
+    write_scope = SESSION_ONLY
     queryset = ApiToken.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiToken]:
@@ -127,14 +123,12 @@ class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
 
     @extend_schema(request=TokenRequestSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Make a token. The answer is the only place its text is ever shown.
-
-        Made with a token that expires, it expires with that one at the latest.
-        """
+        """Make a token, in a session: one made with a stolen token would outlive it. Its text is shown this
+        once."""
         asked = TokenRequestSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given = asked.validated_data
-        ends = asked.ends(by=request.auth if isinstance(request.auth, ApiToken) else None)
+        ends = asked.ends()
         token, plain = doors.issue_token(
             request,
             self.person,

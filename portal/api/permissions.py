@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 SESSION_ONLY: Final = None
-"""The ``write_scope`` of what would outlive a stolen token: people and their passwords, webhooks."""
+"""The ``write_scope`` of what would outlive a stolen token: people, service accounts, tokens, webhooks."""
 
 
 def scope_of(view: object, method: str) -> Scope | None:

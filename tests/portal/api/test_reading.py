@@ -1,12 +1,9 @@
 """Everything that is only read: clusters, classes, nodes, queues, ledger, people, reports."""
 
-from datetime import timedelta
 
 import pytest
-from django.utils import timezone
-from rest_framework.test import APIClient
 
-from portal.accounts.models import MOST_TOKENS, ApiToken, User
+from portal.accounts.models import MOST_TOKENS, ApiToken
 from scheduling.models import Action, Cycle, Decision, Eviction, Workload
 from tests.factories import NOW, make_member, make_workload
 
@@ -116,14 +113,6 @@ def test_token_is_shown_once_and_revoked_for_good(api):
     assert "token" not in client.get("/api/v1/tokens").data["results"][0]
     assert client.delete(f"/api/v1/tokens/{made['id']}").status_code == 204
     assert not ApiToken.objects.exists()
-
-
-def test_token_made_with_one_that_expires_expires_with_it(api):
-    ends = timezone.now() + timedelta(days=1)
-    _, plain = ApiToken.issue(User.objects.get(username="researcher"), "short", expires_at=ends)
-    client = APIClient(headers={"Authorization": f"Bearer {plain}"})
-    client.post("/api/v1/tokens", {"name": "child"}, format="json")
-    assert ApiToken.objects.get(name="child").expires_at == ends
 
 
 def test_more_tokens_than_anybody_needs_are_refused(api):
