@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from scheduling.engine.model import Reason
 from scheduling.models import EndCause, Workload
+
+RAN_OUT: Final = Reason.RUN_TIME_OVER.value
+"""Why what Weir itself stopped at its limit waits again."""
 
 SAID: Final[Mapping[str, str]] = {
     EndCause.RUN_TIME_LIMIT: "It ran for its run-time limit{limit}, and the cluster ended it.",
