@@ -24,6 +24,7 @@ from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
 from scheduling.models import Eviction, Prediction, StartForecast, Transition, Workload
 from scheduling.services.merit.leads import standing
+from scheduling.services.words import endings
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
@@ -75,6 +76,15 @@ class WorkloadSerializer(ToldSerializer):
     outcome = serializers.CharField(
         read_only=True, help_text="succeeded, failed or cancelled; empty until it is finished."
     )
+    cause = serializers.CharField(
+        read_only=True,
+        help_text="Why it did not succeed, or what keeps it from running; else empty.",
+    )
+    exit_code = serializers.IntegerField(
+        read_only=True, allow_null=True, help_text="Of the container that ended with an error."
+    )
+    ending = serializers.SerializerMethodField(help_text="The cause in a sentence; empty without.")
+    remedy = serializers.SerializerMethodField(help_text="What can be done about it; may be empty.")
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
     allocated_gpus = GpusField(read_only=True)
@@ -107,6 +117,11 @@ class WorkloadSerializer(ToldSerializer):
             "type",
             "state",
             "outcome",
+            "cause",
+            "exit_code",
+            "cause_said",
+            "ending",
+            "remedy",
             "held",
             "position",
             "reason",
@@ -152,6 +167,12 @@ class WorkloadSerializer(ToldSerializer):
         if home_of(workload, self.reader) is None:
             shown |= dict.fromkeys(("queue", "queue_path"))
         return shown
+
+    def get_ending(self, workload: Workload) -> str:
+        return endings.sentence(workload)
+
+    def get_remedy(self, workload: Workload) -> str:
+        return endings.remedy(workload)
 
     def get_cpus(self, workload: Workload) -> float:
         return workload.cpus / 1000

@@ -12,6 +12,8 @@ from scheduling.models import Cluster
 class Kind(models.TextChoices):
     EVICTED = "evicted", "Evicted"
     STARTED = "started", "Started after a wait"
+    FINISHED = "finished", "Finished"
+    FAILED = "failed", "Failed"
     SOON = "soon", "Will start soon"
     LATE = "late", "Waits longer than predicted"
     NEEDS_ME = "needs_me", "Request needs me"

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -20,11 +20,12 @@ from portal.approvals.models import QuotaLoan, QuotaRequest
 from portal.approvals.moves import title
 from portal.approvals.who import deciders
 from portal.display.format import duration, hours
-from portal.notices import letters
+from portal.notices import ends, letters
 from portal.notices.models import Cursor, Kind, Notice
 from portal.notices.times import due_at
 from portal.teams.reading import Reading
 from scheduling.models import Announcement, Cluster, Eviction, StartForecast, State, Transition
+from scheduling.services.words.endings import RAN_OUT
 from scheduling.services.words.told import name_of, told
 
 LONG_WAIT = timedelta(hours=2)
@@ -153,17 +154,18 @@ def look(cluster: Cluster) -> int:
         return 0
     people = {user.get_username(): user for user in User.objects.filter(is_active=True)}
     evicted = list(_evictions(cluster, cursor.eviction)[:AT_ONCE])
-    started = list(_starts(cluster, cursor.transition)[:AT_ONCE])
+    steps = list(_steps(cluster, cursor.transition)[:AT_ONCE])
     for eviction in evicted:
         if user := people.get(eviction.workload.user):
             _tell_eviction(user, cluster, eviction)
-    for step in started:
+    for step in steps:
         if user := people.get(step.workload.user):
-            _tell_start(user, cluster, step)
+            tell_step = _tell_start if step.to_state == State.RUNNING else _tell_end
+            tell_step(user, cluster, step)
     cursor.eviction = max([cursor.eviction, *(row.pk for row in evicted)])
-    cursor.transition = max([cursor.transition, *(row.pk for row in started)])
+    cursor.transition = max([cursor.transition, *(row.pk for row in steps)])
     cursor.save()
-    return len(evicted) + len(started)
+    return len(evicted) + len(steps)
 
 
 def _last(rows: Any) -> int:
@@ -175,9 +177,13 @@ def _evictions(cluster: Cluster, after: int) -> Any:
     return rows.select_related("workload__queue", "for_workload__queue", "for_queue", "gpu_class")
 
 
-def _starts(cluster: Cluster, after: int) -> Any:
+def _steps(cluster: Cluster, after: int) -> Any:
+    """Starts, ends, and stops at a run-time limit."""
+    stopped = Q(to_state=State.REQUEUED, reason=RAN_OUT)
     rows = Transition.objects.filter(
-        workload__cluster=cluster, to_state=State.RUNNING, pk__gt=after
+        stopped | Q(to_state__in=(State.RUNNING, State.FINISHED)),
+        workload__cluster=cluster,
+        pk__gt=after,
     )
     return rows.select_related("workload__queue").order_by("pk")
 
@@ -189,7 +195,7 @@ def _tell_eviction(user: User, cluster: Cluster, eviction: Eviction) -> None:
     lost = hours((eviction.lost_gpu_s or 0) / 3600)
     forecast = StartForecast.objects.filter(workload=work).exclude(p50_at=None).first()
     again = "It waits again, first in line of its priority."
-    if forecast is not None and forecast.p50_at is not None:
+    if forecast is not None and forecast.p50_at is not None and forecast.p50_at > cluster.now():
         again = f"It waits again; it is expected to start in {duration(forecast.p50_at - cluster.now())}."
     tell(
         user,
@@ -225,6 +231,19 @@ def _tell_start(user: User, cluster: Cluster, step: Transition) -> None:
         address=reverse("web:workload", args=[cluster.name, work.uid]),
         at=step.at,
     )
+
+
+def _tell_end(user: User, cluster: Cluster, step: Transition) -> None:
+    """Of what its owner did himself nothing."""
+    found = ends.told_of(step)
+    if found is None:
+        return
+    kind, title_, lines = found
+    work = step.workload
+    tell(
+        user, kind, cluster, source=f"end {step.pk}", about=work.name, title=title_, lines=lines,
+        address=reverse("web:workload", args=[cluster.name, work.uid]), at=step.at,
+    )  # fmt: skip
 
 
 def _waited_since(step: Transition) -> datetime:

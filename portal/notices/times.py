@@ -12,6 +12,8 @@ from portal.notices.models import Hours, Kind, Preference, Way, When
 DEFAULTS: Mapping[Kind, When] = {
     Kind.EVICTED: When.AT_ONCE,
     Kind.STARTED: When.AT_ONCE,
+    Kind.FINISHED: When.DIGEST,
+    Kind.FAILED: When.AT_ONCE,
     Kind.SOON: When.AT_ONCE,
     Kind.LATE: When.DIGEST,
     Kind.NEEDS_ME: When.AT_ONCE,
@@ -23,8 +25,8 @@ DEFAULTS: Mapping[Kind, When] = {
     Kind.ALERT: When.AT_ONCE,
     Kind.REPORT: When.AT_ONCE,
 }
-BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.SOON, Kind.COMMENT}
-BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.SOON, Kind.ALERT})
+BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.FINISHED, Kind.SOON, Kind.COMMENT}
+BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.FAILED, Kind.SOON, Kind.ALERT})
 """What goes by which way unless the person says otherwise."""
 NEVER_QUIET = (Kind.EVICTED,)
 """Told in quiet hours too: somebody may want to act."""

@@ -82,6 +82,18 @@ def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
     return quantiles(one.p10_s, one.p50_s, one.p90_s), source
 
 
+def short_limit(one: Expected, limit_s: int | None) -> str:
+    """A warning where a run-time limit ends such runs before they are done; else empty."""
+    if not limit_s or not one.runs or one.free_p90_s < limit_s:
+        return ""
+    often = "half" if one.free_p50_s >= limit_s else "one in ten"
+    took = f"P50 {duration(one.free_p50_s)}, P90 {duration(one.free_p90_s)}"
+    return (
+        f"Its run-time limit of {duration(limit_s)} would end {often} of such runs or more too early;"
+        f" without a limit they take {took}. Set a longer one, or go on from checkpoints."
+    )
+
+
 def end_of(work: Workload) -> tuple[datetime, datetime] | None:
     """P50 and P90 of when one that runs ends, as learned."""
     said: Prediction | None = getattr(work, "prediction", None)

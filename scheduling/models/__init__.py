@@ -52,6 +52,7 @@ from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.rollups import WorkDay
 from scheduling.models.workloads import (
     CheckpointHabit,
+    EndCause,
     Outcome,
     PriorityClass,
     State,
@@ -83,6 +84,7 @@ __all__ = [
     "Delivery",
     "DemandForecast",
     "DifferenceKind",
+    "EndCause",
     "Eviction",
     "EvictionRule",
     "Experiment",

@@ -38,6 +38,20 @@ class Outcome(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
+class EndCause(models.TextChoices):
+    """Why work ended that did not succeed, or what came over a pod of it that does not run."""
+
+    RUN_TIME_LIMIT = "run_time_limit", "Run-time limit"
+    OUT_OF_MEMORY = "out_of_memory", "Out of memory"
+    IMAGE = "image", "Image not pulled"
+    NODE_LOST = "node_lost", "Node lost"
+    EVICTED = "evicted", "Evicted by the cluster"
+    CONTAINER = "container", "Container not started"
+    EXIT_CODE = "exit_code", "Exit code"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
 class PriorityClass(models.Model):
     """Value, protection and kind of work; mirrors a Kubernetes PriorityClass of the same name."""
 
@@ -111,6 +125,11 @@ class Workload(models.Model):
 
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
     outcome = models.CharField(max_length=9, choices=Outcome.choices, blank=True)
+    cause = models.CharField(max_length=14, choices=EndCause.choices, blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+    """Of the container that ended with an error."""
+    cause_said = models.CharField(max_length=300, blank=True)
+    """The cluster's own words for it."""
     submitted_at = models.DateTimeField()
     admitted_at = models.DateTimeField(null=True, blank=True)
     first_started_at = models.DateTimeField(null=True, blank=True)

@@ -154,7 +154,7 @@ def ls(
         ("GPUS", lambda row: number(row["allocated_gpus"] or row["requested_gpus"])),
         ("CLASS", lambda row: row["gpu_class"] or ",".join(row["gpu_classes"])),
         ("SUBMITTED", lambda row: moment(row["submitted_at"])),
-        ("WHY", lambda row: row["reason"].replace("_", " ")),
+        ("WHY", lambda row: (row["cause"] or row["reason"]).replace("_", " ")),
     ]
     table(rows, columns, "There is no such workload.")
 
@@ -167,10 +167,12 @@ def why(given: Given, /, name: str) -> None:
     found = workload(given.api(), name)
     if printed(given, found):
         return
-    click.echo(safe(found["sentence"] or "Nothing was decided about it yet."))
+    click.echo(safe(found["ending"] or found["sentence"] or "Nothing was decided about it yet."))
     facts(
         [
             ("State", found["outcome"] or found["state"]),
+            ("What to do", found["remedy"]),
+            ("Exit code", found["exit_code"]),
             ("Queue", found["queue_path"] or found["queue_label"]),
             ("Place in line", found["position"]),
             ("Needs", f"{number(found['requested_gpus'])} of {', '.join(found['gpu_classes'])}"),

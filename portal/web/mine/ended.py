@@ -11,6 +11,8 @@ from portal.accounts.models import User
 from portal.display.adding_up import Column, hours_column
 from portal.web.mine.now import own
 from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
+from scheduling.services.words import endings
+from scheduling.services.workloads.kubectl import logs_of
 
 SINCE = timedelta(hours=24)
 MOST = 20
@@ -34,6 +36,15 @@ class Ending:
     def needs_words(self) -> bool:
         """Whether there is more to say than that it ended."""
         return self.state in RANK
+
+    @property
+    def why(self) -> str:
+        """Why it failed, and what to do."""
+        return " ".join(filter(None, (endings.sentence(self.work), endings.remedy(self.work))))
+
+    @property
+    def logs(self) -> str:
+        return logs_of(self.work)
 
     @property
     def gpu_hours_s(self) -> float:

@@ -22,6 +22,8 @@ from scheduling.services.errors import ServiceError
 BADGES = {
     Kind.EVICTED: ("evicted", "warn"),
     Kind.STARTED: ("running", "ok"),
+    Kind.FINISHED: ("finished", "ok"),
+    Kind.FAILED: ("error", "err"),
     Kind.SOON: ("clock", "info"),
     Kind.LATE: ("clock", "neutral"),
     Kind.NEEDS_ME: ("mark", "info"),
@@ -36,6 +38,8 @@ BADGES = {
 NOTES = {
     Kind.EVICTED: "in quiet hours too",
     Kind.STARTED: "of 2 h and more",
+    Kind.FINISHED: "your work, once it is done",
+    Kind.FAILED: "your work, with why and what to do",
     Kind.SOON: "15 min before its median",
     Kind.LATE: "past nine of ten cases",
     Kind.ENDS: "3 d before",

@@ -16,7 +16,7 @@ from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
-from portal.selectors.run_times import expected_words
+from portal.selectors.run_times import expected_words, short_limit
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, GpuClass, Workload
@@ -62,6 +62,8 @@ class Row:
     leaving: Sequence[str] = ()
     run_time: tuple[str, str] | None = None
     """How long it would run there, and what that rests on."""
+    short_limit: str = ""
+    """A warning that its limit ends it before it is done."""
     end: tuple[datetime, datetime] | None = None
     """P50 and P90 of when it would have ended there; None where its start or its pace there is not known."""
 
@@ -193,6 +195,7 @@ class _Telling:
             behind_others=len(answer.ahead) - len(behind) if runs else 0,
             leaving=self._leaving(answer) if runs else (),
             run_time=expected_words(one, self.user_name, gpu_class.name) if one else None,
+            short_limit=short_limit(one, self.asked.observed.run_time_limit_s) if one else "",
             begin=begin,
             end=end_after(begin, one.p50_s, one.p90_s) if begin and one and one.compares else None,
         )

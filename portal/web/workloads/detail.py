@@ -28,6 +28,7 @@ from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
+from scheduling.services.words import endings
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 from scheduling.services.workloads.kubectl import commands_for
@@ -90,6 +91,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "home": home,
         "crumbs": _crumbs(cluster, home),
         "gang": gang(work),
+        "ending": endings.sentence(work),
+        "remedy": endings.remedy(work),
         "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
         "start": said_of(work) if work.is_waiting else None,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.endings import Ending
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class Observed:
     outcome: str = ""
     """``succeeded`` or ``failed`` once finished."""
     finished: datetime | None = None
+    ending: Ending | None = None
+    """Why it failed, or what came over a pod of it; None where all is well."""
     started: datetime | None = None
     members_up: int = 0
     members_wanted: int = 0

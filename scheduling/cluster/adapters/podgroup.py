@@ -85,6 +85,7 @@ class PodGroupAdapter:
         """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])
         pods = _within(pods, total)
+        outcome = _outcome(pods, total)
         gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]
         return Observed(
             generation=0,
@@ -94,12 +95,13 @@ class PodGroupAdapter:
             admitted_limit_s=originals.of(pods[0]).limit_s,
             min_members=min(total or len(pods), faults.LARGEST_GANG),
             max_members=min(total or len(pods), faults.LARGEST_GANG),
-            members=len(pods),
-            members_wanted=sum(pods_of.phase(p) != "Succeeded" for p in pods),
+            members=min(len(pods), total or len(pods)),
+            members_wanted=_wanted(pods, total),
             suspended=len(gated) == len(pods),
             unfinished=bool(gated),
             deleting=all(p["metadata"].get("deletionTimestamp") for p in pods),
-            outcome=_outcome(pods, total),
+            outcome=outcome,
+            ending=None if outcome == "succeeded" else pods_of.harm(pods),
             started=pods_of.last_start(pods),
             lost=sum(pods_of.phase(p) == "Failed" for p in pods),
             pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
@@ -232,8 +234,16 @@ def _incomplete(pods: Sequence[Json], total: int | None) -> str:
     return f"{len(pods)} of the {total} pods of its group are there; it waits for the rest."
 
 
+def _wanted(pods: Sequence[Json], total: int | None) -> int:
+    """One that stands in for another that failed is not missed twice."""
+    left = sum(pods_of.phase(pod) != "Succeeded" for pod in pods)
+    done = len(pods) - left
+    return min(left, max(0, (total or len(pods)) - done))
+
+
 def _outcome(pods: Sequence[Json], total: int | None) -> str:
+    """As many as it has to be have succeeded, others in place of those that failed; or none is left to."""
     phases = [pods_of.phase(pod) for pod in pods]
     if len(pods) < (total or 1) or not all(p in ("Succeeded", "Failed") for p in phases):
         return ""
-    return "failed" if "Failed" in phases else "succeeded"
+    return "succeeded" if phases.count("Succeeded") >= (total or len(pods)) else "failed"

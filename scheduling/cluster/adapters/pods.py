@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster.adapters import originals
-from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary import endings, labels
 from scheduling.cluster.vocabulary.devices import UNCOUNTED, Claims
 from scheduling.cluster.vocabulary.quantities import MOST, instant, mib, milli_asked
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
@@ -16,6 +16,8 @@ from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 Json = dict[str, Any]
 
 IMAGE_LENGTH = 511
+HARM = "$harm"
+"""Stands in the status of a trimmed pod for what came over it, an Ending."""
 NO_CLAIMS: Claims = {}
 SHARED_CLAIM = (
     "It shares a ResourceClaim, which cannot be counted pod by pod. Claim its devices by a"
@@ -183,11 +185,17 @@ def last_start(pods: Iterable[Json]) -> datetime | None:
     return max((start for start in starts if start), default=None)
 
 
+def harm(pods: Iterable[Json]) -> endings.Ending | None:
+    """What came over trimmed ``pods``, the cause that explains the others; None where all is well."""
+    return endings.first((pod.get("status") or {}).get(HARM) for pod in pods)
+
+
 def trim(pod: Json) -> Json:
     """A pod without what nobody here reads."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     if labels.queue_of(meta.get("labels")):
         originals.disown(pod)
+    harm = endings.of_pod(pod)
     kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
     return {
         "metadata": {
@@ -217,6 +225,7 @@ def trim(pod: Json) -> Json:
                 for c in status.get("conditions") or []
                 if c["type"] == "Ready"
             ],
+            **({HARM: harm} if harm else {}),
         },
     }
 

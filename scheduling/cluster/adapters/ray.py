@@ -70,6 +70,10 @@ class RayJobAdapter(RayClusterAdapter):
             return ("succeeded" if job in ("SUCCEEDED", "", None) else "failed"), ended
         return ("failed", ended) if deployment == "Failed" else ("", None)
 
+    def failure_words(self, obj: Json) -> tuple[str, str]:
+        status = obj.get("status") or {}
+        return str(status.get("reason") or ""), str(status.get("message") or "")
+
 
 def _is_autoscaled(spec: Json) -> bool:
     return bool(spec.get("enableInTreeAutoscaling"))

@@ -26,7 +26,7 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
-from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary import endings, labels
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.quantities import MOST, instant, whole
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
@@ -133,6 +133,10 @@ class RoleAdapter:
                 return self.ends[condition["type"]], instant(ended)
         return "", None
 
+    def failure_words(self, obj: Json) -> tuple[str, str]:
+        """(reason, message) of its failure, as its controller says them."""
+        return endings.failure_words(obj) or ("", "")
+
     # what follows from the answers
 
     @property
@@ -187,6 +191,7 @@ class RoleAdapter:
             run_by=self._run_by(obj),
             outcome=outcome,
             finished=finished,
+            ending=self._ending(obj, outcome, pods, parts),
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
             pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
             **notes.identity(self.kind, obj),
@@ -365,6 +370,19 @@ class RoleAdapter:
     def _limit_s(self, obj: Json) -> int | None:
         limit = notes.least_s(self.time_limit_s(obj), notes.own_limit_s(notes.of(obj)))
         return None if limit is None else min(limit, MOST)
+
+    def _ending(
+        self, obj: Json, outcome: str, pods: Sequence[Json], parts: Sequence[Json]
+    ) -> endings.Ending | None:
+        """A limit that was reached says more than its pods, which were told to go; else they say more than
+        that something failed. What it made says why for those whose own words do not."""
+        if outcome == "succeeded":
+            return None
+        if not outcome:
+            return pods_of.harm(pods)
+        words = filter(None, map(endings.failure_words, parts))
+        said = [endings.of_words(*each) for each in (self.failure_words(obj), *words)]
+        return endings.first([pods_of.harm(pods), *said])
 
     def _run_by(self, obj: Json) -> str:
         named = self.managed_by(obj)

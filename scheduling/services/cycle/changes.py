@@ -35,6 +35,7 @@ PROJECTED = [
     "placement",
     "gpu_class",
     "short_since",
+    *lifecycle.OF_ENDING,
 ]
 """Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
 AUTHORED = frozenset(

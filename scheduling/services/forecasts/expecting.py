@@ -42,6 +42,9 @@ class Expected:
     here: int
     paced: bool
     pace: Compared | None = None
+    free_p50_s: float = 0.0
+    free_p90_s: float = 0.0
+    """As it would run if no limit ended it."""
 
     @property
     def compares(self) -> bool:
@@ -73,6 +76,7 @@ def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -
     work = work_of(row, gpu_class)
     said = say(models, work, now, models.submissions.seen(work))
     p10, p50, p90 = rest_s(said.told, 0.0, work.limit_s)
+    _, free_p50, free_p90 = rest_s(said.told)
     ran_on = said.estimate.classes
     paces = models.history.paces
     return Expected(
@@ -84,6 +88,8 @@ def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -
         here=ran_on.count(gpu_class),
         paced=all(name and paces.between(work, name, gpu_class) for name in set(ran_on)),
         pace=_compared(models, work, first, gpu_class),
+        free_p50_s=free_p50,
+        free_p90_s=free_p90,
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from django.db import transaction
 
-from scheduling.models import GpuClass, Outcome, State, Transition, Workload
+from scheduling.models import EndCause, GpuClass, Outcome, State, Transition, Workload
 from scheduling.services.errors import LifecycleError
 from scheduling.services.ledger.claims import note_eviction
 from scheduling.services.tables.bulk import insert_rows, write_columns
@@ -35,9 +35,12 @@ LEGAL: dict[str, tuple[State, ...]] = {
 }
 """From FINISHED only, when what was taken out of its queue is put back."""
 
+OF_ENDING = ("cause", "exit_code", "cause_said")
+
 HELD_BY_STEP = [
     "state",
     "outcome",
+    *OF_ENDING,
     "admitted_at",
     "first_started_at",
     "started_at",
@@ -158,6 +161,7 @@ def _checkpointed_s(workload: Workload, at: datetime) -> float:
 def _requeue(workload: Workload, at: datetime, before: str) -> None:
     workload.gpu_class, workload.members, workload.placement = None, 0, {}
     workload.outcome, workload.finished_at = "", None
+    note_ending(workload)
     if before == State.FINISHED:
         workload.virtual_start_at, workload.saved_s = None, 0.0
         workload.class_on_own_quota, workload.own_pace = "", 1.0
@@ -190,6 +194,17 @@ def _finish(workload: Workload, at: datetime, before: str, outcome: Outcome | No
         _charge(workload, at)
     workload.finished_at = at
     workload.outcome = outcome or Outcome.SUCCEEDED
+    if workload.outcome == Outcome.SUCCEEDED:
+        note_ending(workload)
+    elif workload.outcome == Outcome.CANCELLED:
+        note_ending(workload, EndCause.CANCELLED)
+    elif not workload.cause:
+        note_ending(workload, EndCause.FAILED)
+
+
+def note_ending(workload: Workload, cause: str = "") -> None:
+    """Why it ended; empty where nothing failed."""
+    workload.cause, workload.exit_code, workload.cause_said = cause, None, ""
 
 
 def way(from_state: str, to_state: State) -> tuple[State, ...]:

@@ -477,3 +477,14 @@ def test_action_that_makes_no_sense_is_refused_at_its_field(api, kube, submitted
     response = api("researcher").post(ACTIONS, {"uids": [submitted.uid], **more}, format="json")
     assert response.status_code == 400
     assert response.data["code"] == "invalid"
+
+
+def test_cause_of_an_end_is_told_with_its_sentence_and_what_to_do(api, cluster):
+    work = make_workload(
+        cluster.queues.get(name="pretraining"), user="researcher", state=State.FINISHED,
+        outcome="failed", cause="out_of_memory", exit_code=137,
+    )  # fmt: skip
+    row = api("researcher").get(f"{WORKLOADS}/{work.uid}").data
+    assert (row["cause"], row["exit_code"]) == ("out_of_memory", 137)
+    assert row["ending"].endswith("was killed (exit code 137).")
+    assert "memory limit" in row["remedy"]

@@ -154,6 +154,40 @@ def test_start_is_told_after_a_long_wait_alone(cluster, people, hours, count):
     assert Notice.objects.filter(user=people.asker, kind=Kind.STARTED).count() == count
 
 
+ENDS = [
+    ("succeeded", "", Kind.FINISHED, "eval-7b has finished after 2 h.", {"Held": "16 GPU-hours"}),
+    ("failed", "exit_code", Kind.FAILED, "eval-7b failed after 2 h.", {
+        "Why": "A container of it ended with an error (exit code 3).",
+        "Next": "Read its log, mend what it names, then clone it.",
+        "Held": "16 GPU-hours",
+    }),
+    ("cancelled", "cancelled", None, "", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("outcome", "cause", "kind", "title", "lines"), ENDS)
+def test_end_is_told_with_why_and_what_to_do(cluster, people, outcome, cause, kind, title, lines):
+    outbox.look(cluster)
+    work = make_workload(
+        queue_of(cluster, "alignment"), name="eval-7b", user="s.marchetti", state="finished",
+        outcome=outcome, cause=cause, exit_code=3 if cause == "exit_code" else None,
+        started_at=NOW - timedelta(hours=2), finished_at=NOW, used_gpu_s=16 * 3600,
+    )  # fmt: skip
+    Transition.objects.create(workload=work, at=NOW, to_state="finished")
+    outbox.look(cluster)
+    told = [(n.kind, n.title, dict(n.lines)) for n in Notice.objects.filter(user=people.asker)]
+    assert told == ([(kind, title, lines)] if kind else [])
+
+
+@pytest.mark.parametrize(("reason", "count"), [("run_time_over", 1), ("", 0)])
+def test_stop_at_its_limit_is_told_and_other_waits_are_not(cluster, people, reason, count):
+    outbox.look(cluster)
+    work = make_workload(queue_of(cluster, "alignment"), user="s.marchetti")
+    Transition.objects.create(workload=work, at=NOW, to_state="requeued", reason=reason)
+    outbox.look(cluster)
+    assert Notice.objects.filter(user=people.asker, kind=Kind.FAILED).count() == count
+
+
 def at(hour: int) -> datetime:
     return datetime(2026, 11, 19, hour, 30, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.models import Outcome, Queue, State
+from scheduling.models import EndCause, Outcome, Queue, State
 from tests.scheduling.kube import JOBS, World, eventually
 
 S = State
@@ -23,7 +23,9 @@ def test_failed_job_is_settled_and_frees_its_gpus(world: World) -> None:
     job["spec"]["template"]["metadata"]["annotations"]["weir.dev/exit-code"] = "1"
     world.kube.create(JOBS, job)
     world.cycles_until(lambda: world.row("bad").state == S.FINISHED, within_s=20)
-    assert world.row("bad").outcome == Outcome.FAILED
+    row = world.row("bad")
+    assert (row.outcome, row.cause, row.exit_code) == (Outcome.FAILED, EndCause.EXIT_CODE, 1)
+    assert "exit code 1" in row.sentence
 
     world.job("next", gpus=8)
     world.cycles_until(lambda: running(world, "next"))
@@ -34,7 +36,9 @@ def test_job_past_its_time_limit_is_failed(world: World) -> None:
     world.job("long", gpus=1, run_time_limit_s=1)
     world.cycles_until(lambda: world.row("long").state == S.FINISHED, within_s=20)
 
-    assert world.row("long").outcome == Outcome.FAILED
+    row = world.row("long")
+    assert (row.outcome, row.cause) == (Outcome.FAILED, EndCause.RUN_TIME_LIMIT)
+    assert "run-time limit of 1 s" in row.sentence
 
 
 def test_finished_job_that_expires_stays_finished(world: World) -> None:
@@ -63,7 +67,8 @@ def test_job_deleted_at_any_moment_is_cancelled_and_its_gpus_come_free(
         world.cycle()
     delete(world, "w1")
     world.cycles_until(lambda: world.row("w1").state == S.FINISHED, within_s=20)
-    assert world.row("w1").outcome == Outcome.CANCELLED
+    row = world.row("w1")
+    assert (row.outcome, row.cause) == (Outcome.CANCELLED, EndCause.CANCELLED)
 
     delete(world, "other")
     Queue.objects.filter(name="research").update(stop="none")

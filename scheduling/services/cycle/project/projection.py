@@ -29,6 +29,7 @@ from scheduling.services.cycle.project.missing import Missing
 from scheduling.services.cycle.project.steps import (
     Move,
     decisions_behind,
+    ending_of,
     evicted_by_weir,
     farewell,
     step_args,
@@ -225,7 +226,7 @@ class Projection:
             )
             for row in found:
                 seen = picture.by_uid[row.uid]
-                is_back = row.outcome == Outcome.CANCELLED and not (seen.outcome or seen.deleting)
+                is_back = row.outcome != Outcome.SUCCEEDED and not (seen.outcome or seen.deleting)
                 if is_back:
                     self._take_up(row, changes, now)
                 else:
@@ -287,6 +288,7 @@ class Projection:
             "predicted_p90_s": predicted[1],
             "held": observed.held,
             "checkpointed_at": observed.checkpointed,
+            **ending_of(observed),
         }
         assign(row, values, changes)
 

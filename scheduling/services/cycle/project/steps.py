@@ -9,11 +9,12 @@ from typing import Any
 from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine.model import Action, Reason
-from scheduling.models import Decision, Outcome, State, Workload
+from scheduling.models import Decision, EndCause, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import RAN_OUT
 from scheduling.services.snapshot.situations import Situation, class_of, placement_of
+from scheduling.services.words import endings
 from scheduling.services.workloads import lifecycle
 
 Move = tuple[Workload, Observed | None, tuple[State, ...]]
@@ -51,6 +52,19 @@ def farewell(row: Workload, picture: Picture) -> Move:
     if last is None or not last.outcome:
         return row, None, (State.FINISHED,)
     return row, last, way_to(row, last, Situation.DONE)
+
+
+def ending_of(observed: Observed) -> dict[str, Any]:
+    """Columns of what ended it, or keeps it from running: they stay as they were where the cluster says no
+    more of it, and go once all of it runs."""
+    ending = observed.ending
+    if ending is not None and not observed.is_up:
+        told = (EndCause(ending.cause).value, ending.exit_code, ending.said)
+    elif observed.is_up:
+        told = ("", None, "")
+    else:
+        return {}
+    return dict(zip(lifecycle.OF_ENDING, told, strict=True))
 
 
 def evicted_by_weir(observed: Observed | None) -> bool:
@@ -120,7 +134,9 @@ def step_args(
     elif state in (State.EVICTED, State.REQUEUED):
         args |= _stopped(row, observed, state)
     elif state == State.FINISHED:
-        args |= {"outcome": Outcome(observed.outcome), "at": observed.finished or now}
+        outcome = Outcome(observed.outcome)
+        args |= {"outcome": outcome, "at": observed.finished or now}
+        args["sentence"] = endings.sentence(row) if outcome == Outcome.FAILED else ""
     args["at"] = max(args["at"], _last_step(row))
     return args
 

@@ -259,3 +259,26 @@ def test_reason_that_several_cycles_gave_is_told_once(as_user, waited):
         cycle=cycle, workload=waited, action=Action.WAIT, reason="no_free_cpus", sealed={}
     )
     assert text(as_user("researcher").get(url("waiter"))).count("Waits 2 h: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "head"),
+    [("finished", "failed", "Why it ended"), ("admitted", "", "What keeps it from running")],
+)
+def test_page_says_why_it_does_not_run_and_what_to_do(as_user, cluster, state, outcome, head):
+    work = make_workload(
+        cluster.queues.get(name="pretraining"), user="researcher", state=state, outcome=outcome,
+        cause="image", cause_said="manifest unknown", finished_at=NOW if outcome else None,
+    )  # fmt: skip
+    page = as_user("researcher").get(f"/c/fra1/w/{work.uid}/").content.decode()
+    assert head in page
+    assert "An image of it could not be pulled: manifest unknown." in page
+    assert "pull secret" in page
+
+
+def test_page_of_work_that_succeeded_says_no_cause(as_user, cluster):
+    work = make_workload(
+        cluster.queues.get(name="pretraining"), user="researcher", state="finished",
+        outcome="succeeded", finished_at=NOW,
+    )  # fmt: skip
+    assert "Why it ended" not in as_user("researcher").get(f"/c/fra1/w/{work.uid}/").content.decode()

@@ -183,3 +183,9 @@ def test_workload_page_prices_the_run_on_each_class_that_is_known(as_user, clust
     text = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
     assert "Whole run, expected, h100-80gb" in text
     assert "Whole run, expected, a100-40gb" in text
+
+
+@pytest.mark.parametrize(("hours", "warns"), [("1", True), ("200", False)])
+def test_limit_below_the_predicted_run_time_is_warned_of(as_user, kube, learned, hours, warns):
+    page = answered(as_user("researcher"), run_time_limit=f"{hours} h").content.decode()
+    assert (f"Its run-time limit of {hours} h would end" in page) is warns
