@@ -1,6 +1,5 @@
 """Everything that is only read: clusters, classes, nodes, queues, ledger, people, reports."""
 
-
 import pytest
 
 from portal.accounts.models import MOST_TOKENS, ApiToken

@@ -281,4 +281,6 @@ def test_page_of_work_that_succeeded_says_no_cause(as_user, cluster):
         cluster.queues.get(name="pretraining"), user="researcher", state="finished",
         outcome="succeeded", finished_at=NOW,
     )  # fmt: skip
-    assert "Why it ended" not in as_user("researcher").get(f"/c/fra1/w/{work.uid}/").content.decode()
+    assert (
+        "Why it ended" not in as_user("researcher").get(f"/c/fra1/w/{work.uid}/").content.decode()
+    )
