@@ -8,6 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.endings import Ending
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
@@ -110,6 +111,10 @@ class Observed:
     """Its templates and size are what an admission made of them."""
     start_failures: int = 0
     retry_at: datetime | None = None
+    start_fault: StartFault = NO_FAULT
+    """Why its last start failed, and where it is not tried for a while."""
+    unplaced: str = ""
+    """kube-scheduler's words on a pod of it that it finds no node for; empty where there is none."""
     run_by: str = ""
     """A controller outside Weir's reach that it says runs it, such as one of another cluster."""
     outcome: str = ""
@@ -221,6 +226,8 @@ class Admission:
     """Claim templates of its namespace."""
     group_uid: str = ""
     """Identity of a group of plain pods, which its pods keep."""
+    is_loose: bool = False
+    """Its hosts are preferred, not required: kube-scheduler found planned ones unfit before."""
 
 
 class Adapter(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from sys import intern
 from typing import Any
@@ -35,7 +35,13 @@ def _is_own(toleration: Any) -> bool:
     return isinstance(toleration, dict) and str(toleration.get("key")).startswith(OWN_TAINTS)
 
 
+def barring(bounds: str, nodes: Collection[str]) -> str:
+    """``bounds`` without ``nodes``, which are left out while any other is there."""
+    roles = [{**role, "barred": sorted(nodes)} for role in read(bounds)]
+    return json.dumps(roles, sort_keys=True)
+
+
 @lru_cache(maxsize=4096)
 def read(bounds: str) -> list[Json]:
-    """``selector``, ``terms`` and ``tolerations`` of each role, as far as there are any."""
+    """``selector``, ``terms``, ``tolerations`` and ``barred`` nodes of each role, as far as there are any."""
     return list(json.loads(bounds)) if bounds else [{}]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from scheduling.cluster.adapters import start_faults
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Target
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import labels
@@ -104,6 +105,7 @@ def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
         "moves_to": target if target and target.gpu_class in known else None,
         "start_failures": whole(notes.get(labels.START_FAILURES)) or 0,
         "retry_at": instant(notes.get(labels.RETRY_AT)),
+        "start_fault": start_faults.read(notes.get(labels.START_FAULT, "")),
         "said": labels.status_of(notes),
     }
 

@@ -9,7 +9,13 @@ from typing import Any
 from scheduling.cluster.adapters import originals
 from scheduling.cluster.vocabulary import endings, labels
 from scheduling.cluster.vocabulary.devices import UNCOUNTED, Claims
-from scheduling.cluster.vocabulary.quantities import MOST, instant, mib, milli_asked
+from scheduling.cluster.vocabulary.quantities import (
+    MOST,
+    instant,
+    is_of_bytes,
+    mib,
+    milli_asked,
+)
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 
@@ -33,7 +39,7 @@ ALL_DEVICES = (
 def asked(
     spec: Mapping[str, Any], claims: Claims = NO_CLAIMS, runtimes: Runtimes = NO_RUNTIMES
 ) -> dict[str, int]:
-    """What a pod spec asks for at its most, by resource: thousandths, memory in MiB; at most MOST of each.
+    """What a pod spec asks for at its most, by resource: thousandths, bytes in MiB; at most MOST of each.
 
     All containers run at once, and beside them the init containers that are restarted always; each of
     the other init containers runs before, beside those restarted ones that precede it. Devices that
@@ -80,7 +86,7 @@ def _total(containers: Iterable[Json] | None) -> dict[str, int]:
 
 def _amounts(quantities: Json) -> dict[str, int]:
     return {
-        name: mib(amount) if name == "memory" else milli_asked(amount)
+        name: mib(amount) if is_of_bytes(name) else milli_asked(amount)
         for name, amount in quantities.items()
     }
 
@@ -169,7 +175,23 @@ def presence(pods: Sequence[Json]) -> Json:
         "placement": by_node(pods),
         "up": by_node(ready),
         "gone_by": gone_by(pods),
+        "unplaced": unplaced(pods),
     }
+
+
+def unplaced(pods: Iterable[Json]) -> str:
+    """Why kube-scheduler finds no node for one of them; empty if it does for all."""
+    for pod in pods:
+        if pod["spec"].get("nodeName") or is_over(pod) or pod["metadata"].get("deletionTimestamp"):
+            continue
+        for condition in pod["status"].get("conditions") or []:
+            if _is_unplaced(condition):
+                return str(condition.get("message") or "no node is fit")
+    return ""
+
+
+def _is_unplaced(condition: Json) -> bool:
+    return (condition["type"], condition.get("reason")) == ("PodScheduled", "Unschedulable")
 
 
 def gone_by(pods: Iterable[Json]) -> datetime | None:
@@ -221,9 +243,11 @@ def trim(pod: Json) -> Json:
             "phase": status.get("phase"),
             "startTime": status.get("startTime"),
             "conditions": [
-                {"type": c["type"], "status": c["status"]}
+                {key: c[key] for key in CONDITION if key in c}
+                if _is_unplaced(c)
+                else {"type": c["type"], "status": c["status"]}
                 for c in status.get("conditions") or []
-                if c["type"] == "Ready"
+                if c["type"] == "Ready" or _is_unplaced(c)
             ],
             **({HARM: harm} if harm else {}),
         },
@@ -237,6 +261,7 @@ def _before(containers: Sequence[Json]) -> Json:
     return {"initContainers": trimmed} if trimmed else {}
 
 
+CONDITION = ("type", "status", "reason", "message")
 STEERING = ("affinity", "nodeSelector", "priorityClassName", "schedulingGates", "tolerations")
 
 

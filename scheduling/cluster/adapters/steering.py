@@ -153,9 +153,10 @@ def to_hosts(pod: Json, original: Json, admission: Admission, *, fixed: bool) ->
 
     Pods of a gang that may grow (not ``fixed``) prefer those hosts: where they may run cannot be
     changed any more when more of them are made. So do pods whose author or runtime class keeps them from
-    one of the hosts: kube-scheduler finds them another node of the class.
+    one of the hosts, and those of work for which kube-scheduler found planned hosts unfit before: it finds
+    them another node of the class.
     """
-    fixed = fixed and _is_free(pod, original, admission)
+    fixed = fixed and not admission.is_loose and _is_free(pod, original, admission)
     put = dict(sorted(admission.gpu_class.node_labels.items()))
     preferred = list(original["preferred"])
     if not fixed:
@@ -195,7 +196,7 @@ def to_class(pod: Json, original: Json, admission: Admission) -> None:
     put = {**admission.gpu_class.node_labels, **admission.domain}
     if _is_free(pod, original, admission):
         put |= admission.liked_domain
-        if len(admission.nodes) == 1:
+        if len(admission.nodes) == 1 and not admission.is_loose:
             put[labels.HOSTNAME] = next(iter(admission.nodes))
     pod["nodeSelector"] = {**put, **original["selector"]}
     original.setdefault("put", {}).update(selector=put)

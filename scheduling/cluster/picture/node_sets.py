@@ -56,7 +56,10 @@ class _Index:
     def allowed(self, text: str) -> Names:
         """What nobody can make sense of binds nothing: the API server refuses such pods."""
         try:
-            return frozenset[str]().union(*map(self._of_role, bounds.read(text)))
+            roles = bounds.read(text)
+            found = frozenset[str]().union(*map(self._of_role, roles))
+            # Where all are barred, they are tried again: what kept work from them may have changed.
+            return found.difference(*(role.get("barred") or () for role in roles)) or found
         except (AttributeError, KeyError, TypeError, ValueError):
             return self.open
 

@@ -50,6 +50,8 @@ START_FAILURES = "weir.dev/start-failures"
 """How many times in a row its pods were not all ready in time."""
 RETRY_AT = "weir.dev/retry-at"
 """It waits at least until then, after a start that failed."""
+START_FAULT = "weir.dev/start-fault"
+"""JSON: why its last start failed, in whose words, and which nodes are left out until when."""
 EVICTED_BY = "weir.dev/evicted-by"
 """Number of the cycle whose plan evicted it last."""
 
@@ -70,7 +72,7 @@ QUEUES = "weir.dev/queues"
 """On a namespace: the queues whose work is created in it."""
 
 WRITTEN_BY_WEIR = (
-    *MARK, ORIGINAL, GROUP_UID, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, *STATUS
+    *MARK, ORIGINAL, GROUP_UID, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, START_FAULT, *STATUS
 )  # fmt: skip
 
 MADE_BY_JOB = "batch.kubernetes.io/controller-uid"

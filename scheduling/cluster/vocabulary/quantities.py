@@ -55,6 +55,11 @@ def milli_asked(text: str | float) -> int:
     return math.ceil(asked * 1000)
 
 
+def is_of_bytes(resource: str) -> bool:
+    """Whether amounts of ``resource`` are bytes, counted here in MiB."""
+    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+
+
 def mib(text: str | float) -> int:
     """A quantity of bytes in MiB, rounded up: for what is asked. Raises ValueError for less than nothing."""
     asked = quantity(text)

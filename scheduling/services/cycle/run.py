@@ -56,7 +56,7 @@ from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.at_once import at_limit, hindered
-from scheduling.services.snapshot.blocked import all_blocked, reworded
+from scheduling.services.snapshot.blocked import all_blocked, barred, left_out, reworded
 from scheduling.services.snapshot.situations import Situation
 from scheduling.services.snapshot.supposed import suppose, told
 
@@ -214,7 +214,9 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     ordered = orders.due(view.cluster, snapshot) if enforce else None
     if ordered is not None:
         watch.lap("Plan the moves that were ordered")
-    plan = reworded(_decide(one, ordered.after if ordered else snapshot, watch), view.blocked)
+    plan = reworded(
+        _decide(one, ordered.after if ordered else snapshot, watch), view.blocked, view.left_out
+    )
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
     slow = told(view.supposed.starting.values(), view.now)
@@ -314,15 +316,20 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
+    unfit = barred(suspects, now)
+    known |= {uid: replace(known[uid], barred=nodes) for uid, nodes in unfit.items()}
     supposed = suppose(picture, known, under_way)
     full = at_limit(supposed.picture.workloads, supposed.known, rows)
     memory.at_limit = hindered(known, full, memory.at_limit)
     supposed.known.update(memory.at_limit)
     leaving = projection.claims.leaving(known, projection.by_name) if enforce else {}
     supposed.known.update(leaving)
-    late = [projection.rows[uid] for uid in leaving]
     blocked_by = {observed.key: why for observed, why in (*found, *full)}
-    return View(rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s, late)
+    said = {o.key: left_out(o, nodes) for o in suspects if (nodes := unfit.get(o.uid))}
+    return View(
+        rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s, said,
+        [projection.rows[uid] for uid in leaving],
+    )  # fmt: skip
 
 
 def _pass_of(one: _Pass, view: View, planned: Planned) -> Pass:

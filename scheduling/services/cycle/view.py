@@ -42,6 +42,8 @@ class View:
     """Engine name -> what keeps it from being started."""
     lag_s: float
     """How long the picture had been out of touch with the cluster."""
+    left_out: Mapping[str, str]
+    """Engine name -> what is said of nodes that are left out for it."""
     unsent: Sequence[Workload] = ()
     """Those that an earlier plan evicts for a claim, and the cluster does not show so yet."""
 

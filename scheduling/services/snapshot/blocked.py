@@ -21,6 +21,9 @@ RAN_OUT = (
     "It ran for its run-time limit, so Weir ended it. Release it to queue it again from where it left off, or"
     " cancel it."
 )
+SHOWN = 8
+"""Nodes that are named one by one."""
+NOTHING_MORE: Mapping[str, str] = {}
 REFUSED_BACK_OFF_S = (5.0, 600.0)
 """The same when the API server refuses the patch that would start it."""
 
@@ -107,17 +110,40 @@ def all_blocked(
 
 def may_be_blocked(observed: Observed) -> bool:
     """Whether it says of itself what may keep it from being started, now or at another time."""
-    return bool(observed.fault or observed.incomplete or observed.retry_at or observed.ran_out)
+    return bool(
+        observed.fault
+        or observed.incomplete
+        or observed.retry_at
+        or observed.ran_out
+        or observed.start_fault.barred
+    )
 
 
-def reworded(plan: Outline, blocked_by: Mapping[str, Blocked]) -> Outline:
-    """``plan`` with what really blocks a workload (engine name -> why) in place of its hold."""
-    if not blocked_by:
+def barred(workloads: Iterable[Observed], now: datetime) -> dict[str, frozenset[str]]:
+    """Of those of ``workloads`` that wait, by uid: nodes that are left out for them now."""
+    waits = ((o.uid, o.start_fault.barred_at(now)) for o in workloads if o.suspended)
+    return {uid: nodes for uid, nodes in waits if nodes}
+
+
+def left_out(observed: Observed, nodes: Iterable[str]) -> str:
+    """What is said to its wait while ``nodes`` are left out for it."""
+    fault = observed.start_fault
+    told = ", ".join(f"{node} until {clock(fault.barred[node])}" for node in sorted(nodes)[:SHOWN])
+    return f"{fault.said} Left out for it: {told}."
+
+
+def reworded(
+    plan: Outline, blocked_by: Mapping[str, Blocked], more: Mapping[str, str] = NOTHING_MORE
+) -> Outline:
+    """``plan`` with what really blocks a workload (engine name -> why) in place of its hold, and with
+    ``more`` that is said to a wait."""
+    if not blocked_by and not more:
         return plan
     line, reasons = plan.waits, list(plan.waits.reasons)
-    places = [place for place, name in enumerate(line.names) if name in blocked_by]
+    told = blocked_by.keys() | more.keys()
+    places = [place for place, name in enumerate(line.names) if name in told]
     said = {
-        place: _reworded(decision, blocked_by)
+        place: _reworded(decision, blocked_by, more)
         for place, decision in zip(places, line.spell(places), strict=True)
     }
     for place, decision in said.items():
@@ -136,10 +162,16 @@ def waits(bounds_s: tuple[float, float], times: int) -> float:
     return min(longest, first * 2.0 ** min(times - 1, 30))
 
 
-def _reworded(decision: m.Decision, blocked_by: Mapping[str, Blocked]) -> m.Decision:
-    why = blocked_by.get(decision.workload)
-    if why is None or decision.action is not m.Action.WAIT:
+def _reworded(
+    decision: m.Decision, blocked_by: Mapping[str, Blocked], more: Mapping[str, str]
+) -> m.Decision:
+    if decision.action is not m.Action.WAIT:
         return decision
+    why = blocked_by.get(decision.workload)
+    if why is None:
+        words = more[decision.workload]
+        sealed = f"{decision.sealed} {words}" if decision.sealed else ""
+        return replace(decision, sentence=f"{decision.sentence} {words}", sealed=sealed)
     return replace(
         decision, reason=why.reason, sentence=why.sentence, sealed="", until=why.until, numbers={}
     )
@@ -148,4 +180,6 @@ def _reworded(decision: m.Decision, blocked_by: Mapping[str, Blocked]) -> m.Deci
 def _late(observed: Observed, until: datetime) -> str:
     times = observed.start_failures
     again = f", {times} times in a row" if times > 1 else ""
+    if observed.start_fault.said:
+        return f"{observed.start_fault.said} It is tried again at {clock(until)}."
     return f"Its pods were not all ready in time{again}; it is tried again at {clock(until)}."

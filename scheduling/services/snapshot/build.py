@@ -10,7 +10,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import Observed, key_of
+from scheduling.cluster.adapters import Observed, bounds, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
@@ -96,7 +96,7 @@ def build(
             *orphans_in(picture, rows, class_by_node, now, heirs=heirs),
         ),
         policy=policies.engine_policy(rows),
-        node_sets=_node_sets(picture, waiting.node_sets),
+        node_sets=_node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
     )
 
 
@@ -190,7 +190,8 @@ def _judged(
         return replace(known, blocked=why, priority_class=priority.name if priority else "")
     judgement = rows.judge(observed)
     why = blocked(observed, Refusals(), now=now, barred=forbidden(judgement))
-    return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement))
+    barred = observed.start_fault.barred_at(now)
+    return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
 
 
 def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
@@ -208,16 +209,26 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
     )
 
 
-def _node_sets(picture: Picture, found: NodeSets) -> tuple[m.NodeSet, ...]:
-    there = set(map(BOUNDS, picture.workloads)) - {""}
+def _bounds(observed: Observed, known: Known) -> str:
+    """Where it may run now."""
+    return bounds.barring(observed.bounds, known.barred) if known.barred else observed.bounds
+
+
+def _narrowed_bounds(made: Iterable[Made]) -> set[str]:
+    """Those of work that is kept from nodes for a while; it is made anew in every cycle."""
+    return {_bounds(observed, known) for observed, known, _ in made if known.barred}
+
+
+def _node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.NodeSet, ...]:
+    there = set(map(BOUNDS, picture.workloads)) - {""} | narrowed
     sets = found.of(there, picture.nodes) if there else {}
-    return tuple(m.NodeSet(_set_name(bounds), names) for bounds, names in sets.items())
+    return tuple(m.NodeSet(_set_name(text), names) for text, names in sets.items())
 
 
 @lru_cache(maxsize=4096)
-def _set_name(bounds: str) -> str:
+def _set_name(text: str) -> str:
     """The same for the same bounds, whatever nodes there are: what waits is read once."""
-    return f"bounds-{sha256(bounds.encode()).hexdigest()[:12]}"
+    return f"bounds-{sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _workload(
@@ -253,7 +264,7 @@ def _workload(
         # A jumper without pods waits like a held one: it is suspended first and queued next.
         held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
-        node_set=_set_name(observed.bounds) if observed.bounds and observed.gpus else None,
+        node_set=_set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
         **_remembered(known, waits=running is None),
         **(running or {}),
     )

@@ -51,6 +51,8 @@ class Known:
     presumed: datetime | None = None
     """The checkpoint it is taken to have made, though it announced and declared nothing."""
     remembered: Remembered = NOTHING
+    barred: frozenset[str] = frozenset()
+    """Nodes that it is not planned on now, as kube-scheduler found them unfit for it."""
 
 
 def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: bool) -> Situation:

@@ -44,6 +44,7 @@ def placed(
         resource_names=scene.resource_names,
         claims=scene.picture.devices.claims(observed.namespace),
         group_uid=observed.uid if observed.parts else "",
+        is_loose=bool(observed.start_fault.barred),
     )
 
 

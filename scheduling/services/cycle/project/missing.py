@@ -14,6 +14,8 @@ from scheduling.services.cycle.changes import Changes, assign
 UNSEEN_PODS_S = 300.0
 """Wall seconds an admitted gang, or a stage of it whose turn has come, gets to start its pods (images are
 pulled then) before it is stale."""
+UNPLACED_S = 30.0
+"""The same where kube-scheduler says that it has no node for one of the pods."""
 SETTLE_S = 5.0
 """Wall seconds a gang has to stay below its least members before the engine hears of it: a cluster
 whose clock runs fast restarts pods no faster."""
@@ -70,8 +72,10 @@ class Missing:
                 lack = self._lacks.get(seen.uid)
                 assign(row, {"short_since": lack.since if lack else None}, changes)
         tick = time.monotonic()
+        unplaced = {seen.uid for _, seen in holding if seen.unplaced}
         for uid, lack in self._lacks.items():
-            patience_s = UNSEEN_PODS_S if lack.is_start else SETTLE_S
+            start_s = UNPLACED_S if uid in unplaced else UNSEEN_PODS_S
+            patience_s = start_s if lack.is_start else SETTLE_S
             if (now - lack.since).total_seconds() >= grace_s and tick - lack.began >= patience_s:
                 yield uid, lack
 

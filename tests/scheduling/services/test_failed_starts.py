@@ -1,0 +1,114 @@
+"""Starts that fail for what no plan reads: the node is left out for that work, in kube-scheduler's words.
+
+An empty cluster is filled from n1 on; only n3 has the network cards that the work asks for.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduling.cluster.adapters import start_faults
+from scheduling.cluster.adapters.bounds import barring
+from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
+from scheduling.cluster.picture.node_sets import NodeSets
+from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.models import Cluster, State
+from scheduling.services.cycle.enforce import acts
+from scheduling.services.cycle.project import missing
+from scheduling.services.snapshot import blocked
+from tests.scheduling.killing import restart
+from tests.scheduling.kube import JOBS, World, add_node, node
+
+CARD = "rdma/hca"
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing, "UNPLACED_S", 0.0)
+    for module in (blocked, acts):
+        monkeypatch.setattr(module, "START_BACK_OFF_S", (0.5, 60.0))
+    Cluster.objects.update(stale_gang_grace_s=0)
+
+
+def with_card(world: World, name: str) -> None:
+    job = world.manifest(name, gpus=4)
+    resources = job["spec"]["template"]["spec"]["containers"][0]["resources"]
+    for amounts in (resources["requests"], resources["limits"]):
+        amounts[CARD] = "1"
+    world.kube.create(JOBS, job)
+
+
+def node_with_card(world: World) -> None:
+    made = node("n3")
+    for part in ("capacity", "allocatable"):
+        made["status"][part] = {**made["status"][part], CARD: "1"}
+    add_node(world.kube, made)
+    world.kube.patch("/api/v1/nodes/n2", {"spec": {"unschedulable": True}})
+
+
+def failed(world: World) -> bool:
+    return world.notes("w1").get("weir.dev/start-failures") == "1"
+
+
+def test_node_that_kube_scheduler_finds_unfit_is_left_out_and_the_next_is_tried(
+    world: World, hurried: None
+) -> None:
+    node_with_card(world)
+    with_card(world, "w1")
+    world.cycles_until(lambda: failed(world))
+    world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
+
+    assert world.row("w1").placement == {"n3": 1}
+    rules = world.read("w1")["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    assert "preferredDuringSchedulingIgnoredDuringExecution" in rules
+
+
+def test_words_of_kube_scheduler_are_told_and_outlive_the_worker(
+    world: World, hurried: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (blocked, acts):
+        monkeypatch.setattr(module, "START_BACK_OFF_S", (600.0, 600.0))
+    with_card(world, "w1")
+    world.cycles_until(lambda: failed(world))
+    restart(world)
+    world.cycles_until(lambda: world.row("w1").reason == "gang_incomplete")
+
+    assert "kube-scheduler places its pods nowhere: 0/2 nodes" in world.row("w1").sentence
+    assert f"Insufficient {CARD}" in world.row("w1").sentence
+    kept = start_faults.read(world.notes("w1")["weir.dev/start-fault"])
+    assert kept.barred_at(datetime.now(UTC)) == {"n1"}
+
+
+@pytest.mark.parametrize(
+    ("barred", "left"),
+    [
+        pytest.param({"n1"}, {"n2"}, id="one"),
+        pytest.param({"n1", "gone"}, {"n2"}, id="one_that_is_gone"),
+        pytest.param({"n1", "n2"}, {"n1", "n2"}, id="all_are_tried_again"),
+    ],
+)
+def test_barred_nodes_are_left_out_while_others_are_there(barred: set[str], left: set[str]) -> None:
+    text = barring("", barred)
+
+    found = NodeSets().of({text}, [_node("n1"), _node("n2")])
+    assert found == {text: left}
+
+
+def test_node_is_barred_until_its_time() -> None:
+    now = datetime(2026, 11, 27, tzinfo=UTC)
+    fault = start_faults.read(StartFault("Full.", {"n1": now}).dump())
+
+    assert fault.said == "Full."
+    assert fault.barred_at(now - timedelta(seconds=1)) == {"n1"}
+    assert fault.barred_at(now) == frozenset()
+
+
+@pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"said": 1, "nodes": 2}'])
+def test_nonsense_on_an_object_bars_nothing(text: str) -> None:
+    assert start_faults.read(text) == NO_FAULT
+
+
+def _node(name: str) -> ObservedNode:
+    return ObservedNode(name, name, {}, "h100", 8000, 0, 0, {}, True, 0)
