@@ -41,6 +41,10 @@ class Unlinked(JITCodeLibrary):
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
         self.environments: dict[str, Any] = {}
+        self.source: tuple[Any, ...] = ()
+        """The function, kinds of its arguments, what compiling it gave."""
+        self.made: Any = None
+        """What was kept on disk, where that is where it comes from."""
 
     @property
     def codegen(self) -> Any:
@@ -57,6 +61,23 @@ class Unlinked(JITCodeLibrary):
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
                 function.linkage = "linkonce_odr"
 
+    def bitcode(self) -> bytes:
+        """With Numba's own functions that it calls: these have other names in another process."""
+        if all(isinstance(library, Unlinked) for library in self._linking_libraries):
+            return bytes(self._final_module.as_bitcode())
+        module = self._final_module.clone()
+        own = {function.name for function in module.functions if not function.is_declaration}
+        for library in _linked_already([self]):
+            module.link_in(library._get_module_for_linking(), preserve=True)
+        for function in module.functions:
+            if not function.is_declaration and function.name not in own:
+                function.linkage = "internal"
+        return bytes(module.as_bitcode())
+
+    def read(self, module: Any, needed: list[Unlinked]) -> None:
+        """Takes what ``bitcode`` gave, and the libraries of inner functions that it calls."""
+        self._final_module, self._linking_libraries, self._finalized = module, needed, True
+
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
@@ -65,14 +86,17 @@ class Unlinked(JITCodeLibrary):
 class Whole(JITCodeLibrary):
     """Machine code of a kernel and of all that it calls."""
 
+    inners: tuple[Unlinked, ...] = ()
+    """What it was made of, callers first."""
+
     def finalize(self) -> None:
-        inners = list(_callers_first(self))
+        inners = self.inners = tuple(_callers_first(self))
         for inner in inners:
             self._reload_init.update(inner._reload_init)
             self._final_module.link_in(inner._final_module, preserve=True)
         for inner in inners:
             self._enclose(inner)
-        self._linking_libraries = _linked_already(self, inners)
+        self._linking_libraries = _linked_already([self, *inners])
         super().finalize()
         for inner in inners:
             for name, environment in inner.environments.items():
@@ -87,9 +111,8 @@ class Whole(JITCodeLibrary):
                 linked[function.name].linkage = "internal"
 
 
-def _linked_already(kernel: Whole, inners: list[Unlinked]) -> list[CodeLibrary]:
+def _linked_already(ones: list[Any]) -> list[CodeLibrary]:
     """Libraries of Numba's own functions, which bring along what they call."""
-    ones: list[Any] = [kernel, *inners]
     needed = (library for one in ones for library in one._linking_libraries)
     return list(dict.fromkeys(lib for lib in needed if not isinstance(lib, Unlinked)))
 
@@ -166,6 +189,10 @@ class InnerCompiler(CompilerBase):
     """Leaves a function unlinked."""
 
     def define_pipelines(self) -> Any:
+        one = self.state.func_id
+        if is_steady(one.func):
+            # Numba counts functions: in another process one would have another name.
+            one.unique_id, one.unique_name = 0, f"{one.modname}.{one.func_qualname}"
         return _with_library(self, Unlinked)
 
 
@@ -190,6 +217,11 @@ def _uncollected() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+def is_steady(function: Any) -> bool:
+    """Whether its module has no other function of that name."""
+    return "<locals>" not in function.__qualname__
 
 
 def _with_library(compiler: Any, kind: type[JITCodeLibrary]) -> list[Steps]:
