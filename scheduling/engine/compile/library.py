@@ -94,8 +94,7 @@ class Whole(JITCodeLibrary):
         for inner in inners:
             self._reload_init.update(inner._reload_init)
             self._final_module.link_in(inner._final_module, preserve=True)
-        for inner in inners:
-            self._enclose(inner)
+        self._enclose(inners)
         self._linking_libraries = _linked_already([self, *inners])
         super().finalize()
         for inner in inners:
@@ -103,12 +102,13 @@ class Whole(JITCodeLibrary):
                 if self._codegen._engine.is_symbol_defined(name):
                     self._codegen.set_env(name, environment)
 
-    def _enclose(self, inner: Unlinked) -> None:
-        """Nobody else calls it: LLVM may do away with it once it stands in its one caller."""
+    def _enclose(self, inners: tuple[Unlinked, ...]) -> None:
+        """Nobody else calls them: LLVM may do away with one once it stands in its one caller."""
         linked = {function.name: function for function in self._final_module.functions}
-        for function in inner._final_module.functions:
-            if not function.is_declaration and function.name in linked:
-                linked[function.name].linkage = "internal"
+        for inner in inners:
+            for function in inner._final_module.functions:
+                if not function.is_declaration and function.name in linked:
+                    linked[function.name].linkage = "internal"
 
 
 def _linked_already(ones: list[Any]) -> list[CodeLibrary]:
