@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numba
 from llvmlite import binding as llvm
+from numba import types
 from numba.core.compiler import compile_result
 from numba.core.serialize import dumps
 
@@ -103,7 +104,9 @@ def _lasting(kernel: Any) -> Iterable[Unlinked]:
     """Libraries under names that another process gives as well, with all that they call."""
     steady: set[Any] = set()
     for library in reversed(kernel.inners):
-        if is_steady(library.source[0]) and all(one in steady for one in _inners(library)):
+        function, kinds, _ = library.source
+        takes_functions = any(isinstance(kind, types.Dispatcher) for kind in kinds)
+        if is_steady(function) and not takes_functions and steady.issuperset(_inners(library)):
             steady.add(library)
             yield library
 

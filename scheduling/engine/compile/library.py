@@ -14,7 +14,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from llvmlite import binding as llvm
+from llvmlite.binding import ffi
 from numba import types
+from numba.core.base import BaseContext
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
@@ -150,7 +152,28 @@ def _remember_calls() -> None:
     types.BaseFunction.get_call_type = get_call_type
 
 
+def _remember_sizes() -> None:
+    """Numba has LLVM read a module of its own for each time that it asks for the size of a type."""
+    look, found = BaseContext.get_abi_sizeof, dict[str, int]()
+
+    def get_abi_sizeof(context: Any, kind: Any) -> int:
+        name = str(kind)
+        if name not in found:
+            found[name] = look(context, kind)
+        return found[name]
+
+    BaseContext.get_abi_sizeof = get_abi_sizeof
+
+
+def _time_no_locks() -> None:
+    """Each call into LLVM was told to a timer of each function that was being compiled, callers and all."""
+    for callbacks in list(ffi.lib._lock._cblist):
+        ffi.unregister_lock_callback(*callbacks)
+
+
 _remember_calls()
+_remember_sizes()
+_time_no_locks()
 
 
 class Steps(PassManager):
