@@ -20,6 +20,7 @@ from numba.core.base import BaseContext
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
+from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import (
     AnnotateTypes,
     IRLegalization,
@@ -65,20 +66,22 @@ class Unlinked(JITCodeLibrary):
 
     def bitcode(self) -> bytes:
         """With Numba's own functions that it calls: these have other names in another process."""
-        if all(isinstance(library, Unlinked) for library in self._linking_libraries):
+        brought = [one for one in _linked_already([self]) if one is not rtsys.library]
+        if not brought:
             return bytes(self._final_module.as_bitcode())
         module = self._final_module.clone()
         own = {function.name for function in module.functions if not function.is_declaration}
-        for library in _linked_already([self]):
+        for library in brought:
             module.link_in(library._get_module_for_linking(), preserve=True)
         for function in module.functions:
-            if not function.is_declaration and function.name not in own:
+            if function.name not in own and _is_enclosable(function):
                 function.linkage = "internal"
         return bytes(module.as_bitcode())
 
     def read(self, module: Any, needed: list[Unlinked]) -> None:
         """Takes what ``bitcode`` gave, and the libraries of inner functions that it calls."""
-        self._final_module, self._linking_libraries, self._finalized = module, needed, True
+        self._final_module, self._finalized = module, True
+        self._linking_libraries = [*needed, rtsys.library]
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
@@ -109,8 +112,13 @@ class Whole(JITCodeLibrary):
         linked = {function.name: function for function in self._final_module.functions}
         for inner in inners:
             for function in inner._final_module.functions:
-                if not function.is_declaration and function.name in linked:
+                if function.name in linked and _is_enclosable(function):
                     linked[function.name].linkage = "internal"
+
+
+def _is_enclosable(function: Any) -> bool:
+    """LLVM's step that prunes counts of references knows the functions that count by their names."""
+    return not function.is_declaration and not function.name.startswith("NRT_")
 
 
 def _linked_already(ones: list[Any]) -> list[CodeLibrary]:
