@@ -21,6 +21,8 @@ def main() -> None:
         from portal.demo.running import join
 
         join()
+    if command == "demo":
+        import_module("portal.demo.management.commands.demo").Command().move_in(sys.argv)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

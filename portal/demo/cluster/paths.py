@@ -7,7 +7,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from portal.demo.cluster.real import abandon
 
 SEEDED = "seeded"
 BROKER = "broker"
@@ -53,6 +52,10 @@ class DemoFolder:
         Raises ForeignFolderError instead of removing what is not a demo's.
         """
         if self.path.exists() and not self.is_seeded:
+            from portal.demo.cluster.real import (
+                abandon,
+            )  # it needs settings, which need this folder
+
             self._refuse_what_is_not_ours()
             abandon(self.control_plane)
             shutil.rmtree(self.path)

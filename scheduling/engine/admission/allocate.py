@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.place import is_free
 from scheduling.engine.quota.fair_share import (
@@ -20,7 +20,7 @@ from scheduling.engine.state.units import BACKFILL, GPUS
 from scheduling.engine.statement.operations import admit, promise
 
 
-@once
+@inner
 def need_of(work: Work, w: int) -> int:
     return work.least[w] * work.need[GPUS, w]
 

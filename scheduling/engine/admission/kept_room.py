@@ -8,7 +8,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.by_merit import by_merit, expected_gpu_s
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.reasons.figures import SHORT_KEPT
@@ -46,18 +46,18 @@ def _shared_out(tree: Tree, division: Division, queues: Queues, q: int, c: int) 
     return float(division.fair[c, top]) if top > 0 else float(queues.demand.supply[c])
 
 
-@once
+@inner
 def _kept_of(whole: float) -> int:
     """Milli-GPU of ``whole`` that are kept, whole GPUs."""
     return int(whole * KEPT_SHARE / 1000.0 + 1e-6) * 1000
 
 
-@once
+@inner
 def _free(queues: Queues, c: int) -> int:
     return int(queues.demand.supply[c] - queues.usage.held[c, 0])
 
 
-@once
+@inner
 def tell_kept_off(world: Session, w: int) -> bool:
     """Whether that is why ``w`` waits, on the first class of its wish of which it is; its line says so."""
     work, out, q, c = world.work, world.out, world.work.queue[w], -1

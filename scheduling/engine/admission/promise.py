@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.node_room import sit, take_open
@@ -44,7 +44,7 @@ def seat_the_promised(world: Session) -> None:
             _wait_or_lapse(world, w)
 
 
-@once
+@inner
 def _promised(pending: Pending, claims: Flags) -> Ints:
     """Those with a claim, in line."""
     found, size = np.empty(pending.promised, np.int64), 0
@@ -55,7 +55,7 @@ def _promised(pending: Pending, claims: Flags) -> Ints:
     return found[:size]
 
 
-@once
+@inner
 def _claim(world: Session, w: int) -> None:
     """Sit down on the claimed seats, for later; ``out.members`` says how many, 0 where the claim lapses."""
     out = world.out
@@ -77,7 +77,7 @@ def _settled(out: Decisions, w: int) -> int:
     return codes.SEATS_GONE if nodes or out.reason[w] == codes.NO_SUCH_CLASS else codes.TAKEN_AWAY
 
 
-@once
+@inner
 def _start_some(world: Session, item: Ints) -> bool:
     """Whether anybody who had not started does."""
     work, out, some = world.work, world.out, False
@@ -95,7 +95,7 @@ def _start_some(world: Session, item: Ints) -> bool:
     return some
 
 
-@once
+@inner
 def _finds_seats(world: Session, w: int, c: int, members: int) -> bool:
     """Whether ``w`` has taken ``members`` seats that are free now: its own, else others of the class."""
     room, work, seats, gpus = (
@@ -119,7 +119,7 @@ def _finds_seats(world: Session, w: int, c: int, members: int) -> bool:
     return False
 
 
-@once
+@inner
 def _wait_or_lapse(world: Session, w: int) -> None:
     """Its claim stands until its victims are gone, unless people took it away or it is overdue."""
     work, out, rules = world.work, world.out, world.rules
@@ -135,7 +135,7 @@ def _wait_or_lapse(world: Session, w: int) -> None:
         unseat(work, world.room, world.seats, w, members)
 
 
-@once
+@inner
 def _is_taken_away(world: Session, w: int, c: int, gpus: int) -> bool:
     """Whether a limit forbids its start by now: those of workloads and users, hours, and quota whose grace,
     if it was lowered, is over. Shares, and what others keep back, forbid nothing.

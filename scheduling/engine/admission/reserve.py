@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.turns import expected_end
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.placement.never_fits import slots_when_empty
@@ -29,7 +29,7 @@ from scheduling.engine.statement.changed import TURNS, changed
 from scheduling.engine.statement.lines import seat_out
 
 
-@once
+@inner
 def backfills(work: Work, rules: Rules, queues: Queues, w: int, c: int) -> bool:
     """Whether ``w`` would be over before the nodes reserved on class ``c`` are expected to be free."""
     if queues.reservations.slot[c] < 0:
@@ -80,7 +80,7 @@ def reserve(world: Session, w: int, c: int) -> bool:
     return True
 
 
-@once
+@inner
 def _waited(work: Work, rules: Rules, w: int) -> bool:
     """Long enough to be held nodes without knowing when they are free."""
     return rules.now >= work.submitted[w] + rules.reserve_after
@@ -109,7 +109,7 @@ def hold_nodes_again(work: Work, room: NodeRoom, queues: Queues, out: Decisions,
         sit(room, work, w, out.pool.node[out.pool.first[w] + i], -1, LATER)
 
 
-@once
+@inner
 def _free_and_most(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int) -> tuple[Ints, Ints]:
     """By node: GPUs nobody claims, and members of ``w`` that the empty node takes."""
     free, most = np.zeros(nodes.gpu_class.size, np.int64), np.zeros(nodes.gpu_class.size, np.int64)
@@ -192,7 +192,7 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
     return held
 
 
-@once
+@inner
 def _roomiest(nodes: Nodes, c: int, free: Ints, most: Ints, gpus: int) -> int:
     """Most members at the moment, then most free GPUs, lowest name on ties."""
     best, best_slots = -1, -1

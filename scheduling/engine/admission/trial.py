@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
 from scheduling.engine.admission.reserve import backfills
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import levels_over, sharer
 from scheduling.engine.quota.limits import eviction_limit_reached
@@ -58,7 +58,7 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     return REFUSED
 
 
-@once
+@inner
 def _others_first(room: NodeRoom, queues: Queues, c: int) -> bool:
     """Whether somebody has left class ``c`` in this round: whom that brings inside its share is asked before
     anybody borrows what comes free, in the next one.
@@ -66,7 +66,7 @@ def _others_first(room: NodeRoom, queues: Queues, c: int) -> bool:
     return bool(queues.round.left > 0 and room.coming[c] > room.came[c])
 
 
-@once
+@inner
 def _note_start(queues: Queues, out: Decisions, w: int) -> None:
     """Who steps back and starts again is there twice."""
     rounds, begun = queues.round, out.starts.slot

@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import RISEN
@@ -79,7 +79,7 @@ def keep_turn(world: Session, w: int) -> None:
             queues.turns.until_s[c, q] = until
 
 
-@once
+@inner
 def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
     work, free = world.work, world.room.open[c] + world.room.coming[c]
@@ -88,7 +88,7 @@ def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     return bool(work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(work, w))
 
 
-@once
+@inner
 def _on_its_nodes(world: Session, w: int, c: int) -> int:
     """The part of that on nodes that ``w`` may use."""
     nodes = world.nodes
@@ -123,7 +123,7 @@ def give_up_turn(
             changed(candidates, shapes, TURNS, c, q)
 
 
-@once
+@inner
 def expected_end(work: Work, rules: Rules, w: int) -> float:
     """When ``w`` is over, by the policy's quantile; infinite if unknown. Overdue work may end any moment."""
     return max(rules.now, work.started[w] + work.ends_within[w])
@@ -153,7 +153,7 @@ def _expected_turn(world: Session, w: int, c: int) -> float:
     return _when_freed(ends[:size], gpus, above)
 
 
-@once
+@inner
 def _when_freed(ends: object, gpus: Ints, above: float) -> float:
     for k in order_of(ends):
         above -= gpus[k]

@@ -7,6 +7,7 @@ debugged on small snapshots without waiting for the compiler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import config, njit, typeof
@@ -14,6 +15,7 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
+from scheduling.engine.compile.kept import InnerCache, keep_at, take_from
 from scheduling.engine.compile.library import InnerCompiler, KernelCompiler
 from scheduling.engine.compile.stamp import stamp_of
 
@@ -43,13 +45,8 @@ def inner(function: Callable[..., Any]) -> Any:
         return template(tuple(plain.unliteral(arg) for arg in args), kws)
 
     compiled.get_call_template = of_types
+    compiled._cache = InnerCache(function)
     return compiled
-
-
-once: Callable[..., Any] = inner
-"""For a function with one caller, or of one line: it becomes part of its caller. A chain of separate
-functions is optimised again at each link, which made a first start take minutes.
-"""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -77,7 +74,18 @@ class KernelCache(FunctionCache):
         self._cache_file = IndexDataCacheFile(
             self._cache_path, f"{name}.{python}", stamp_of(self._py_func)
         )
-        return super().load_overload(kinds, target)
+        compiled = super().load_overload(kinds, target)
+        if compiled is None:
+            take_from(self._parts(), target)
+        return compiled
+
+    def save_overload(self, kinds: Any, compiled: Any) -> None:
+        super().save_overload(kinds, compiled)
+        keep_at(self._parts(), compiled)
+
+    def _parts(self) -> Path:
+        """Where the intermediate code of what the kernel calls is kept, beside its machine code."""
+        return Path(self._cache_file._index_path).with_suffix(".parts")
 
 
 def address_of(compiled: Any, world: Any) -> Any:

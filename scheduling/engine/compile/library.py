@@ -14,10 +14,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from llvmlite import binding as llvm
+from llvmlite.binding import ffi
 from numba import types
+from numba.core.base import BaseContext
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
+from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import (
     AnnotateTypes,
     IRLegalization,
@@ -41,6 +44,10 @@ class Unlinked(JITCodeLibrary):
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
         self.environments: dict[str, Any] = {}
+        self.source: tuple[Any, ...] = ()
+        """The function, kinds of its arguments, what compiling it gave."""
+        self.made: Any = None
+        """What was kept on disk, where that is where it comes from."""
 
     @property
     def codegen(self) -> Any:
@@ -57,6 +64,25 @@ class Unlinked(JITCodeLibrary):
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
                 function.linkage = "linkonce_odr"
 
+    def bitcode(self) -> bytes:
+        """With Numba's own functions that it calls: these have other names in another process."""
+        brought = [one for one in _linked_already([self]) if one is not rtsys.library]
+        if not brought:
+            return bytes(self._final_module.as_bitcode())
+        module = self._final_module.clone()
+        own = {function.name for function in module.functions if not function.is_declaration}
+        for library in brought:
+            module.link_in(library._get_module_for_linking(), preserve=True)
+        for function in module.functions:
+            if function.name not in own and _is_enclosable(function):
+                function.linkage = "internal"
+        return bytes(module.as_bitcode())
+
+    def read(self, module: Any, needed: list[Unlinked]) -> None:
+        """Takes what ``bitcode`` gave, and the libraries of inner functions that it calls."""
+        self._final_module, self._finalized = module, True
+        self._linking_libraries = [*needed, rtsys.library]
+
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
@@ -65,31 +91,38 @@ class Unlinked(JITCodeLibrary):
 class Whole(JITCodeLibrary):
     """Machine code of a kernel and of all that it calls."""
 
+    inners: tuple[Unlinked, ...] = ()
+    """What it was made of, callers first."""
+
     def finalize(self) -> None:
-        inners = list(_callers_first(self))
+        inners = self.inners = tuple(_callers_first(self))
         for inner in inners:
             self._reload_init.update(inner._reload_init)
             self._final_module.link_in(inner._final_module, preserve=True)
-        for inner in inners:
-            self._enclose(inner)
-        self._linking_libraries = _linked_already(self, inners)
+        self._enclose(inners)
+        self._linking_libraries = _linked_already([self, *inners])
         super().finalize()
         for inner in inners:
             for name, environment in inner.environments.items():
                 if self._codegen._engine.is_symbol_defined(name):
                     self._codegen.set_env(name, environment)
 
-    def _enclose(self, inner: Unlinked) -> None:
-        """Nobody else calls it: LLVM may do away with it once it stands in its one caller."""
+    def _enclose(self, inners: tuple[Unlinked, ...]) -> None:
+        """Nobody else calls them: LLVM may do away with one once it stands in its one caller."""
         linked = {function.name: function for function in self._final_module.functions}
-        for function in inner._final_module.functions:
-            if not function.is_declaration and function.name in linked:
-                linked[function.name].linkage = "internal"
+        for inner in inners:
+            for function in inner._final_module.functions:
+                if function.name in linked and _is_enclosable(function):
+                    linked[function.name].linkage = "internal"
 
 
-def _linked_already(kernel: Whole, inners: list[Unlinked]) -> list[CodeLibrary]:
+def _is_enclosable(function: Any) -> bool:
+    """LLVM's step that prunes counts of references knows the functions that count by their names."""
+    return not function.is_declaration and not function.name.startswith("NRT_")
+
+
+def _linked_already(ones: list[Any]) -> list[CodeLibrary]:
     """Libraries of Numba's own functions, which bring along what they call."""
-    ones: list[Any] = [kernel, *inners]
     needed = (library for one in ones for library in one._linking_libraries)
     return list(dict.fromkeys(lib for lib in needed if not isinstance(lib, Unlinked)))
 
@@ -127,7 +160,28 @@ def _remember_calls() -> None:
     types.BaseFunction.get_call_type = get_call_type
 
 
+def _remember_sizes() -> None:
+    """Numba has LLVM read a module of its own for each time that it asks for the size of a type."""
+    look, found = BaseContext.get_abi_sizeof, dict[str, int]()
+
+    def get_abi_sizeof(context: Any, kind: Any) -> int:
+        name = str(kind)
+        if name not in found:
+            found[name] = look(context, kind)
+        return found[name]
+
+    BaseContext.get_abi_sizeof = get_abi_sizeof
+
+
+def _time_no_locks() -> None:
+    """Each call into LLVM was told to a timer of each function that was being compiled, callers and all."""
+    for callbacks in list(ffi.lib._lock._cblist):
+        ffi.unregister_lock_callback(*callbacks)
+
+
 _remember_calls()
+_remember_sizes()
+_time_no_locks()
 
 
 class Steps(PassManager):
@@ -166,6 +220,10 @@ class InnerCompiler(CompilerBase):
     """Leaves a function unlinked."""
 
     def define_pipelines(self) -> Any:
+        one = self.state.func_id
+        if is_steady(one.func):
+            # Numba counts functions: in another process one would have another name.
+            one.unique_id, one.unique_name = 0, f"{one.modname}.{one.func_qualname}"
         return _with_library(self, Unlinked)
 
 
@@ -190,6 +248,11 @@ def _uncollected() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+def is_steady(function: Any) -> bool:
+    """Whether its module has no other function of that name."""
+    return "<locals>" not in function.__qualname__
 
 
 def _with_library(compiler: Any, kind: type[JITCodeLibrary]) -> list[Steps]:

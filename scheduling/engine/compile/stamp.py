@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 def stamp_of(function: Function) -> str:
     """Of ``function`` and all that it calls, once every name in them is defined."""
-    digest = sha256(_way_of_compiling())
+    digest = sha256(way_of_compiling())
     for one in reached(function):
         digest.update(repr(own_text(one)).encode())
     return digest.hexdigest()
@@ -30,9 +30,25 @@ def stamp_of(function: Function) -> str:
 def own_text(function: Function) -> tuple[Any, ...]:
     """What ``function`` says: its bytecode, and what the names in it stand for."""
     code: CodeType = function.__code__
-    where = f"{function.__module__}.{function.__qualname__}"
     stands_for = [(name, _spelled(value)) for name, value in _named(function)]
-    return where, _spelled(function.__defaults__), _code(code, function.__doc__), stands_for
+    return (
+        where(function),
+        _spelled(function.__defaults__),
+        _code(code, function.__doc__),
+        stands_for,
+    )
+
+
+def where(function: Function) -> str:
+    """Module and name."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def parameters(function: Function) -> str:
+    """Names and defaults, by which a caller fills them."""
+    code: CodeType = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return repr((names, _spelled(function.__defaults__), _spelled(function.__kwdefaults__)))
 
 
 def called_by(function: Function) -> Iterator[Any]:
@@ -92,5 +108,5 @@ def _file(path: str) -> str:
 
 
 @cache
-def _way_of_compiling() -> bytes:
+def way_of_compiling() -> bytes:
     return "".join(_file(str(path)) for path in sorted(Path(__file__).parent.glob("*.py"))).encode()

@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, need_of, share_allows
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
@@ -84,7 +84,7 @@ def grow_all(world: Session) -> None:
             _write_down(world, who, node, device, i, grown)
 
 
-@once
+@inner
 def _parting(work: Work, ordering: Ordering) -> Flags:
     """Gangs of which members still leave: what they have just given up they would only take again."""
     found = np.zeros(work.phase.size, np.bool_)
@@ -96,7 +96,7 @@ def _parting(work: Work, ordering: Ordering) -> Flags:
     return found
 
 
-@once
+@inner
 def _is_owed(world: Session) -> Flags:
     """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
 
@@ -117,7 +117,7 @@ def _is_owed(world: Session) -> Flags:
     return found
 
 
-@once
+@inner
 def _list(world: Session, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
     """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
     if _may_grow(world, w, owed):
@@ -126,7 +126,7 @@ def _list(world: Session, first: Ints, after: Ints, left: Ints, owed: Flags, w: 
         _count(world.tree, left, q, 1)
 
 
-@once
+@inner
 def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
     if first[q] == w:
         first[q] = after[w]
@@ -137,7 +137,7 @@ def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
     after[before] = after[w]
 
 
-@once
+@inner
 def _count(tree: Tree, left: Ints, q: int, one: int) -> None:
     while q >= 0:
         left[q] += one
@@ -165,7 +165,7 @@ def _may_grow(world: Session, w: int, owed: Flags) -> bool:
     return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else tree.depth[q])
 
 
-@once
+@inner
 def _class_of(work: Work, out: Decisions, w: int) -> int:
     starts = out.action[w] == codes.ADMIT
     return out.gpu_class[w] if starts else work.gpu_class[w]
@@ -182,7 +182,7 @@ def _next_to_grow(work: Work, ranks: Ranks, queues: Queues, w: int, after: Ints)
     return best
 
 
-@once
+@inner
 def _grows_before(work: Work, ranks: Ranks, queues: Queues, a: int, b: int) -> bool:
     """Priority value, least held by its user, who runs before who starts, started first, tie."""
     value, held = ranks.value, queues.usage.user_weighted
@@ -224,7 +224,7 @@ def _node_for(world: Session, w: int, who: Ints, node: Ints, grown: int) -> int:
     return best
 
 
-@once
+@inner
 def _own_members(world: Session, w: int, who: Ints, node: Ints, grown: int) -> Ints:
     """Members of ``w`` by node with those it has grown by; nothing where it does not matter."""
     out, holds = world.out, world.holds
@@ -245,7 +245,7 @@ def _own_members(world: Session, w: int, who: Ints, node: Ints, grown: int) -> I
     return own
 
 
-@once
+@inner
 def _regain(world: Session, w: int) -> None:
     """Others give up for ``w`` what is owed to it. It holds none of that yet."""
     holds, out = world.holds, world.out
@@ -258,7 +258,7 @@ def _regain(world: Session, w: int) -> None:
         charge(world, w, c, -members, False)
 
 
-@once
+@inner
 def _first_node(holds: Holds, out: Decisions, w: int) -> int:
     """A node on which it sits, now or once it has started."""
     if out.action[w] == codes.ADMIT:
@@ -266,7 +266,7 @@ def _first_node(holds: Holds, out: Decisions, w: int) -> int:
     return holds.node[holds.head[w]]
 
 
-@once
+@inner
 def _add_member(world: Session, w: int, n: int) -> int:
     """Returns the device it sits on."""
     room = world.room
@@ -309,7 +309,7 @@ def _write_down(
     seat_out(out, seats, w, total)
 
 
-@once
+@inner
 def _recall_start(seats: Seats, out: Decisions, w: int, who: Ints, first: int, grown: int) -> int:
     """The seats with which it starts; returns how many."""
     for i in range(first, grown):
@@ -318,7 +318,7 @@ def _recall_start(seats: Seats, out: Decisions, w: int, who: Ints, first: int, g
     return recall(out, seats, w)
 
 
-@once
+@inner
 def _recall_holds(holds: Holds, seats: Seats, w: int) -> int:
     """The seats on which it runs; returns how many."""
     total, h = 0, holds.head[w]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
 from scheduling.engine.admission.turns import clear_turns
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
@@ -35,7 +35,7 @@ def must_ask_again(queues: Queues, out: Decisions, since: int) -> bool:
     return started and _keeps(queues)
 
 
-@once
+@inner
 def _keeps(queues: Queues) -> bool:
     for c in range(queues.reservations.slot.size):
         if queues.reservations.slot[c] >= 0:

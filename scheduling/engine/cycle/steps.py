@@ -24,7 +24,7 @@ from scheduling.engine.admission.promise import seat_the_promised
 from scheduling.engine.admission.reserve import reserve
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.cycle.grow import grow_all
 from scheduling.engine.cycle.rounds import must_ask_again, reopen_waits
 from scheduling.engine.division.share_out import share_out_again
@@ -60,7 +60,7 @@ MOST_ROUNDS = 8
 """Each round acts on somebody, so rounds end; this bounds a cycle's time."""
 
 
-@once
+@inner
 def decide_all(world: Session) -> None:
     queues, out = world.queues, world.out
     evict_the_unwanted(world)
@@ -130,7 +130,7 @@ def _one_pass(world: Session, turn: int) -> None:
             _count(tree, left, tree.parent[q], -1)
 
 
-@once
+@inner
 def _begin_pass(tree: Tree, ordering: Ordering) -> None:
     """Count ``walk.left``, the workloads of leaves and, above them, the leaves that have any; every group
     begins.
@@ -162,14 +162,14 @@ def lowest_pass(
     return lowest
 
 
-@once
+@inner
 def _count(tree: Tree, left: object, q: int, one: int) -> None:
     while q >= 0:
         left[q] += one  # type: ignore[index]
         q = tree.parent[q]
 
 
-@once
+@inner
 def consider(world: Session, w: int, cell: int, turn: int) -> bool:
     """Step 3 for one workload; it stays undecided if a later pass may do better, or as the like of one
     that was refused.
@@ -220,7 +220,7 @@ def _refused(world: Session, w: int, turn: int) -> bool:
     return False
 
 
-@once
+@inner
 def _hold_on(world: Session, w: int, c: int) -> bool:
     """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too, and
     others have fewer to choose from. Returns whether it does.
@@ -242,7 +242,7 @@ def _hold_on(world: Session, w: int, c: int) -> bool:
     return owed and reserve(world, w, c)
 
 
-@once
+@inner
 def _stops_at_a_limit(world: Session, w: int) -> bool:
     """At a limit on workloads or users it waits: nobody is displaced for it, and others pass it."""
     tree, work, queues, users = world.tree, world.work, world.queues, world.users

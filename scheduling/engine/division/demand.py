@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
 from scheduling.engine.placement.never_fits import fits_empty, known_row
@@ -43,7 +43,7 @@ def clear_demand(world: Session) -> None:
             demand.user_queued[pair] = demand.user_asks[pair] = 0
 
 
-@once
+@inner
 def _held_on(world: Session, n: int) -> int:
     """Milli-GPU that work which stays holds on node ``n``."""
     work, holders, gpus, h = world.work, world.room.holders, 0, world.room.holders.first[n]
@@ -180,7 +180,7 @@ def _ask_by_shape(world: Session) -> None:
             _settle_or_ask(world, w)
 
 
-@once
+@inner
 def _may_ask(tree: Tree, work: Work, w: int) -> bool:
     q = work.queue[w]
     return bool(q >= 0 and work.wish[0, w] >= 0 and tree.stop[q] == 0)
@@ -252,7 +252,7 @@ def ask_as_decided(world: Session, asked: Ints) -> None:
             _ask_everywhere(world, w, asked, 1)
 
 
-@once
+@inner
 def _ask_everywhere(world: Session, w: int, asked: Ints, sign: int) -> None:
     """Add (1) or take away (-1) what waiting ``w`` asks for, in each class it may run on."""
     work = world.work
@@ -262,7 +262,7 @@ def _ask_everywhere(world: Session, w: int, asked: Ints, sign: int) -> None:
             asked[c, work.queue[w]] += sign * work.most[w] * work.need[GPUS, w]
 
 
-@once
+@inner
 def _refuse_for_good(world: Session, w: int) -> None:
     """It fits no class, or only those whose hours are spent."""
     tree, quotas, nodes, queues = world.tree, world.quotas, world.nodes, world.queues

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, kernel, once
+from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.division.fill import pour
 from scheduling.engine.state.input import Quotas, Tree
@@ -123,7 +123,7 @@ def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> float:
     return max(float(idle - quotas.lending[c, q]), min(below, max(0.0, nominal - owed)))
 
 
-@once
+@inner
 def _owed(quotas: Quotas, c: int, q: int, out: Division) -> float:
     """The guarantee of ``q``: its nominal as far as it asks for it, but for what is kept back in it."""
     return min(quotas.nominal[c, q] - out.kept[c, q], float(out.demand[c, q]))
@@ -148,7 +148,7 @@ def _split(tree: Tree, quotas: Quotas, c: int, parent: int, history: float, out:
         out.capacity[c, q] = out.fair[c, q] + out.kept[c, q] * scale
 
 
-@once
+@inner
 def _guarantee(
     tree: Tree, quotas: Quotas, c: int, parent: int, out: Division
 ) -> tuple[float, float, float]:
@@ -180,7 +180,7 @@ def _ration(tree: Tree, quotas: Quotas, c: int, parent: int, out: Division) -> N
         out.guaranteed[c, q] = out.fair[c, q]
 
 
-@once
+@inner
 def _satisfy(tree: Tree, c: int, parent: int, out: Division) -> None:
     """Nothing is short: all get what they ask for, whatever their weights."""
     for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):

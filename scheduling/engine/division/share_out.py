@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.division.demand import ask_as_decided, clear_demand, sum_asked, sum_held
 from scheduling.engine.division.divide import divide
@@ -41,7 +41,7 @@ def _ask_as_summed(queues: Queues) -> None:
             divided[c, q] = asked[c, q]
 
 
-@once
+@inner
 def _divide(world: Session) -> None:
     queues, history = world.queues, world.rules.history
     asking, charged = queues.redivision.divided, queues.demand.charged_micro
@@ -89,7 +89,7 @@ def share_out_before_search(world: Session) -> None:
         world.queues.round.asks_again = 1
 
 
-@once
+@inner
 def _are_equal(these: Ints, those: Ints) -> bool:
     for c in range(these.shape[0]):
         for q in range(these.shape[1]):
@@ -98,7 +98,7 @@ def _are_equal(these: Ints, those: Ints) -> bool:
     return True
 
 
-@once
+@inner
 def _are_close(these: Floats, those: Floats) -> bool:
     for c in range(these.shape[0]):
         for q in range(these.shape[1]):

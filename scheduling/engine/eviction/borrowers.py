@@ -12,7 +12,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of, passes_nominal
 from scheduling.engine.admission.trial import DONE, try_class
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
 from scheduling.engine.eviction.candidates import ensure_candidates
@@ -91,7 +91,7 @@ def _starts_before(world: Session, w: int, c: int, who: Ints, gpus: int) -> bool
     return starts
 
 
-@once
+@inner
 def _take_seats_again(world: Session, w: int, who: Ints) -> Ints:
     """Those whose seats ``w`` has not taken start as before, who started first goes first; returns the
     others. In the log ``who`` stand first, in this order.
@@ -106,7 +106,7 @@ def _take_seats_again(world: Session, w: int, who: Ints) -> Ints:
     return yielding[:size]
 
 
-@once
+@inner
 def _may_stay(world: Session, w: int, v: int) -> bool:
     """With ``v``, which has taken its seats, no limit is passed and no node overfull; inside the share if it
     is of the queue of ``w``.
@@ -121,7 +121,7 @@ def _may_stay(world: Session, w: int, v: int) -> bool:
     return has_its_seats(world.room, world.out, v)
 
 
-@once
+@inner
 def _may_go_first(world: Session, w: int, c: int) -> bool:
     rounds = world.queues.round
     if rounds.starts == 0 or rounds.left == 0:
@@ -141,7 +141,7 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
     return rounds.trials < MOST_TRIALS
 
 
-@once
+@inner
 def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
     """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
     and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
@@ -171,7 +171,7 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
     return who[:size], gpus
 
 
-@once
+@inner
 def _begun_above(queues: Queues, division: Division, own: int, c: int) -> int:
     """Milli-GPU of class ``c`` that have started in leaves above their shares, ``own`` aside: where all of
     them have been seen, nobody else is to be found.
@@ -183,12 +183,12 @@ def _begun_above(queues: Queues, division: Division, own: int, c: int) -> int:
     return gpus
 
 
-@once
+@inner
 def _holds_too_much(queues: Queues, division: Division, q: int, own: int, c: int) -> bool:
     return bool(q != own and queues.usage.held[c, q] > division.fair[c, q] + EPS)
 
 
-@once
+@inner
 def _is_among(v: int, who: Ints) -> bool:
     """Who stepped back and started again stands in ``begun`` twice."""
     for other in who:
@@ -197,7 +197,7 @@ def _is_among(v: int, who: Ints) -> bool:
     return False
 
 
-@once
+@inner
 def _is_above(world: Session, v: int, w: int) -> bool:
     """Every queue of ``v``, which starts, below the first that ``w`` is in as well is above its share."""
     q, c = world.work.queue[v], world.out.gpu_class[v]
@@ -211,7 +211,7 @@ def _is_above(world: Session, v: int, w: int) -> bool:
     return True
 
 
-@once
+@inner
 def _meet(tree: Tree, work: Work, w: int, who: Ints) -> int:
     """The lowest queue that ``w`` and all of ``who`` are in."""
     meet = work.queue[w]
@@ -220,7 +220,7 @@ def _meet(tree: Tree, work: Work, w: int, who: Ints) -> int:
     return int(meet)
 
 
-@once
+@inner
 def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     """``w`` starts inside its share, or gets there by making room below ``meet``."""
     q, refused = world.work.queue[w], world.candidates.failed.slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
@@ -67,7 +67,7 @@ def _reclaimable(world: Session, request: VictimRequest) -> int:
     return gain
 
 
-@once
+@inner
 def _gain_of_both(world: Session, request: VictimRequest) -> int:
     """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``request.top``; 0
     where they would leave a queue below it short of what the workload needs.
@@ -153,7 +153,7 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
         candidates.held.takeable_below[tree.parent[q]] += gain
 
 
-@once
+@inner
 def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
     if request.stretch == LENT:
@@ -166,7 +166,7 @@ def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     return keeps
 
 
-@once
+@inner
 def _mass(queues: Queues, candidates: Candidates, request: VictimRequest, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
     mass, c = candidates.held.evictable, request.c
@@ -209,7 +209,7 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
     return True
 
 
-@once
+@inner
 def note_failure(work: Work, queues: Queues, candidates: Candidates, w: int, c: int) -> None:
     """The search for ``w`` on class ``c`` failed."""
     q = work.queue[w]
@@ -236,7 +236,7 @@ def began_to_its_cost(world: Session, w: int, c: int) -> int:
     return min(begun, world.candidates.failed.starts_then[c, q])
 
 
-@once
+@inner
 def _speaks_for(
     work: Work, ranks: Ranks, rules: Rules, out: Decisions, before: int, w: int
 ) -> bool:

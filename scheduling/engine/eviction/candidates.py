@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.state.decisions import Decisions
@@ -96,7 +96,7 @@ def _set_prices(
                 candidates.price[w] = max(candidates.price[w], below + 1.0)
 
 
-@once
+@inner
 def _weigh_in(work: Work, rules: Rules, candidates: Candidates, w: int) -> None:
     """What its leaf, whose shields are found, could lose with ``w``."""
     c, q, p = work.gpu_class[w], work.queue[w], work.priority[w]
@@ -110,7 +110,7 @@ def _weigh_in(work: Work, rules: Rules, candidates: Candidates, w: int) -> None:
     candidates.held.largest_gang[c, q] = max(candidates.held.largest_gang[c, q], gpus)
 
 
-@once
+@inner
 def _forget(candidates: Candidates) -> None:
     candidates.ready[0], candidates.bounds.rated[0] = True, UNRATED
     candidates.number[0] += 1
@@ -147,7 +147,7 @@ def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
     return least
 
 
-@once
+@inner
 def _sum_up(tree: Tree, candidates: Candidates) -> None:
     for c in range(candidates.size_of_class.size):
         for q in range(tree.parent.size - 1, 0, -1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.cost_heap import drop_first, forget, push
 from scheduling.engine.eviction.nearby import is_near, least_cost, least_cost_in
@@ -73,7 +73,7 @@ def next_node(
     return int(heap.node[0]) if heap.size[0] > 0 else -1
 
 
-@once
+@inner
 def _comes_later(blocks: NodeBlocks, b: int, first: int, heap: CostHeap) -> bool:
     """Whether block ``b`` of nodes from ``first`` on comes after the front of the heap of nodes."""
     if heap.size[0] == 0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.state.input import Holds, Nodes, Work, gpus_of
@@ -31,7 +31,7 @@ def cheapest_set(world: Session, request: VictimRequest) -> int:
     return int(_cheapest_nodes(world, request, size))
 
 
-@once
+@inner
 def _largest_node(nodes: Nodes, c: int) -> int:
     size = 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
@@ -39,7 +39,7 @@ def _largest_node(nodes: Nodes, c: int) -> int:
     return int(size)
 
 
-@once
+@inner
 def _cheapest_on_one(world: Session, request: VictimRequest) -> int:
     """Puts the victims on the node of least price into ``chosen``; returns how many."""
     nodes, work, room, holds = world.nodes, world.work, world.room, world.holds

@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, need_of, quota_allows
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.free_seats import by_domain
 from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap, quota_holds
@@ -123,7 +123,7 @@ def _clear_some(world: Session, request: VictimRequest, evicts: bool) -> bool:
     return False
 
 
-@once
+@inner
 def _freest(work: Work, room: NodeRoom, w: int, order: Ints, start: Ints, tried: object) -> int:
     best, most = -1, -1
     for d in range(start.size - 1):
@@ -169,7 +169,7 @@ def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) ->
     return False
 
 
-@once
+@inner
 def _take_seat(
     work: Work, room: NodeRoom, w: int, n: int, node: Ints, device: Ints, sat: int
 ) -> int:
@@ -242,7 +242,7 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
     return False
 
 
-@once
+@inner
 def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
     """Whoever on node ``n`` may go for ``search`` goes, but for elastic gangs; whether that is enough."""
     for k in range(world.candidates.order.node_begin[n], world.candidates.order.node_end[n]):

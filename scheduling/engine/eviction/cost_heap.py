@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.state.victims import CostHeap
 
 
@@ -59,13 +59,13 @@ def _sink(heap: CostHeap, at: int) -> None:
         at = least
 
 
-@once
+@inner
 def _cheaper(heap: CostHeap, i: int, j: int) -> bool:
     a, b = heap.node[i], heap.node[j]
     return heap.cost[a] < heap.cost[b] or (heap.cost[a] == heap.cost[b] and a < b)
 
 
-@once
+@inner
 def _swap(heap: CostHeap, i: int, j: int) -> None:
     a, b = heap.node[i], heap.node[j]
     heap.node[i], heap.node[j] = b, a

@@ -4,7 +4,7 @@ loses less work and all the tests still hold.
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.minimal_set import (
     is_still_fair,
     is_within_cap,
@@ -44,7 +44,7 @@ def exchange(world: Session, request: VictimRequest) -> None:
             return
 
 
-@once
+@inner
 def _exchange_any(world: Session, request: VictimRequest) -> bool:
     candidates = world.candidates
     for i in range(candidates.log.first, candidates.log.size):
@@ -81,7 +81,7 @@ def _exchange(world: Session, request: VictimRequest, i: int, j: int) -> bool:
     return False
 
 
-@once
+@inner
 def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
     """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
     leaves enough of node ``n``, where whole GPUs are all that is held.
@@ -101,7 +101,7 @@ def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
     return gives >= takes + (_held_on(work, holds, candidates.log.slot[j], n) if j != i else 0)
 
 
-@once
+@inner
 def _outranks(work: Work, ranks: Ranks, x: int, v: int) -> bool:
     value, priority = ranks.value, work.priority
     same = work.queue[x] == work.queue[v]
@@ -141,7 +141,7 @@ def _takes_the_place(world: Session, request: VictimRequest, i: int, j: int, x: 
     return False
 
 
-@once
+@inner
 def _holds(world: Session, request: VictimRequest, a: int, b: int) -> bool:
     """Everything that is asked of a set, with ``a`` and ``b`` back."""
     holds, room = world.holds, world.room

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.cheapest_node import (
     end_search,
@@ -148,7 +148,7 @@ def _free_quota(world: Session, request: VictimRequest) -> bool:
     return True
 
 
-@once
+@inner
 def _evict_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
     """Victims ``among`` those of ``q`` and below go until it does not lack quota."""
     for v in among:
@@ -158,7 +158,7 @@ def _evict_in(world: Session, request: VictimRequest, q: int, among: Ints) -> No
             let_go(world, v)
 
 
-@once
+@inner
 def _shrink_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
     """Elastic gangs ``among`` those of ``q`` and below give up members until it does not lack quota."""
     candidates = world.candidates
@@ -171,7 +171,7 @@ def _shrink_in(world: Session, request: VictimRequest, q: int, among: Ints) -> N
                 h = world.holds.next[h]
 
 
-@once
+@inner
 def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints, int, int]:
     """Where to look for victims of ``q`` and below, in order."""
     tree, candidates = world.tree, world.candidates
@@ -185,7 +185,7 @@ def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints
     )
 
 
-@once
+@inner
 def _free_domain(world: Session, request: VictimRequest) -> int:
     """Free room anywhere, or in the domain of the required level that loses least."""
     work, room, candidates = world.work, world.room, world.candidates
@@ -273,7 +273,7 @@ def _free_room(world: Session, request: VictimRequest) -> int:
     return sat
 
 
-@once
+@inner
 def _touch(world: Session, request: VictimRequest, before: int) -> None:
     """The other nodes of the last victims may have become cheaper."""
     holds, candidates = world.holds, world.candidates
@@ -333,7 +333,7 @@ def _clear_node(world: Session, request: VictimRequest, n: int, shares: bool) ->
     return False
 
 
-@once
+@inner
 def _has_shares(work: Work, candidates: Candidates, first: int) -> bool:
     """Whether one of the chosen, from number ``first`` on, holds shares of GPUs."""
     for k in range(first, candidates.log.size):

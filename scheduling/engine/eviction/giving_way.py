@@ -14,7 +14,7 @@ from scheduling.engine.admission.allocate import (
     share_allows,
     start_or_promise,
 )
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss
 from scheduling.engine.eviction.candidates import ensure_candidates
@@ -45,7 +45,7 @@ RETRY_S = 60.0
 """Victims come past a checkpoint, so who may evict asks again."""
 
 
-@once
+@inner
 def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
     """A cycle begins."""
     merit.asks_again[0], merit.asked[0] = np.inf, 0
@@ -73,7 +73,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
     return False
 
 
-@once
+@inner
 def _may_search(
     tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
 ) -> bool:
@@ -129,7 +129,7 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     return False
 
 
-@once
+@inner
 def _carry_out(world: Session, request: VictimRequest) -> bool:
     """The chosen leave, the workload keeps the seats it has claimed."""
     candidates, out, gone = world.candidates, world.out, 0
@@ -177,7 +177,7 @@ def may_make_room(world: Session, w: int, c: int) -> bool:
     return bool(entitled and inside_nominal(tree, quotas, queues, q, -1, c, need_of(work, w)))
 
 
-@once
+@inner
 def _is_above_others(running: Running, ranks: Ranks, work: Work, w: int) -> bool:
     """Whether lower priority runs in its leaf."""
     value, rank, q = ranks.value, work.priority, work.queue[w]

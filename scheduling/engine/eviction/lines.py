@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.rules import VictimRequest, is_owed, is_own
 from scheduling.engine.eviction.victim_order import reprice
@@ -21,7 +21,7 @@ from scheduling.engine.statement.operations import evict, note_coming, note_shif
 from scheduling.engine.statement.statement import how_many
 
 
-@once
+@inner
 def is_shrunk(work: Work, out: Decisions, candidates: Candidates, v: int) -> bool:
     """Whether the line of ``v`` says already what it is left with."""
     left = work.members[v] - candidates.log.members_given[v]
@@ -105,7 +105,7 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
     out.figures[v, TAKEN.nominal] = world.quotas.nominal[request.c, q]
 
 
-@once
+@inner
 def rule_of(world: Session, request: VictimRequest, v: int) -> int:
     """Which rule lets ``v`` go: the row of ``attempts`` that takes it."""
     if is_own(world.work, request, v):

@@ -4,13 +4,13 @@ in the next plan.
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.rules import VictimRequest, protected_until
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.statement import LEAVES
 
 
-@once
+@inner
 def with_lower_beside(world: Session, request: VictimRequest) -> int:
     """Of the chosen one of the highest priority in whose leaf lower priority may leave that is not chosen,
     -1 if there is none.
@@ -26,7 +26,7 @@ def with_lower_beside(world: Session, request: VictimRequest) -> int:
     return best
 
 
-@once
+@inner
 def _leaves_lower(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether the leaf of ``v`` runs lower priority that is neither chosen nor barred nor young."""
     work, candidates, value = world.work, world.candidates, world.ranks.value
@@ -40,7 +40,7 @@ def _leaves_lower(world: Session, request: VictimRequest, v: int) -> bool:
     return False
 
 
-@once
+@inner
 def takes_lower(world: Session, v: int) -> bool:
     """Whether lower priority of the leaf of ``v`` is among the chosen."""
     work, log, value = world.work, world.candidates.log, world.ranks.value
@@ -51,7 +51,7 @@ def takes_lower(world: Session, v: int) -> bool:
     return False
 
 
-@once
+@inner
 def bar_from(world: Session, request: VictimRequest, v: int) -> None:
     """The search that follows takes nobody of the leaf of ``v`` whose priority is as high, or higher."""
     work, candidates, value = world.work, world.candidates, world.ranks.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Floats
 from scheduling.engine.eviction.rules import (
@@ -86,7 +86,7 @@ def is_entitled(world: Session, request: VictimRequest, q: int, gain: int) -> bo
     )
 
 
-@once
+@inner
 def _child_to(tree: Tree, work: Work, request: VictimRequest, q: int) -> int:
     """The child of ``q`` on the way from the workload, -1 in its leaf."""
     kid, up = -1, work.queue[request.w]
@@ -95,7 +95,7 @@ def _child_to(tree: Tree, work: Work, request: VictimRequest, q: int) -> int:
     return kid
 
 
-@once
+@inner
 def price_of(work: Work, out: Decisions, candidates: Candidates, k: int) -> float:
     """The price of the candidates; among equals fewer GPUs, at the price of a second each. A member given up
     costs less than any eviction, and nothing where its gang is evicted as well.
@@ -152,7 +152,7 @@ def quota_holds(world: Session, request: VictimRequest) -> bool:
     return True
 
 
-@once
+@inner
 def is_within_cap(world: Session, request: VictimRequest) -> bool:
     """The eviction cap, asked for all victims together."""
     queues = world.queues
@@ -173,7 +173,7 @@ def is_still_fair(world: Session, request: VictimRequest) -> bool:
     )
 
 
-@once
+@inner
 def _narrows(world: Session, request: VictimRequest) -> bool:
     """Whether what queues hold and their shares are closer to each other with the workload and without the
     chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
@@ -205,7 +205,7 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     return bool(more < -EPS)
 
 
-@once
+@inner
 def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
     while q > 0:
         sums[q] += gpus

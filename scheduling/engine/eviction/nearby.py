@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.node_blocks import block_of, note_own
 from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, VictimRequest
 from scheduling.engine.eviction.victim_order import rate_nodes, rate_of
@@ -44,7 +44,7 @@ def mark_nodes(world: Session, request: VictimRequest) -> None:
             h = holds.next[h]
 
 
-@once
+@inner
 def _row_of(request: VictimRequest) -> int:
     """Whom a reclaim may take: who spares gangs that lie partly inside their queue's share, and no min run
     time, looks at those that are ready only.
@@ -52,7 +52,7 @@ def _row_of(request: VictimRequest) -> int:
     return READY if not request.owed and request.overlook in (STRICT, DELAY) else ANY
 
 
-@once
+@inner
 def is_near(
     work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
 ) -> bool:
@@ -73,7 +73,7 @@ def is_near(
     )
 
 
-@once
+@inner
 def least_cost(
     work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
 ) -> float:

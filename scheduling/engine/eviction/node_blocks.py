@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.input import Nodes
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom
@@ -15,7 +15,7 @@ from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import NodeBlocks
 
 
-@once
+@inner
 def block_of(position: int, c: int) -> int:
     """Of the node at ``position``, which is of class ``c``: no two classes share one."""
     return position // BLOCK_SIZE + c
@@ -55,7 +55,7 @@ def forget_rates(blocks: NodeBlocks) -> None:
             blocks.most_given[row, b] = 0
 
 
-@once
+@inner
 def note_own(blocks: NodeBlocks, b: int, rate: float, search: int) -> None:
     """A search inside a leaf finds work of that leaf in block ``b``, at ``rate`` GPU-seconds by milli-GPU."""
     if blocks.own_at[b] == search:

@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import asks_for_more, lent_at_most
 from scheduling.engine.eviction.lines import evict_mover
@@ -184,7 +184,7 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     return who[:size], gpus
 
 
-@once
+@inner
 def _may_step_back(
     work: Work, ranks: Ranks, queues: Queues, out: Decisions, w: int, v: int
 ) -> bool:
@@ -195,7 +195,7 @@ def _may_step_back(
     return not (work.claims[v] or reserved)
 
 
-@once
+@inner
 def _left_for(world: Session, w: int, v: int) -> int:
     """Milli-GPU evicted for ``v``, whom the rules would let ``w`` preempt in the next cycle; -1 if they
     would not, or if those who left for ``v`` might not leave for ``w``.
@@ -247,7 +247,7 @@ def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> boo
     return in_budget(world.tree, world.queues, work.queue[v], gpus)
 
 
-@once
+@inner
 def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[Ints, int]:
     """``who`` and those of the queue of ``w`` whom the plan of the next cycle would let preempt: each of
     them has started anew then.

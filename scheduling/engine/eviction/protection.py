@@ -5,7 +5,7 @@ where only time, a budget or the cap forbid it.
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.rules import (
     BOTH,
     BUDGET,
@@ -47,7 +47,7 @@ def patient_until(work: Work, rules: Rules, w: int, rule: int, nominal: bool) ->
     return work.submitted[w] + wait
 
 
-@once
+@inner
 def last_release(world: Session, request: VictimRequest) -> float:
     """When the last of the chosen loses its protection; of members only the cooldown protects any."""
     until = 0.0
@@ -119,7 +119,7 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
             figures[w, WOULD_LEAVE.protection] = _what_protects(world, request, until)
 
 
-@once
+@inner
 def _is_urgent(
     tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest
 ) -> bool:
@@ -133,7 +133,7 @@ def _is_urgent(
     return bool(rules.now < patient_until(work, rules, request.w, request.rule, True))
 
 
-@once
+@inner
 def _what_protects(world: Session, request: VictimRequest, until: float) -> int:
     """Which protection of the chosen ends last, at ``until``."""
     work, candidates = world.work, world.candidates
@@ -160,7 +160,7 @@ def _budgets_until(world: Session) -> float:
     return until if until > world.rules.now else 0.0
 
 
-@once
+@inner
 def _budget_left(tree: Tree, work: Work, queues: Queues, candidates: Candidates) -> int:
     """What the smallest of the budgets that the chosen would overdraw still had."""
     least = UNLIMITED
@@ -175,7 +175,7 @@ def _budget_left(tree: Tree, work: Work, queues: Queues, candidates: Candidates)
     return least
 
 
-@once
+@inner
 def _cores_below(tree: Tree, work: Work, candidates: Candidates, top: int) -> int:
     """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
     gpus = 0
@@ -186,7 +186,7 @@ def _cores_below(tree: Tree, work: Work, candidates: Candidates, top: int) -> in
     return gpus
 
 
-@once
+@inner
 def _chosen_of(work: Work, candidates: Candidates, q: int) -> int:
     """Milli-GPU of the chosen in ``q``, without what they have given up before."""
     gpus = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import share_allows
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.bounds import is_promising, note_loss
 from scheduling.engine.eviction.candidates import ensure_candidates
@@ -67,7 +67,7 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     return True
 
 
-@once
+@inner
 def _easiest(world: Session, request: VictimRequest, home: int) -> int:
     """The node on which fewest members have to be given up for one seat, lowest name on ties; -1 if none."""
     candidates, nodes, level = world.candidates, world.nodes, world.work.required[request.w]
@@ -88,7 +88,7 @@ def _easiest(world: Session, request: VictimRequest, home: int) -> int:
     return best
 
 
-@once
+@inner
 def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):

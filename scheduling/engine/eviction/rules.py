@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine.codes import SHRINK
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
@@ -73,7 +73,7 @@ class VictimRequest(NamedTuple):
     stretch: int
 
 
-@once
+@inner
 def held_by(work: Work, out: Decisions, v: int) -> int:
     """Milli-GPU of ``v`` but for what it has given up for others in this cycle."""
     shrunk = out.action[v] == SHRINK
@@ -188,7 +188,7 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
     )
 
 
-@once
+@inner
 def is_own(work: Work, request: VictimRequest, v: int) -> bool:
     """Whether ``v`` is in the queue of the workload: preempted, not reclaimed."""
     return bool(work.queue[v] == work.queue[request.w])
@@ -260,7 +260,7 @@ def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
     return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.held[c, q] + gpus))
 
 
-@once
+@inner
 def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
     """Milli-GPU of the chosen in ``q`` and below it: another set may do without them."""
     candidates, gpus = world.candidates, 0
@@ -271,7 +271,7 @@ def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
     return gpus
 
 
-@once
+@inner
 def _given_by(world: Session, k: int) -> int:
     """Milli-GPU that the queue of the ``k``-th of the chosen holds less without it."""
     work, log = world.work, world.candidates.log

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Way
 from scheduling.engine.eviction.bounds import (
     fails_like_another,
@@ -74,7 +74,7 @@ class Ask(NamedTuple):
     meet: int
 
 
-@once
+@inner
 def asked_by(work: Work, w: int, c: int, by: int) -> Ask:
     return Ask(w, c, need_of(work, w), by, -1)
 
@@ -102,7 +102,7 @@ def find_room(world: Session, ask: Ask) -> int:
     return ended
 
 
-@once
+@inner
 def _may_gain(world: Session, w: int, c: int) -> bool:
     """Whether anybody runs on class ``c`` who might make room; then candidates are listed."""
     if passes_nominal(world, w, c):
@@ -113,7 +113,7 @@ def _may_gain(world: Session, w: int, c: int) -> bool:
     return not fails_like_another(world, w, c)
 
 
-@once
+@inner
 def _yields(world: Session, w: int, c: int) -> bool:
     """Whether nominal is owed to ``w`` and not to who keeps nodes of class ``c``."""
     holder = world.queues.reservations.slot[c]
@@ -128,7 +128,7 @@ def _is_owed(world: Session, w: int, c: int) -> bool:
     return bool(note_owed(world, request) != NOTHING)
 
 
-@once
+@inner
 def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
     """Who kept them waits; it is asked again, since somebody left."""
     holder = queues.reservations.slot[c]
@@ -136,7 +136,7 @@ def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
     forget_reservation(queues, c)
 
 
-@once
+@inner
 def _try_further_and_further(world: Session, ask: Ask) -> int:
     ended = _try_ways(world, ask, PLAIN)
     # Cap, budget or time that bars one set hides no other.
@@ -151,7 +151,7 @@ def _try_further_and_further(world: Session, ask: Ask) -> int:
     return ended
 
 
-@once
+@inner
 def _stretch_for(world: Session, ask: Ask) -> int:
     """How far a reclaim may go where no other search succeeds, whatever it waives."""
     tree, work, division, queues = world.tree, world.work, world.division, world.queues
@@ -197,14 +197,14 @@ def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
     return NOBODY
 
 
-@once
+@inner
 def _is_asked(ask: Ask, way: Way) -> bool:
     if ask.by == ALL_TO_LEAVE:
         return way.by != MOVES
     return bool(way.by == ask.by)
 
 
-@once
+@inner
 def _decide(world: Session, request: VictimRequest) -> int:
     """What was found is carried out, or told as what the workload waits for."""
     if request.overlook == STRICT or is_lawful(world, request):
@@ -218,7 +218,7 @@ def _decide(world: Session, request: VictimRequest) -> int:
     return WAITS
 
 
-@once
+@inner
 def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
     """Who waits for what others hold may preempt in its own queue before, once a protection ends."""
     w, c, leaf = told.w, told.c, world.work.queue[told.w]
@@ -229,7 +229,7 @@ def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
         give_up(world, request)
 
 
-@once
+@inner
 def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRequest]:
     """One row: MADE where its victims, or movers, stand in the log and the workload has claimed its seats."""
     w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
@@ -251,7 +251,7 @@ def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRe
     return _attempt(world, ask, way, request, ALL if lent else owed)
 
 
-@once
+@inner
 def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
     """The queue below which both kinds of victims are searched first, -1 for nowhere: for the first row, the
     leaf.
@@ -311,7 +311,7 @@ def _attempt(
     return (MADE if found else NOBODY), request
 
 
-@once
+@inner
 def _moves_beside(world: Session, request: VictimRequest) -> bool:
     """Others move beside those who may go for it."""
     rounds = world.queues.round
@@ -322,7 +322,7 @@ def _moves_beside(world: Session, request: VictimRequest) -> bool:
     return bool(move_beside_victims(world, request))
 
 
-@once
+@inner
 def _hasty(request: VictimRequest) -> VictimRequest:
     """The same for one that has waited long enough only for what is owed to it."""
     rule = BOTH_OWED if request.rule == BOTH else request.rule
@@ -332,7 +332,7 @@ def _hasty(request: VictimRequest) -> VictimRequest:
     )  # fmt: skip
 
 
-@once
+@inner
 def _find_victims_afresh(world: Session, request: VictimRequest) -> bool:
     """Nodes are rated anew for what is LENT, and again for whoever searches next."""
     lent = request.stretch == LENT
@@ -344,7 +344,7 @@ def _find_victims_afresh(world: Session, request: VictimRequest) -> bool:
     return bool(found)
 
 
-@once
+@inner
 def _or_cheaper(world: Session, ask: Ask, request: VictimRequest) -> tuple[int, VictimRequest]:
     """The preemption that succeeded, or the search of both kinds where others who hold too much lose less:
     they would leave next, for those of the own queue who left.

@@ -7,7 +7,7 @@ left for the first could start again in the next cycle on what is left.
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
 from scheduling.engine.quota.fair_share import levels_over, over_limit, takes_kept
@@ -38,7 +38,7 @@ def spare_the_needless(world: Session, since: int) -> None:
         k -= 1
 
 
-@once
+@inner
 def _served(out: Decisions, candidates: Candidates, since: int) -> int:
     """For how many others left."""
     before, found = -1, 0
@@ -75,7 +75,7 @@ def _can_stay(world: Session, v: int) -> bool:
     return False
 
 
-@once
+@inner
 def _stay(world: Session, v: int) -> None:
     """Nothing is decided on ``v``, which has its room back; it may be taken again."""
     candidates, work, out, rival = world.candidates, world.work, world.out, world.out.rival[v]

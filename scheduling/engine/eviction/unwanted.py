@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.reasons.figures import DRAINING, SHORT_GANG
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Rules, Tree, Work, gpus_of, work_lost
@@ -37,7 +37,7 @@ def evict_the_unwanted(world: Session) -> None:
         _quote(work, rules, world.out, w)
 
 
-@once
+@inner
 def _drains(tree: Tree) -> bool:
     for q in range(tree.stop.size):
         if tree.stop[q] == codes.DRAINS:
@@ -45,7 +45,7 @@ def _drains(tree: Tree) -> bool:
     return False
 
 
-@once
+@inner
 def _quote(work: Work, rules: Rules, out: Decisions, w: int) -> None:
     """How many members of ``w`` run, since when these are too few, and what that gives back."""
     figures, gpus = out.figures, gpus_of(work, w)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.candidates import find_shields
 from scheduling.engine.eviction.node_blocks import block_of, forget_rates
@@ -128,7 +128,7 @@ def _rate_the_risen(world: Session) -> None:
         _forget_the_risen(candidates)
 
 
-@once
+@inner
 def _forget_the_risen(candidates: Candidates) -> None:
     for q in range(candidates.bounds.risen.size):
         candidates.bounds.risen[q] = False
@@ -179,7 +179,7 @@ def _move_up(
             at -= 1
 
 
-@once
+@inner
 def _is_ready(work: Work, rules: Rules, candidates: Candidates, v: int, above: float) -> bool:
     """Of candidates in a leaf that is ``above`` its share."""
     if extra_of(work, v) > 0:
@@ -225,13 +225,13 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
             h = after[h]
 
 
-@once
+@inner
 def _taken_by(gpus: int) -> int:
     """Milli-GPU that come free at most where a member leaves: with a share a whole GPU."""
     return max(gpus, ONE) if gpus > 0 else 0
 
 
-@once
+@inner
 def _add_yields(world: Session, q: int, stretch: int) -> None:
     """On each node leaf ``q``, just rated, gives no more than it holds there, nor than ``_gives`` says."""
     quotas, division, queues = world.quotas, world.division, world.queues
@@ -258,7 +258,7 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
             h = holds.next[h]
 
 
-@once
+@inner
 def _gives(
     quotas: Quotas,
     division: Division,
@@ -277,14 +277,14 @@ def _gives(
     return UNLIMITED if candidates.held.unbounded[q] else int(above) + 1
 
 
-@once
+@inner
 def _above(
     quotas: Quotas, division: Division, queues: Queues, c: int, q: int, stretch: int
 ) -> float:
     return float(queues.usage.held[c, q] - left_by(quotas, division, c, q, stretch))
 
 
-@once
+@inner
 def rate_of(work: Work, holds: Holds, candidates: Candidates, v: int, h: int) -> float:
     """What a milli-GPU of hold ``h`` costs at least. Members that a gang can do without cost next to
     nothing, so they bound nothing.

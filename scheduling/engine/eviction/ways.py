@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of, passes_nominal, quota_allows
 from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.admission.turns import ahead_of, give_up_turn
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.share_out import share_out_before_search
 from scheduling.engine.eviction.borrowers import goes_before_borrowers
@@ -65,7 +65,7 @@ def _make_room(world: Session, w: int, c: int) -> bool:
     return bool(find_room(world, asked_by(world.work, w, c, ALL_TO_LEAVE)) == MADE)
 
 
-@once
+@inner
 def others_move(world: Session, w: int) -> bool:
     """On the first class of its wish where that gives ``w`` room."""
     for k in range(world.work.wish.shape[0]):
@@ -77,7 +77,7 @@ def others_move(world: Session, w: int) -> bool:
     return False
 
 
-@once
+@inner
 def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
     """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
     rather those for whom nobody left.
@@ -97,7 +97,7 @@ def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
     return False
 
 
-@once
+@inner
 def _starts_without(world: Session, w: int, c: int, turn: int, who: Ints) -> bool:
     """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
     candidates, q, refused = world.candidates, world.work.queue[w], world.candidates.failed.slot
@@ -117,7 +117,7 @@ def _starts_without(world: Session, w: int, c: int, turn: int, who: Ints) -> boo
     return True
 
 
-@once
+@inner
 def _makes_room_beside(world: Session, w: int, c: int, who: Ints) -> bool:
     """A search counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
     those who left for them.
@@ -129,7 +129,7 @@ def _makes_room_beside(world: Session, w: int, c: int, who: Ints) -> bool:
     return _make_room(world, w, c)
 
 
-@once
+@inner
 def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
     """Step c on the classes on which ``w`` need not wait for a later pass: before anybody borrows what it is
     entitled to, or lower priority of its queue is served. Not where it may borrow itself then, which
@@ -155,7 +155,7 @@ def _is_in_turn(
     return bool(levels_over(tree, queues, division, q, c, need) <= turn)
 
 
-@once
+@inner
 def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
     work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
@@ -170,7 +170,7 @@ def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     return less > 0 and over <= turn
 
 
-@once
+@inner
 def _finds_idle(world: Session, w: int, c: int) -> bool:
     """Whether enough of class ``c`` is free, and limits let it borrow that."""
     work = world.work
@@ -179,7 +179,7 @@ def _finds_idle(world: Session, w: int, c: int) -> bool:
     return quota_allows(world, w, c, need_of(work, w), world.tree.depth[work.queue[w]])
 
 
-@once
+@inner
 def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) -> bool:
     """On a class on which it is in turn, or, ``by_priority``, is so if lower priority of its queue leaves."""
     work = world.work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.division.ineligible import count_nodes, refuse_for_hours
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
@@ -125,7 +125,7 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     return codes.ABOVE_FAIR_SHARE if queues.usage.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
 
 
-@once
+@inner
 def _is_kept_for_another(world: Session, w: int, c: int) -> bool:
     """Whether what is free would do, were it not claimed by another."""
     least, total = world.work.least[w], world.index.total
@@ -134,7 +134,7 @@ def _is_kept_for_another(world: Session, w: int, c: int) -> bool:
     return bool(total[row_of(world, w, c, NOW)] < least)
 
 
-@once
+@inner
 def _quote_limit(
     quotas: Quotas, queues: Queues, out: Decisions, w: int, c: int, x: int, need: int
 ) -> None:
@@ -145,7 +145,7 @@ def _quote_limit(
     out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
 
 
-@once
+@inner
 def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> None:
     """How queue ``x`` stands, which work that cannot be preempted would lift too high."""
     out = world.out
@@ -155,7 +155,7 @@ def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> None:
     out.figures[w, NOT_PREEMPTIBLE.fair_share] = world.division.fair[c, x]
 
 
-@once
+@inner
 def _lowest_over(tree: Tree, division: Division, queues: Queues, q: int, c: int, need: int) -> int:
     while queues.usage.held[c, q] + need <= division.fair[c, q] + EPS:
         q = tree.parent[q]
@@ -210,7 +210,7 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
 
 
-@once
+@inner
 def _is_bound_to_some(
     nodes: Nodes, work: Work, room: NodeRoom, out: Decisions, w: int, c: int
 ) -> bool:
@@ -222,7 +222,7 @@ def _is_bound_to_some(
     return some < every
 
 
-@once
+@inner
 def _quote_lack(work: Work, out: Decisions, w: int, r: int, most: int) -> int:
     """What a member needs of resource ``r``, and the ``most`` that a node has left; returns the reason."""
     figures, each = out.figures, work.need[r, w]
@@ -233,7 +233,7 @@ def _quote_lack(work: Work, out: Decisions, w: int, r: int, most: int) -> int:
     return codes.NO_FREE_MEMORY
 
 
-@once
+@inner
 def _lack_beside_gpus(
     nodes: Nodes, work: Work, room: NodeRoom, out: Decisions, w: int, c: int
 ) -> int:
@@ -267,7 +267,7 @@ def _slots_beside(
     return found, most
 
 
-@once
+@inner
 def _kept_for(world: Session, w: int, c: int) -> int:
     """Who has claimed free GPUs that ``w`` could use: the holder of nodes, else the first who was promised
     room; -1 if nobody.
@@ -293,7 +293,7 @@ def _turn_reason(world: Session, w: int, c: int, first: int) -> int:
     return codes.WAITS_FOR_TURN
 
 
-@once
+@inner
 def _seconds_to(rules: Rules, until: float) -> float:
     """0 if nobody knows."""
     return max(0.0, until - rules.now) if until < np.inf else 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.merit.lead import TOO_LATE_S, due_at
 from scheduling.engine.state.input import Quotas, Tree, Work
 from scheduling.engine.state.order import MeritLine, Ordering
@@ -23,7 +23,7 @@ FOURTH_ROOT = 0.25
 """For throughput the run time of a gang of 16 counts twice (docs/lab/sharing.md has how it was chosen)."""
 
 
-@once
+@inner
 def lead_of(work: Work, w: int, now: float) -> float:
     """Seconds; infinite before its virtual start. Of a run that goes on, were it evicted now."""
     saved = work.saved[w]
@@ -51,7 +51,7 @@ def _gpus(work: Work, w: int) -> float:
     return float(max(1, work.need[GPUS, w] * work.most[w]) / 1000.0)
 
 
-@once
+@inner
 def by_merit(tree: Tree, q: int) -> bool:
     """Whether the subtree of ``q`` gives out by merit; not if nobody knows the queue."""
     return bool(q >= 0 and tree.sharing.top[q] >= 0)
@@ -76,7 +76,7 @@ def line_up_by_merit(world: Session) -> None:
         merit.end[above] = max(merit.end[above], i + 1)
 
 
-@once
+@inner
 def _gather(world: Session) -> int:
     tree, work, ordering, now = world.tree, world.work, world.ordering, world.rules.now
     merit, size = ordering.merit, 0
@@ -96,7 +96,7 @@ def _gather(world: Session) -> int:
     return size
 
 
-@once
+@inner
 def _is_due(work: Work, merit: MeritLine, w: int, now: float) -> bool:
     """Behind its own quota, and not for so long that it keeps the cluster busy no longer."""
     at = due_at(work.submitted[w], work.virtual[w], work.saved[w], work.evictions[w] > 0)
@@ -105,7 +105,7 @@ def _is_due(work: Work, merit: MeritLine, w: int, now: float) -> bool:
     return bool(at <= now <= at + TOO_LATE_S)
 
 
-@once
+@inner
 def _is_inside(work: Work, queues: Queues, quotas: Quotas, w: int) -> bool:
     """Its nominal has room for it: where nobody plays along that stands in for being behind."""
     q, need = work.queue[w], work.least[w] * work.need[GPUS, w]
@@ -121,7 +121,7 @@ def _top(tree: Tree, work: Work, ordering: Ordering, k: int) -> int:
     return int(tree.sharing.top[work.queue[ordering.pending.slot[k]]])
 
 
-@once
+@inner
 def _sort(tree: Tree, work: Work, ordering: Ordering, size: int) -> None:
     """Bottom-up merge sort; runs that are in order already are left alone."""
     merit = ordering.merit
@@ -179,7 +179,7 @@ def next_by_merit(ordering: Ordering, top: int) -> int:
     return int(merit.position[merit.cursor[top] - 1])
 
 
-@once
+@inner
 def begin_by_merit(merit: MeritLine) -> None:
     """A pass begins."""
     for q in range(merit.cursor.size):

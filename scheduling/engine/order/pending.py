@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.shapes import find_shape, forget_shapes
 from scheduling.engine.state.changes import note_pending
 from scheduling.engine.state.input import Ranks, Work
@@ -41,7 +41,7 @@ def update_pending(
     _group(ordering, shapes, work)
 
 
-@once
+@inner
 def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
     """Close the gaps of those that wait no more, and of those that have another rank by now."""
     item, state, rank, phase = (
@@ -66,7 +66,7 @@ def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
     ordering.pending.size[0] = kept
 
 
-@once
+@inner
 def _rank(ranks: Ranks, p: int, submitted: float, now: float) -> int:
     if p < 0:
         return 0
@@ -225,7 +225,7 @@ def next_workload(ordering: Ordering, work: Work, queues: Queues, q: int, shorte
     return int(at[best]) - 1
 
 
-@once
+@inner
 def _pass_over(ordering: Ordering, g: int) -> None:
     k, end, skip = ordering.walk.cursor[g], ordering.pending.group_begin[g + 1], ordering.walk.skip
     while k < end and skip[k]:
@@ -233,14 +233,14 @@ def _pass_over(ordering: Ordering, g: int) -> None:
     ordering.walk.cursor[g] = k
 
 
-@once
+@inner
 def _compared(work: Work, queues: Queues, a: int, b: int) -> int:
     """What the users of both hold in the leaf: -1 if that of ``a`` holds less, 0 as much, 1 more."""
     mine, other = queues.usage.user_weighted[work.user[a]], queues.usage.user_weighted[work.user[b]]
     return int(mine > other) - int(mine < other)
 
 
-@once
+@inner
 def note_usage_changed(ordering: Ordering) -> None:
     """Users hold something else by now."""
     ordering.walk.usage_epoch += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.input import Tree
 from scheduling.engine.state.queues import Queues
@@ -26,7 +26,7 @@ def neediest(tree: Tree, queues: Queues, left: Ints) -> int:
     return q
 
 
-@once
+@inner
 def _before(tree: Tree, queues: Queues, a: int, b: int) -> bool:
     if queues.usage.dominant_share[a] != queues.usage.dominant_share[b]:
         return queues.usage.dominant_share[a] < queues.usage.dominant_share[b]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Rules, Work
@@ -28,7 +28,7 @@ def note_cells(work: Work, rules: Rules, ordering: Ordering, shapes: Shapes) -> 
         ordering.pending.cell[k] = _cell_of(work, rules, shapes, ordering.pending.slot[k])
 
 
-@once
+@inner
 def refused_alike(work: Work, shapes: Shapes, w: int, cell: int) -> bool:
     """Whether the like of ``w`` was refused since anything changed for the better."""
     shapes.refusals.asked_cell = cell
@@ -40,7 +40,7 @@ def refused_alike(work: Work, shapes: Shapes, w: int, cell: int) -> bool:
     )
 
 
-@once
+@inner
 def note_refusal(work: Work, shapes: Shapes, w: int, settled: bool) -> None:
     """``w``, for whom ``refused_alike`` was just asked, was refused; ``settled``: its line is written."""
     cell = shapes.refusals.asked_cell
@@ -79,7 +79,7 @@ def waits_like_another(world: Session, w: int) -> bool:
     return False
 
 
-@once
+@inner
 def _asks_in_vain(work: Work, division: Division, queues: Queues, w: int) -> bool:
     q = work.queue[w]
     for k in range(work.wish.shape[0]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.order import (
@@ -42,7 +42,7 @@ def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     _sum_up(ordering, work)
 
 
-@once
+@inner
 def _drop(ordering: Ordering, work: Work) -> int:
     """Close the gaps of those that left; returns how many stay."""
     running, berth, phase, kept = (
@@ -63,7 +63,7 @@ def _drop(ordering: Ordering, work: Work) -> int:
     return kept
 
 
-@once
+@inner
 def _put_in(ordering: Ordering, work: Work, w: int, size: int) -> int:
     if work.phase[w] != RUNNING:
         ordering.changes.running_state[w] = OUT
@@ -101,7 +101,7 @@ def _list_all(ordering: Ordering, work: Work) -> None:
             runs[work.queue[w] + 1] += 1
 
 
-@once
+@inner
 def _sum_up(ordering: Ordering, work: Work) -> None:
     """Where each queue begins, and what is known of those that run. Arrays are looked up once."""
     running, runs, foretold, queue = (

@@ -14,7 +14,7 @@ node with free GPUs keeps CPU for it. Shapes are those of pending and running me
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE, free_of, left_on, pick_device
 from scheduling.engine.state.input import Nodes, Work
@@ -63,7 +63,7 @@ def learn(
     mix.learnt_at = room.changes.clock
 
 
-@once
+@inner
 def _tally_running(mix: Mix, ordering: Ordering, shapes: Shapes, work: Work) -> int:
     """Members of a kind are added together; the others at once: returns how many were. Arrays are looked
     up once.
@@ -128,7 +128,7 @@ def _before(work: Work, a: int, b: int) -> int:
     return 0 if mine == other else (-1 if mine < other else 1)
 
 
-@once
+@inner
 def _heaviest(mix: Mix, work: Work, t: int) -> int:
     """Bring the cell that asks for most, from ``t`` on, to ``t``; among equals the lowest shape."""
     best = t
@@ -141,12 +141,12 @@ def _heaviest(mix: Mix, work: Work, t: int) -> int:
     return int(mix.cells[t])
 
 
-@once
+@inner
 def _asked(mix: Mix, work: Work, cell: int) -> int:
     return mix.members[cell] * max(LIGHT, work.need[GPUS, mix.owner[cell]])
 
 
-@once
+@inner
 def _fit_in_all(mix: Mix, nodes: Nodes, room: NodeRoom) -> None:
     """Members of each shape that fit the cluster, into ``weight``."""
     for t in range(mix.shapes):
@@ -166,7 +166,7 @@ def _fit_in_all(mix: Mix, nodes: Nodes, room: NodeRoom) -> None:
                 mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)
 
 
-@once
+@inner
 def _may_go(mix: Mix, t: int, room: NodeRoom, n: int, c: int) -> bool:
     """Whether members of shape ``t`` may run on node ``n`` of class ``c``."""
     if mix.classes[t] >> (c % CLASS_BITS) & 1 == 0:
@@ -174,7 +174,7 @@ def _may_go(mix: Mix, t: int, room: NodeRoom, n: int, c: int) -> bool:
     return bool(mix.where[t] < 0 or room.allowed[mix.where[t], n])
 
 
-@once
+@inner
 def _has_shares(room: NodeRoom, n: int) -> bool:
     for d in range(room.shared_now.shape[1]):
         if room.shared_now[n, d] > 0:
@@ -232,7 +232,7 @@ def loss(mix: Mix, room: NodeRoom, work: Work, w: int, n: int, c: int, when: int
     return lost
 
 
-@once
+@inner
 def _rest(free: int, need: int) -> int:
     """Unlimited stays so."""
     return free if free > UNLIMITED // 2 else free - need

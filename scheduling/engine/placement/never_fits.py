@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
@@ -31,7 +31,7 @@ def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
     return known[row, 7] == 1
 
 
-@once
+@inner
 def known_row(
     known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, w: int, c: int
 ) -> int:

@@ -11,7 +11,7 @@ known.
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.demand_mix import learn, loss
 from scheduling.engine.placement.node_room import ONE, free_of, may_use, slots_on
 from scheduling.engine.state.input import Nodes, Work
@@ -67,7 +67,7 @@ def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, 
     return True
 
 
-@once
+@inner
 def _refresh(world: Session, row: int, w: int, c: int, when: int) -> None:
     nodes, index, room = world.nodes, world.index, world.room
     if index.seen[row] < room.changes.cleared_at or _many_changed(nodes, room, index, row, c):
@@ -84,7 +84,7 @@ def _refresh(world: Session, row: int, w: int, c: int, when: int) -> None:
             _rescore(world, row, w, c, when)
 
 
-@once
+@inner
 def _many_changed(nodes: Nodes, room: NodeRoom, index: NodeIndex, row: int, c: int) -> bool:
     """So many nodes that looking at all of them together is less work."""
     left, n = (nodes.class_start[c + 1] - nodes.class_start[c]) // 16 + 4, room.changes.newest[c]
@@ -93,7 +93,7 @@ def _many_changed(nodes: Nodes, room: NodeRoom, index: NodeIndex, row: int, c: i
     return bool(left == 0)
 
 
-@once
+@inner
 def _fill(world: Session, row: int, w: int, c: int, when: int) -> None:
     """Look at all nodes of the class. Positions of other classes in the same blocks have no slots."""
     index, nodes = world.index, world.nodes
@@ -129,7 +129,7 @@ def _rescore(world: Session, row: int, w: int, c: int, when: int) -> None:
         sum_up(index, row, b)
 
 
-@once
+@inner
 def _forget_twins(index: NodeIndex) -> None:
     for i in range(index.alike.size):
         index.alike[i] = -1
@@ -143,7 +143,7 @@ def look_at(world: Session, row: int, w: int, n: int, when: int) -> None:
     sum_up(world.index, row, p // BLOCK_SIZE)
 
 
-@once
+@inner
 def shut(nodes: Nodes, index: NodeIndex, row: int, n: int) -> None:
     """For this row nobody fits on node ``n``, until that is touched."""
     p = index.domains.position[n]
@@ -218,7 +218,7 @@ def _score(world: Session, w: int, n: int, when: int) -> float:
     return (1.0 - even) * taken + ((1.0 - even) * FULLER - even) * free
 
 
-@once
+@inner
 def _keep_learnt(world: Session) -> None:
     """Learn the mix once in each plan that is not about a few alone."""
     mix, ordering, room = world.mix, world.ordering, world.room
@@ -270,14 +270,14 @@ def pick_node(world: Session, row: int, c: int, left: int, level: int, domain: i
     return nodes.of_class[best]
 
 
-@once
+@inner
 def _goes_first(index: NodeIndex, row: int, p: int, other: int) -> bool:
     if index.score[row, p] == index.score[row, other]:
         return index.domains.name_rank[p] < index.domains.name_rank[other]
     return index.score[row, p] < index.score[row, other]
 
 
-@once
+@inner
 def _best_of(index: NodeIndex, row: int, b: int, least: int) -> int:
     best = -1
     for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.domains.position.size)):
@@ -288,7 +288,7 @@ def _best_of(index: NodeIndex, row: int, b: int, least: int) -> int:
     return best
 
 
-@once
+@inner
 def _pick_inside(world: Session, row: int, c: int, left: int, level: int, domain: int) -> int:
     index = world.index
     best, most = -1, 0
@@ -326,7 +326,7 @@ def pick_domain(
     return best, reach
 
 
-@once
+@inner
 def _closer(slots: int, best: int, most: int) -> bool:
     if slots >= most:
         return best < most or slots < best

@@ -7,7 +7,7 @@ unclaimed) or LATER (free once leaving work is gone).
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.snapshot.events import settle_node
 from scheduling.engine.state.input import Holds, Nodes, Work
@@ -17,7 +17,7 @@ from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, MEMORY, N
 ONE = 1000
 
 
-@once
+@inner
 def free_of(room: NodeRoom, r: int, n: int, when: int) -> int:
     """What a newcomer may take of resource ``r`` on node ``n``."""
     if when == BACKFILL:
@@ -27,7 +27,7 @@ def free_of(room: NodeRoom, r: int, n: int, when: int) -> int:
     return room.free_later[r, n] if when == LATER else room.free_now[r, n]
 
 
-@once
+@inner
 def may_use(room: NodeRoom, work: Work, w: int, n: int) -> bool:
     """Whether node ``n`` is one of those that ``w`` may use, whatever is free there."""
     return bool(work.where[w] < 0 or room.allowed[work.where[w], n])
@@ -61,7 +61,7 @@ def slots_of_gpus(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
     return max(slots, 0)
 
 
-@once
+@inner
 def left_on(room: NodeRoom, n: int, d: int, when: int) -> int:
     """What is left of a GPU that is shared already; nothing of one that is not, or soon will not be."""
     now, later = room.shared_now[n, d], room.shared_later[n, d]
@@ -94,7 +94,7 @@ def pick_device(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
     return best if best >= 0 else fresh
 
 
-@once
+@inner
 def sit(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> None:
     """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free. Who backfills
     is gone by then.
@@ -102,19 +102,19 @@ def sit(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> N
     _move(room, work, w, n, device, 1, when != LATER, when != BACKFILL)
 
 
-@once
+@inner
 def leave(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs now will be gone."""
     _move(room, work, w, n, device, -members, False, True)
 
 
-@once
+@inner
 def occupy(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs; ``leave`` them back, with a negative number, by the same arithmetic."""
     _move(room, work, w, n, device, members, True, True)
 
 
-@once
+@inner
 def stay(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Undo ``leave``."""
     _move(room, work, w, n, device, members, False, True)
@@ -155,7 +155,7 @@ def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int) -> None:
     touch_machine(room, n)
 
 
-@once
+@inner
 def take_now(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """A claimed seat becomes a start (1), or not after all (-1)."""
     _move(room, work, w, n, device, members, True, False)
@@ -176,7 +176,7 @@ def _move(
     touch_machine(room, n)
 
 
-@once
+@inner
 def _take_shared(table: Ints, beside: Ints, work: Work, w: int, n: int, members: int) -> None:
     """CPUs and memory, which all rows of a machine share."""
     row = n
@@ -188,7 +188,7 @@ def _take_shared(table: Ints, beside: Ints, work: Work, w: int, n: int, members:
             return
 
 
-@once
+@inner
 def touch_machine(room: NodeRoom, n: int) -> None:
     row = room.next_on_machine[n]
     while row != n:
@@ -197,7 +197,7 @@ def touch_machine(room: NodeRoom, n: int) -> None:
     touch(room, n)
 
 
-@once
+@inner
 def touch_all(room: NodeRoom) -> None:
     """Every node has changed."""
     for c in range(room.changes.newest.size):
@@ -206,7 +206,7 @@ def touch_all(room: NodeRoom) -> None:
     room.changes.cleared_at = room.changes.clock
 
 
-@once
+@inner
 def begin_plan(room: NodeRoom) -> None:
     """What changes from now on is a decision of this plan."""
     room.changes.clock += 1
@@ -254,7 +254,7 @@ def clear_room(nodes: Nodes, room: NodeRoom) -> None:
     touch_all(room)
 
 
-@once
+@inner
 def _empty(nodes: Nodes, room: NodeRoom, n: int) -> None:
     """Loops, because assigning arrays to slices compiles slowly."""
     size = nodes.size
@@ -301,7 +301,7 @@ def _occupy_node(work: Work, holds: Holds, room: NodeRoom, n: int) -> None:
         h = room.holders.after[h]
 
 
-@once
+@inner
 def _note(room: NodeRoom, n: int) -> None:
     for r in range(3):
         room.baseline.free[r, n], room.baseline.free[3 + r, n] = (
@@ -315,7 +315,7 @@ def _note(room: NodeRoom, n: int) -> None:
         room.baseline.open[n] += max(0, ONE - used) if used > 0 else 0
 
 
-@once
+@inner
 def _recall(room: NodeRoom, n: int) -> None:
     for r in range(3):
         room.free_now[r, n], room.free_later[r, n] = (

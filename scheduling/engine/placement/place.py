@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_index import look_at, pick_domain, pick_node, row_of, sum_up
 from scheduling.engine.placement.node_room import (
     fits_at,
@@ -155,14 +155,14 @@ def best_domain(
     return (best, slots[best]) if best >= 0 else (-1, 0)
 
 
-@once
+@inner
 def _closer(slots: int, best: int, most: int) -> bool:
     if slots >= most:
         return best < most or slots < best
     return slots > best
 
 
-@once
+@inner
 def _seat(
     world: Session, row: int, w: int, c: int, many: int, when: int, level: int, domain: int
 ) -> None:
@@ -178,7 +178,7 @@ def _seat(
         done = end
 
 
-@once
+@inner
 def _takes_all(world: Session, row: int, c: int, many: int, level: int, domain: int) -> bool:
     """Whether one node of the domain takes all ``many``."""
     n = pick_node(world, row, c, many, level, domain)
@@ -216,7 +216,7 @@ def _fill_nodes(
     index.seen[row] = room.changes.clock
 
 
-@once
+@inner
 def _shun(seats: Seats, index: NodeIndex, row: int, n: int, done: int) -> None:
     """The next member of the same workload goes elsewhere, if it fits anywhere else."""
     for i in range(done):

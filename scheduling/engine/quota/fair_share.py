@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.state.input import Quotas, Rules, Tree
 from scheduling.engine.state.queues import Queues
@@ -27,7 +27,7 @@ def levels_over(tree: Tree, queues: Queues, division: Division, q: int, c: int, 
     return over
 
 
-@once
+@inner
 def sharer(tree: Tree, q: int) -> int:
     """The queue whose share a start in ``q`` is held against: that which gives out by merit, else ``q``."""
     return int(tree.sharing.top[q] if tree.sharing.top[q] >= 0 else q)
@@ -140,7 +140,7 @@ def kept_below(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) 
     return _kept_by_children(world, q, c, gpus, kid, keeps, _most(world.quotas, world.queues, q, c))
 
 
-@once
+@inner
 def _most(quotas: Quotas, queues: Queues, q: int, c: int) -> int:
     """Milli-GPU that ``q`` may hold."""
     return queues.demand.supply[c] if q == 0 else quotas.cap[c, q]

@@ -6,7 +6,7 @@ nobody is entitled to GPUs that a limit would leave idle.
 
 from __future__ import annotations
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.state.input import Quotas, Rules, Tree, Users, Work
 from scheduling.engine.state.queues import Queues
@@ -31,7 +31,7 @@ def find_limits(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues) -> Non
                 queues.limits.hours_spent[c] = 1
 
 
-@once
+@inner
 def used_hours(quotas: Quotas, rules: Rules, q: int, c: int) -> float:
     """GPU-hours used in the present period: none of those stated for one that is over."""
     over = 0.0 < quotas.period_ends[c, q] <= rules.now
@@ -97,7 +97,7 @@ def may_evict(work: Work, rules: Rules, w: int, need: int) -> float:
     return float(max(0.0, rules.eviction_cap * need - work.taken[w]))
 
 
-@once
+@inner
 def eviction_limit_reached(work: Work, rules: Rules, w: int) -> bool:
     """Evicted so often in the last day that it is spared, and borrows no more."""
     return work.evictions[w] >= rules.max_evictions

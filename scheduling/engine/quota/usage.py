@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Floats
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import keeps_back
@@ -85,7 +85,7 @@ def find_ratios(tree: Tree, nodes: Nodes, division: Division, queues: Queues) ->
         queues.usage.fair_size[q] = int(size + 0.5)
 
 
-@once
+@inner
 def _note_waits(tree: Tree, queues: Queues, ordering: Ordering) -> None:
     """Since when somebody waits in each queue and all below it."""
     since = queues.usage.waits_since
@@ -145,7 +145,7 @@ def book_user(
         book_gpus(work, queues, users, w, gpus)
 
 
-@once
+@inner
 def weighed(gpus: int, rate: float) -> int:
     """``gpus`` in those of the reference class, exact: the order of additions must not matter."""
     amount = int(abs(gpus) * rate + 0.5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduling.engine.compile.kernel import once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
 from scheduling.engine.state.units import GPUS
 
@@ -192,12 +192,12 @@ class Rules(NamedTuple):
     shortest: bool
 
 
-@once
+@inner
 def gpus_of(work: Work, v: int) -> int:
     return work.need[GPUS, v] * work.members[v]
 
 
-@once
+@inner
 def work_lost(work: Work, v: int, members: int, now: float) -> float:
     """GPU-seconds an eviction of ``v`` with ``members`` throws away: GPUs x (time since the last
     checkpoint + restart).
@@ -207,13 +207,13 @@ def work_lost(work: Work, v: int, members: int, now: float) -> float:
     return gpus / 1000.0 * (max(0.0, now - since) + work.restart[v])
 
 
-@once
+@inner
 def extra_of(work: Work, v: int) -> int:
     """Members that an elastic gang can do without."""
     return max(0, work.members[v] - work.least[v]) if work.elastic[v] else 0
 
 
-@once
+@inner
 def core_of(work: Work, v: int) -> int:
     """Milli-GPU that count as evicted when ``v`` is: not the members it can do without, which it would
     give up first.

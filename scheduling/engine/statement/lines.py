@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, kernel, once
+from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
@@ -105,7 +105,7 @@ def clear_out(out: Decisions, candidates: Candidates) -> None:
     out.size[0] = out.pool.size[0] = 0
 
 
-@once
+@inner
 def _has_most(out: Decisions) -> bool:
     """Whether so many have a line that all slots, one after the other, are done sooner than they in order."""
     return bool(out.size[0] > out.action.size // 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_room import note_coming_free, pledge
 from scheduling.engine.quota.usage import book_start, charge, note_leaving
 from scheduling.engine.reasons.figures import PROMISE, START
@@ -101,7 +101,7 @@ def note_coming(tree: Tree, work: Work, room: NodeRoom, queues: Queues, v: int, 
     note_leaving(tree, queues, c, q, gpus)
 
 
-@once
+@inner
 def evict(world: Session, v: int, reason: int) -> None:
     """``v`` leaves; ``release`` was or will be called for it. It may have given members up before."""
     tree, work, room, queues = world.tree, world.work, world.room, world.queues

@@ -11,7 +11,7 @@ those who step back by ``precedence``.
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_room import leave, occupy, stay, take_open
 from scheduling.engine.quota.usage import book_start, charge, spend_budget
 from scheduling.engine.state.decisions import Decisions
@@ -47,7 +47,7 @@ def search_afresh(candidates: Candidates) -> None:
     candidates.log.first = 0
 
 
-@once
+@inner
 def mark(candidates: Candidates) -> int:
     return candidates.log.size
 
@@ -187,13 +187,13 @@ def unseat(work: Work, room: NodeRoom, seats: Seats, w: int, sat: int) -> None:
         leave(room, work, w, seats.node[i], seats.device[i], 1)
 
 
-@once
+@inner
 def release(world: Session, v: int) -> None:
     """Reckon with ``v`` gone: its room is free later, its queues hold less, their budgets shrink."""
     _let(world, v, 1)
 
 
-@once
+@inner
 def restore(world: Session, v: int) -> None:
     """Undo ``release``."""
     _let(world, v, -1)

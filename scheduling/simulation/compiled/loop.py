@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduling.engine import codes
 from scheduling.engine.compile.heap import pop, push
-from scheduling.engine.compile.kernel import inner, kernel, once, plan_at
+from scheduling.engine.compile.kernel import inner, kernel, plan_at
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.refusals import waits_like_another
 from scheduling.engine.snapshot.events import (
@@ -187,7 +187,7 @@ def _save(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
         _save_one(world, jobs, clock, ordering.changes.running[k], job_in)
 
 
-@once
+@inner
 def _save_one(world: Any, jobs: Any, clock: Any, w: int, job_in: Ints) -> None:
     work, job = world.work, job_in[w]
     if work.phase[w] == RUNNING and jobs.saves[job] <= clock.now:

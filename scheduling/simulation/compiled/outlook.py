@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scheduling.engine import Frame
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Floats, Ints, declare
 from scheduling.engine.merit.gittins import (
     RunTimes,
@@ -148,7 +148,7 @@ def play_on(world: Any, jobs: Any, outlook: Any, origin: float, now: int) -> int
     return first
 
 
-@once
+@inner
 def foresee(
     world: Any, jobs: Any, outlook: Any, origin: float, now: int, arrived: int, job_in: Ints
 ) -> None:

@@ -7,14 +7,13 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from django.conf import settings
 from django.core.management import call_command
 
 from portal.demo.cluster.paths import DemoFolder, ForeignFolderError
@@ -24,6 +23,7 @@ from scheduling.management.command import WeirCommand, refusal
 
 PASSWORD = "weir"  # noqa: S105 - the demo's own, on loopback, printed at every start
 MARK = "WEIR_DEMO_FOLDER"
+VAR = Path(__file__).resolve().parents[4] / "var"
 
 
 class Command(WeirCommand):
@@ -52,19 +52,25 @@ class Command(WeirCommand):
         )
         parser.add_argument("--data", type=Path, help="folder of the demo's data (default in var/)")
 
+    def move_in(self, argv: list[str]) -> None:
+        """Before settings are read, which name the database: theirs are those of the demo's folder."""
+        self._called_from_command_line = True  # a wrong argument is refused in one line
+        options = vars(self.create_parser(*argv[:2]).parse_args(argv[2:]))
+        folder = _folder(options)
+        os.environ.update(folder.environment(), **at_home(options["port"]))
+        os.environ[MARK] = str(folder.path)
+
     def handle(self, *args: Any, **options: Any) -> None:
         # As Ctrl-C: what was started is ended on the way out.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        folder = DemoFolder(
-            options["data"] or _default_folder(options["trace"], options["cluster"], options["day"])
-        )
+        folder = _folder(options)
         if os.environ.get(MARK) != str(folder.path):
-            try:
-                folder.open()
-            except (ForeignFolderError, OSError) as error:
-                raise refusal(str(error)) from None
-            self._say(f"Weir's demo, in {folder.path}")
-            _start_again_in(folder, options["port"])
+            raise refusal("the demo has a database of its own: start it as `manage.py demo`")
+        try:
+            folder.open()
+        except (ForeignFolderError, OSError) as error:
+            raise refusal(str(error)) from None
+        self._say(f"Weir's demo, in {folder.path}")
         asked = ("port", "trace", "speed", "nodes", "cluster", "day")
         from portal.config.together import run_together
 
@@ -87,7 +93,7 @@ class Command(WeirCommand):
         cluster: str,
         day: date | None,
     ) -> None:
-        """Imports come late: the database's address is known only in the second process."""
+        """Imports come late: models are there once settings are."""
         from portal.demo import runner, setting, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
@@ -163,15 +169,16 @@ def _working_off(folder: DemoFolder) -> Iterator[None]:
             worker.terminate()
 
 
+def _folder(options: Mapping[str, Any]) -> DemoFolder:
+    named = options["data"]
+    return DemoFolder(
+        named or _default_folder(options["trace"], options["cluster"], options["day"])
+    )
+
+
 def _default_folder(trace: Path | None, cluster: str, day: date | None = None) -> Path:
     """One for each trace, first day and cluster: their data would not go together."""
     parts = ["demo", trace.resolve().name if trace else "", cluster.removeprefix("embedded")]
     parts.append(str(day) if trace and day else "")
     names = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
-    return settings.VAR_DIR / "-".join(filter(None, names))
-
-
-def _start_again_in(folder: DemoFolder, port: int) -> None:
-    """Replace this process: settings name the database, and they were read already."""
-    environment = {**folder.environment(), **at_home(port), MARK: str(folder.path)}
-    os.execve(sys.executable, [sys.executable, *sys.argv], environment)  # noqa: S606 - ourselves
+    return VAR / "-".join(filter(None, names))
