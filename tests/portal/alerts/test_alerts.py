@@ -355,3 +355,15 @@ def test_who_acknowledges_is_named_and_the_second_is_told(small: Small, watched:
     assert Firing.objects.get().acknowledged_by == "op"
     assert "has acknowledged it" in again
     assert "op looks after it" in again
+
+
+@pytest.mark.parametrize("figure", [Figure.LONGEST_WAIT, Figure.WAIT_P90])
+def test_look_at_one_moment_says_what_the_series_says_of_it(small: Small, figure: Figure) -> None:
+    for n in range(13):
+        waiting(small, 5 + n * n / 7)
+        waiting(small, 11 + n * n / 3, first_started_at=END - n * HOUR, state=State.RUNNING)
+
+    one = rule(small, figure)
+
+    for hours_ago in (0, 3, 7, 10, 30):
+        assert figures(one, hours_ago) == pytest.approx(figures(one, 40, hours_ago)[1:], nan_ok=True)

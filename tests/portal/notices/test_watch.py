@@ -133,3 +133,12 @@ def test_budget_is_told_to_nobody_outside_the_team(cluster, people):
     watch.look_at_budgets()
     assert not Notice.objects.filter(user=people.neighbour).exists()
     assert not Notice.objects.filter(user=people.asker).exists()
+
+
+def test_wait_is_late_from_its_p90_on_and_not_a_second_sooner(cluster, people):
+    outcome(waiting(cluster), 2 * 3600 + 1)
+    watch.look(cluster)
+    assert not Notice.objects.exists()
+    ForecastOutcome.objects.update(p90_s=2 * 3600 - 1)
+    watch.look(cluster)
+    assert Notice.objects.get().kind == Kind.LATE
