@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from scheduling.cluster.adapters import affinity
 from scheduling.cluster.adapters.base import ClassSpec
+from scheduling.cluster.vocabulary import vendors
 
 Json = dict[str, Any]
 
-GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
 WHOLE = 1000
 """Milli-GPU of one."""
 NO_CLASS = (
@@ -68,8 +67,11 @@ def in_all(fitting: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def gpu_resources(asks: Mapping[str, int], names: Sequence[str]) -> list[str]:
-    """What of it is GPUs: the resources ``names`` of classes, and those of none that are known to be GPUs."""
-    return sorted(n for n, some in asks.items() if some and (n in names or GPU_RESOURCE.match(n)))
+    """What of it is GPUs: the resources ``names`` of classes, and those of none that are known to be GPUs.
+    Devices of no class beside GPUs of one are what comes with these, such as network cards."""
+    asked = sorted(n for n, some in asks.items() if some and (n in names or vendors.is_gpu(n)))
+    known = [n for n in asked if n in names or not n.startswith(vendors.DEVICE_CLASS)]
+    return known or asked
 
 
 def fault(

@@ -18,6 +18,7 @@ from scheduling.cluster.vocabulary.quantities import (
 )
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
+from scheduling.cluster.vocabulary.vendors import DEVICE_CLASS
 
 Json = dict[str, Any]
 
@@ -56,6 +57,9 @@ def asked(
         total = _more(total, _amounts(fixed))
     for claim in spec.get("resourceClaims") or []:
         total = _more(total, claims.get(claim.get("resourceClaimTemplateName", ""), {}))
+    for name in [n for n in total if n in claims and n.startswith(DEVICE_CLASS)]:
+        count = total.pop(name)
+        total = _more(total, {n: each * count // 1000 for n, each in claims[name].items()})
     return {name: min(amount, MOST) for name, amount in total.items()}
 
 

@@ -10,8 +10,9 @@ An update, be it of the status, is judged by what it changes: it may neither mak
 nor take the queue from GPU work, nor change that of work which runs, nor say that another object made it.
 Whatever else is done to work that stood there before is taken.
 
-A policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as
-GPU work. Whoever asks for zero of a resource does not ask for it.
+What is called as GPUs of any vendor are (``vendors``) counts as them, whether or not a GPU class lists it. A
+policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as GPU
+work. Whoever asks for zero of a resource does not ask for it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.cluster.guardrails import callers
-from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS, Kind, is_there
+from scheduling.cluster.guardrails.kinds import (
+    CARRIERS,
+    IS_GPU,
+    KINDS,
+    Kind,
+    gpu_variables,
+    is_there,
+    listed,
+)
 from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
@@ -32,7 +41,7 @@ INSIDE = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the policies know of a cluster: names of its GPU resources, Weir's priority classes, and managed
+    """What the policies know of a cluster: resources of its GPU classes, Weir's priority classes, and managed
     namespaces."""
 
     gpu_resources: Sequence[str]
@@ -135,7 +144,7 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
 def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
     asks = asks_gpus(kind)
     return {
-        "gpuResources": listed(terms.gpu_resources),
+        **gpu_variables(terms.gpu_resources),
         "podSpecs": kind.pod_specs,
         "asksGpus": asks,
         "podSpecsBefore": f"request.operation == 'UPDATE' ? ({before(kind.pod_specs)}) : []",
@@ -269,9 +278,5 @@ def asks_gpus(kind: Kind) -> str:
 
 def _bounds_gpus(resources: str) -> str:
     limits = f"{resources}.limits"
-    some = f"r in variables.gpuResources && string({limits}[r]) != '0'"
+    some = f"{IS_GPU} && string({limits}[r]) != '0'"
     return f"has({limits}) && {limits}.exists(r, {some})"
-
-
-def listed(names: Sequence[str]) -> str:
-    return "[" + ", ".join(f"'{name}'" for name in sorted(set(names))) + "]"

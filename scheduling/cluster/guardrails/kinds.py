@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary import labels, vendors
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,24 @@ def _count(path: str, default: int) -> str:
     return f"[has({path}) ? int({path}) : {default}, 0].max()"
 
 
+IS_GPU = "(r in variables.gpuResources || (r.contains('/') && r.matches(variables.gpuShape)))"
+"""Whether ``r`` is a resource of a GPU class, or called as GPUs are."""
+
+
+def gpu_variables(resources: Sequence[str]) -> dict[str, str]:
+    """The variables that IS_GPU reads; ``resources`` are those of GPU classes."""
+    return {"gpuResources": listed(resources), "gpuShape": f"'{vendors.shape()}'"}
+
+
+def listed(names: Sequence[str]) -> str:
+    return "[" + ", ".join(f"'{name}'" for name in sorted(set(names))) + "]"
+
+
 def _limits(resources: str) -> str:
     """GPUs that the limits in ``resources`` allow."""
     limits = f"{resources}.limits"
-    each = f"r in {limits} ? quantity(string({limits}[r])).asInteger() : 0"
-    return f"(has({limits}) ? variables.gpuResources.map(r, {each}).sum() : 0)"
+    each = f"quantity(string({limits}[r])).asInteger()"
+    return f"(has({limits}) ? {limits}.filter(r, {IS_GPU}).map(r, {each}).sum() : 0)"
 
 
 def _gpus_of(spec: str) -> str:

@@ -73,7 +73,7 @@ def manifests(rails: Rails) -> list[Json]:
             found.append(_limit_range(rail))
         if rail.groups:
             found.append(_role_binding(rail))
-    if rails.gpu_resources and rails.namespaces:
+    if rails.namespaces:
         terms = admission.Terms(
             gpu_resources=rails.gpu_resources,
             priorities=[rail.name for rail in rails.priorities],

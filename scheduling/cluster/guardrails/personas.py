@@ -22,12 +22,11 @@ from scheduling.cluster.guardrails.admission import (
     Terms,
     before,
     bound,
-    listed,
     names_a_queue,
     queue_of,
     rule,
 )
-from scheduling.cluster.guardrails.kinds import KINDS, Kind, is_noted
+from scheduling.cluster.guardrails.kinds import KINDS, Kind, gpu_variables, is_noted
 from scheduling.cluster.guardrails.users import CRON_JOBS
 from scheduling.cluster.vocabulary import labels
 
@@ -156,7 +155,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
     }
     old = f"({names_a_queue(kind.meta)} ? {queue} : '')"
     return {
-        "gpuResources": listed(terms.gpu_resources),
+        **gpu_variables(terms.gpu_resources),
         "podSpecs": kind.pod_specs,
         "podSpecsBefore": f"request.operation == 'UPDATE' ? ({before(kind.pod_specs)}) : []",
         "key": f"'{QUEUE}' + {queue}",

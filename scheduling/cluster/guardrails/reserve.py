@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any
 
 from scheduling.cluster.guardrails import admission
-from scheduling.cluster.guardrails.kinds import KINDS
+from scheduling.cluster.guardrails.kinds import KINDS, gpu_variables
 from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
@@ -57,7 +57,7 @@ def policy(reserved: Sequence[Labels], gpu_resources: Sequence[str]) -> list[Jso
             }
         ],
         "variables": [
-            {"name": "gpuResources", "expression": admission.listed(gpu_resources)},
+            *({"name": n, "expression": e} for n, e in gpu_variables(gpu_resources).items()),
             {"name": "podSpecs", "expression": pods.pod_specs},
             {"name": "asksGpus", "expression": admission.asks_gpus(pods)},
             {"name": "hasTerms", "expression": f"{_there(_REQUIRED)} && size({_TERMS}) > 0"},

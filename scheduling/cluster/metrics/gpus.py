@@ -1,23 +1,21 @@
-"""Readings of GPUs in the names of NVIDIA's DCGM exporter, put together by pod.
+"""Readings of GPUs in the names of each vendor's exporter, put together by pod.
 
-Names and units: https://docs.nvidia.com/datacenter/dcgm/latest/dcgm-api/dcgm-api-field-ids.html. Of SM
-activity (share of time and of multiprocessors in which a warp was assigned) the first that there is counts;
-a cluster may name a recording rule of its own instead.
+Of a vendor's series of activity (of NVIDIA's: share of time and of multiprocessors in which a warp was
+assigned) the first that there is counts; a cluster may name a recording rule of its own instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from scheduling.cluster.vocabulary import vendors
+from scheduling.cluster.vocabulary.vendors import Metrics
 
 from .prometheus import Prometheus, Series
 
-ACTIVITY = ("DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL")
 PERCENT = ("GPU_UTIL", "_percent", "_pct")
 """How names end whose values are of a hundred, not of one."""
-USED, FREE, POWER = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE", "DCGM_FI_DEV_POWER_USAGE"
-"""MiB, MiB, W."""
-DEVICE = ("Hostname", "instance", "UUID", "gpu", "GPU_I_ID")
 NAMESPACE, POD = ("exported_namespace", "namespace"), ("exported_pod", "pod")
 """A scrape that does not honour labels calls those of the work ``exported_``."""
 
@@ -42,25 +40,41 @@ def read(source: Prometheus, activity: str = "") -> dict[Pod, PodUse]:
 
     ``activity`` names the series of SM activity; without it the exporter's own are tried in turn.
     """
-    found, share = _activity(source, activity)
+    rows = vendors.metrics()
+    if not activity:
+        return {pod: use for row in rows for pod, use in _pods(source, row.activity, [row]).items()}
+    return _pods(source, (activity,), rows)
+
+
+def _pods(source: Prometheus, names: Sequence[str], rows: Sequence[Metrics]) -> dict[Pod, PodUse]:
+    """Each pod by the first of the series ``names`` that there is; memory and power as ``rows`` name them."""
+    found, share = _activity(source, names)
     if not found:
         return {}
-    used, free, power = (_by_device(source.query(name)) for name in (USED, FREE, POWER))
+    labels = tuple(label for row in rows for label in row.device)
+    used, free, power = (
+        _by_device((s for name in kinds for s in source.query(name)), labels)
+        for kinds in zip(*((row.used, row.free, row.power) for row in rows), strict=True)
+    )
     by_pod: dict[Pod, list[tuple[Device, float]]] = {}
     for series in found:
         if pod := _pod_of(series.labels):
             value = min(1.0, max(0.0, series.value * share))
-            by_pod.setdefault(pod, []).append((_device_of(series.labels), value))
+            by_pod.setdefault(pod, []).append((_device_of(series.labels, labels), value))
     return {pod: _use(devices, used, free, power) for pod, devices in by_pod.items()}
 
 
-def _activity(source: Prometheus, name: str) -> tuple[list[Series], float]:
+def _activity(source: Prometheus, names: Sequence[str]) -> tuple[list[Series], float]:
     """The series, and what their values are multiplied with to be shares."""
-    for each in (name,) if name else ACTIVITY:
+    for each in names:
         found = source.query(each)
         if found:
-            return found, 0.01 if each.endswith(PERCENT) else 1.0
+            return found, 0.01 if each.endswith(PERCENT) or _is_percent(each) else 1.0
     return [], 1.0
+
+
+def _is_percent(name: str) -> bool:
+    return any(name in row.percent for row in vendors.metrics())
 
 
 def _use(
@@ -81,12 +95,12 @@ def _use(
     )
 
 
-def _by_device(found: Iterable[Series]) -> dict[Device, float]:
-    return {_device_of(series.labels): series.value for series in found}
+def _by_device(found: Iterable[Series], names: Sequence[str]) -> dict[Device, float]:
+    return {_device_of(series.labels, names): series.value for series in found}
 
 
-def _device_of(labels: Mapping[str, str]) -> Device:
-    return tuple(labels.get(name, "") for name in DEVICE)
+def _device_of(labels: Mapping[str, str], names: Sequence[str]) -> Device:
+    return tuple(labels.get(name, "") for name in names)
 
 
 def _pod_of(labels: Mapping[str, str]) -> Pod | None:

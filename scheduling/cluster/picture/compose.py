@@ -163,16 +163,16 @@ def _runtimes(held: Callable[[str], Iterable[Json]]) -> Runtimes:
     return runtimes.with_training(found, chain.from_iterable(map(held, runtimes.TRAINING)))
 
 
-def count_devices(client: Client, *, drivers: str = "") -> Devices:
+def count_devices(client: Client, *, drivers: Callable[[str], bool] = bool) -> Devices:
     """The devices of a cluster now, and what claims on them take.
 
-    ``drivers`` bounds them to those whose driver's name begins so.
+    ``drivers`` bounds them to those whose driver's name is such.
     """
     classes, slices, templates = (
         _list(client, devices.list_path(name), untrimmed, optional=True)
         for name in devices.RESOURCES
     )
-    driven = [s for s in slices if str(s["spec"]["driver"]).startswith(drivers)]
+    driven = [s for s in slices if drivers(str(s["spec"]["driver"]))]
     return devices.count(classes, driven, templates)
 
 

@@ -1,8 +1,9 @@
 """Devices by dynamic resource allocation (resource.k8s.io/v1): what nodes offer and what claims ask for.
 
 A device class is one more resource by name: its ``extendedResourceName``, else the name that Kubernetes
-itself derives, ``deviceclass.resource.kubernetes.io/NAME``. A GPU class whose resource name is that one
-counts devices and claims of the class as it counts any extended resource.
+itself derives, ``deviceclass.resource.kubernetes.io/NAME``. Pods may ask by the derived name always, and it
+counts as the other. A GPU class whose resource name is that one counts devices and claims of the class as it
+counts any extended resource.
 
 Counted are devices that can be allocated at the same time: partitions of one GPU draw on its counters
 (KEP-4815), and a device that several classes select is one device.
@@ -18,15 +19,18 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.quantities import quantity
+from scheduling.cluster.vocabulary.vendors import DEVICE_CLASS
 
 Json = dict[str, Any]
 Claims = Mapping[str, Mapping[str, int]]
-"""Name of a claim template -> thousandths of each resource that one claim of it takes."""
+"""Name of a claim template, or the derived name of a device class that has another -> thousandths of each
+resource that one claim of it takes."""
 
 UNCOUNTED = ""
 """Stands for a resource among those of a claim that takes devices without saying how many."""
-PREFIX = "deviceclass.resource.kubernetes.io/"
+PREFIX = DEVICE_CLASS
 RESOURCES = ("deviceclasses", "resourceslices", "resourceclaimtemplates")
 
 log = logging.getLogger(__name__)
@@ -122,6 +126,10 @@ class Devices:
 
     by_node: Mapping[str, Offer] = field(default_factory=dict)
     by_namespace: Mapping[str, Claims] = field(default_factory=dict)
+    derived: Claims = field(default_factory=dict)
+    """What asking for one by the name that Kubernetes derives takes, where the class has another."""
+    gpus: frozenset[str] = frozenset()
+    """Resources that devices of GPU drivers are of."""
 
     def offered(self, node: str, resources: Sequence[str] | None = None) -> Mapping[str, int]:
         """What ``node`` offers of each of ``resources`` beside those before it; else of each alone."""
@@ -129,7 +137,7 @@ class Devices:
         return offer.alone if resources is None else offer.share(resources)
 
     def claims(self, namespace: str) -> Claims:
-        return self.by_namespace.get(namespace, {})
+        return self.by_namespace.get(namespace, self.derived)
 
 
 def count(classes: Sequence[Json], slices: Sequence[Json], templates: Sequence[Json]) -> Devices:
@@ -138,20 +146,23 @@ def count(classes: Sequence[Json], slices: Sequence[Json], templates: Sequence[J
     valid = _valid(slices)
     counters = {name: amount for each in valid for name, amount in _counters(each)}
     by_node: dict[str, Offer] = {}
+    gpus: set[str] = set()
     for each in valid:
         for node, device in _free_devices(each):
             driver = each["spec"]["driver"]
             of = frozenset(resource_of(c) for c in classes if _matches(c, driver, device))
             if of:
                 offer, draws = by_node.setdefault(node, Offer()), _draws(each, device)
+                gpus.update(of if vendors.is_driver(driver) else ())
                 offer.devices.append(Device(of, draws))
                 offer.counters.update((name, counters.get(name, NOTHING)) for name in draws)
-    by_namespace: dict[str, dict[str, dict[str, int]]] = {}
+    derived = {PREFIX + c: {r: 1000} for c, r in resources.items() if r != PREFIX + c}
+    by_namespace: dict[str, dict[str, Mapping[str, int]]] = {}
     for template in templates:
         meta = template["metadata"]
         wants = _wanted(template["spec"]["spec"], resources)
-        by_namespace.setdefault(meta["namespace"], {})[meta["name"]] = wants
-    return Devices(by_node, by_namespace)
+        by_namespace.setdefault(meta["namespace"], {**derived})[meta["name"]] = wants
+    return Devices(by_node, by_namespace, derived, frozenset(gpus))
 
 
 def _wanted(claim: Json, resources: Mapping[str, str]) -> dict[str, int]:

@@ -10,9 +10,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from scheduling.cluster.adapters.fitting import GPU_RESOURCE
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture.compose import count_devices
+from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
 from scheduling.services.clusters.naming import name_for, product_label
@@ -27,8 +27,6 @@ LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-GPU_DRIVERS = "gpu."
-"""The drivers of devices that are GPUs: gpu.nvidia.com, gpu.amd.com, gpu.intel.com."""
 
 
 @transaction.atomic
@@ -110,7 +108,7 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
     client = Client.connect(cluster)
     try:
         nodes = client.get("/api/v1/nodes")["items"]
-        counted = count_devices(client, drivers=GPU_DRIVERS)
+        counted = count_devices(client, drivers=vendors.is_driver)
     finally:
         client.close()
     made: list[GpuClass] = []
@@ -137,7 +135,7 @@ def _kinds(node: Json, devices: Mapping[str, int], known: Sequence[GpuClass]) ->
     held = node["metadata"].get("labels") or {}
     label = product_label(held)
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    offered = [r for r, n in allocatable.items() if GPU_RESOURCE.match(r) and quantity(n) > 0]
+    offered = [r for r, n in allocatable.items() if vendors.is_gpu(r) and quantity(n) > 0]
     for resource in (*offered, *devices):
         of_it = (c.node_labels for c in known if c.resource_name == resource)
         # A class without labels leaves a product that a label names to a class of its own.

@@ -17,7 +17,7 @@ from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.picture import compose as picture
 from scheduling.cluster.picture.memo import NO_DEVICES
 from scheduling.cluster.picture.nodes import rows_of, trim_node
-from scheduling.cluster.vocabulary import devices
+from scheduling.cluster.vocabulary import devices, vendors
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import mib_below, milli
 from scheduling.models import PodSecurity, Queue
@@ -39,6 +39,8 @@ class Machine:
 
     has: Amounts
     gpus: Mapping[str, int] = field(default_factory=dict)
+    resources: frozenset[str] = frozenset()
+    """Of all GPUs that it offers, of a class or not."""
 
 
 def machines_of(
@@ -66,7 +68,9 @@ def _machine(node: Json, classes: Sequence[ClassSpec], counted: Devices) -> Mach
         mib_below(offers.get("memory", 0)),
         milli(offers.get("pods", 0)) // 1000,
     )
-    return Machine(has, {row.gpu_class: row.gpus for row in rows_of(node, (), classes, counted)})
+    devices_here = counted.gpus.intersection(counted.offered(node["metadata"]["name"]))
+    gpus = {row.gpu_class: row.gpus for row in rows_of(node, (), classes, counted)}
+    return Machine(has, gpus, devices_here.union(filter(vendors.is_gpu, offers)))
 
 
 def security_of(lines: Iterable[Sequence[Queue]]) -> str:

@@ -5,27 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.devices import PREFIX
 from scheduling.models import GpuClass
 
-PRODUCT_LABELS = (
-    "nvidia.com/gpu.product",
-    "amd.com/gpu.product-name",
-    "beta.amd.com/gpu.product-name",
-    "cloud.google.com/gke-accelerator",
-    "k8s.amazonaws.com/accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
-    "node.kubernetes.io/instance-type",
-    "beta.kubernetes.io/instance-type",
-    "kubernetes.azure.com/accelerator",
-)
-"""Node labels that tell GPUs of one resource apart, the best first."""
 LONGEST = 60
 
 
 def product_label(labels: Mapping[str, str]) -> dict[str, str]:
     """The one label of a node that tells its GPUs from others of their resource; empty where none does."""
-    key = next((k for k in PRODUCT_LABELS if labels.get(k)), None)
+    key = next((k for k in vendors.product_labels() if labels.get(k)), None)
     return {key: labels[key]} if key else {}
 
 
@@ -37,7 +26,7 @@ def name_for(resource: str, label: Mapping[str, str], taken: Collection[str] = (
     """
     known = {} if resource.startswith(PREFIX) else label
     product = _cut(re.sub(r"^((nvidia|amd|tesla)-)+", "", _plain(next(iter(known.values()), ""))))
-    if product and "/mig-" in resource:
+    if product and vendors.is_partition(resource):
         product = f"{product}-{resource.partition('/')[2]}"
     name = _cut(product) or _cut(_of_resource(resource)) or "gpu"
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))

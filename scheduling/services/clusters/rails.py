@@ -28,6 +28,9 @@ def namespace_rails(
 ) -> Iterable[NamespaceRail]:
     """What stands in each namespace of the queues, or in those among them alone."""
     by_id = {q.pk: q for q in rows.queues}
+    classed = {c.resource_name for c in rows.gpu_classes}
+    # GPUs of no class are nobody's to run on, by whatever way.
+    of_none = {name: 0 for m in machines for name in m.resources if name not in classed}
     for name in sorted({q.namespace for q in rows.queues if q.namespace}):
         if only is not None and name not in only:
             continue
@@ -40,7 +43,7 @@ def namespace_rails(
         yield NamespaceRail(
             name=name,
             queues=tuple(sorted(q.name for q in queues if q.name in rows.leaf_names)),
-            hard=_hard([limits for _, limits in held], rows),
+            hard={**of_none, **_hard([limits for _, limits in held], rows)},
             cpus=cpus,
             memory_mib=memory_mib,
             pods=pods,
