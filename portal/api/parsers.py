@@ -33,10 +33,10 @@ class BoundedJsonParser(JSONParser):
         try:
             return from_json(raw)
         except MalformedError as error:
-            raise Unreadable(error) from error
+            raise UnreadableError(error) from error
 
 
-class Unreadable(ParseError):
+class UnreadableError(ParseError):
     """At the field, where the fault is one of a value and not of the whole."""
 
     def __init__(self, error: MalformedError) -> None:

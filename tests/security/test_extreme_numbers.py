@@ -188,13 +188,14 @@ WORDS = ("1e308", "-1e308", "1.0e+308", "-1", "1" + "0" * 30, ".nan", ".inf", "-
     "field", ["priority", "nominal", "borrowing_limit", "lending_limit", "weight"]
 )
 def test_extreme_number_in_the_file_of_a_tree_is_refused_with_its_path(world, field, word):  # noqa: F811
+    if (field, word) == ("priority", "-1"):
+        pytest.skip("A queue may stand behind the others.")
     marked = put(TREE, ("queues", 0, field), "@@" if field == "priority" else {GPUS: "@@"})
     text = yaml.safe_dump(marked).replace("'@@'", word)
-    try:
+    with pytest.raises(ServiceError) as refused:
         queues = parse_tree(text, world.cluster)
         apply_tree(cluster=world.cluster, queues=queues, author=None, reason="test")
-    except ServiceError as refused:
-        assert field in str(refused) or "line" in str(refused) or refused.field, refused
+    assert field in str(refused.value) or "line" in str(refused.value) or refused.value.field
 
 
 @pytest.mark.parametrize("what", BEYOND)
