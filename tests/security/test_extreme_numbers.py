@@ -183,6 +183,11 @@ WORDS = ("1e308", "-1e308", "1.0e+308", "-1", "1" + "0" * 30, ".nan", ".inf", "-
          "0x" + "f" * 300, "1e-320")  # fmt: skip
 
 
+def _import(text: str, world: Any) -> None:  # noqa: F811
+    queues = parse_tree(text, world.cluster)
+    apply_tree(cluster=world.cluster, queues=queues, author=None, reason="test")
+
+
 @pytest.mark.parametrize("word", WORDS, ids=lambda word: word[:12])
 @pytest.mark.parametrize(
     "field", ["priority", "nominal", "borrowing_limit", "lending_limit", "weight"]
@@ -193,8 +198,7 @@ def test_extreme_number_in_the_file_of_a_tree_is_refused_with_its_path(world, fi
     marked = put(TREE, ("queues", 0, field), "@@" if field == "priority" else {GPUS: "@@"})
     text = yaml.safe_dump(marked).replace("'@@'", word)
     with pytest.raises(ServiceError) as refused:
-        queues = parse_tree(text, world.cluster)
-        apply_tree(cluster=world.cluster, queues=queues, author=None, reason="test")
+        _import(text, world)
     assert field in str(refused.value) or "line" in str(refused.value) or refused.value.field
 
 

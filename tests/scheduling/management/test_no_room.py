@@ -9,7 +9,7 @@ from scheduling.management.commands import plan
 
 def test_plan_that_asks_for_more_memory_than_there_is_says_so(monkeypatch, tmp_path):
     def greedy(*args):
-        return np.zeros(2**60, dtype=np.int64)
+        return np.zeros(2**59, dtype=np.int64)
 
     monkeypatch.setattr(plan, "read_snapshot", greedy)
 
