@@ -22,12 +22,13 @@ from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.run.simulator import simulate
-from scheduling.simulation.scenario import Kind, Organisation, Source, generate, kinds, stream
+from scheduling.simulation.scenario import Kind, Organisation, Source, generate, stream
 from workshop.demo import organisation as org
 from workshop.demo.cluster.furnish import Played
 from workshop.demo.past.foretold import Foretold, Moment
 from workshop.demo.past.handover import hand_over
 from workshop.demo.past.history import unfinished
+from workshop.demo.work import kinds
 from workshop.demo.work.arrivals import Arrival, manifest_of
 
 SEED = 20261119
