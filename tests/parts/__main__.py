@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from scheduling.testbed.parts import postgres, redis_server
+from workshop.testbed.parts import postgres, redis_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = (

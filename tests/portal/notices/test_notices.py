@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.approvals import clock, doors
-from portal.demo.organisation import H100
 from portal.notices import inbox, outbox, times
 from portal.notices.models import Cursor, Hours, Kind, Notice
 from scheduling.models import MILLI, Delivery, Eviction, Transition, Workload
 from scheduling.services import events
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of, set_clock
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 
