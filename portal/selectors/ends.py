@@ -11,7 +11,7 @@ from math import hypot
 from typing import Any
 
 from portal.display.format import number
-from portal.selectors.costs import gpu_seconds
+from portal.selectors.costs import amount_of, cost_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
 from scheduling.services.forecasts import Expected, HeldBack
@@ -139,11 +139,10 @@ def expected_costs(
         rest_s = max(
             0.0, said.p50_s - (now - max(said.at, work.started_at or said.at)).total_seconds()
         )
-        return [_cost(work, held, rest_s, gpu_seconds(work, now))] if held else []
+        return [_cost(work, held, rest_s, now)] if held else []
     runs = {name: of["p50_s"] for name, of in in_order(said.by_class)}
     runs = runs or dict.fromkeys(work.gpu_classes[:1], said.p50_s)
-    used = gpu_seconds(work, now)
-    return [_cost(work, classes[name], s, used) for name, s in runs.items() if name in classes]
+    return [_cost(work, classes[name], s, now) for name, s in runs.items() if name in classes]
 
 
 def in_order(by_class: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -151,8 +150,9 @@ def in_order(by_class: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return sorted(by_class.items(), key=lambda pair: pair[1].get("place", 0))
 
 
-def _cost(work: Workload, gpu_class: GpuClass, rest_s: float, used_gpu_s: float) -> ExpectedCost:
+def _cost(work: Workload, gpu_class: GpuClass, rest_s: float, now: datetime) -> ExpectedCost:
+    """With what it has cost so far."""
     gpus = (work.allocated_gpus or work.requested_gpus) / MILLI
-    hours = Decimal(str(round((gpus * rest_s + used_gpu_s) / 3600, 6)))
-    amount = (gpu_class.price_per_gpu_hour * hours).quantize(Decimal("0.01"))
+    so_far = cost_of(work, now)
+    amount = amount_of(gpu_class, gpus * rest_s) + (so_far.amount if so_far else 0)
     return ExpectedCost(gpu_class.name, amount)

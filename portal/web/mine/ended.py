@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.db.models import prefetch_related_objects
+
 from portal.accounts.models import User
 from portal.display.adding_up import Column, hours_column
+from portal.selectors.costs import STEPS, amount_of, gpu_seconds, held_of
 from portal.web.mine.now import own
 from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
 from scheduling.services.words import endings
@@ -48,15 +51,13 @@ class Ending:
 
     @property
     def gpu_hours_s(self) -> float:
-        """GPU-seconds of its ended runs."""
-        return self.work.used_gpu_s
+        """GPU-seconds of all its runs, in whole GPUs."""
+        return gpu_seconds(self.work, self.at)
 
     @property
     def cost(self) -> Decimal | None:
-        if self.gpu_class is None:
-            return None
-        hours = Decimal(str(round(self.gpu_hours_s / 3600, 6)))
-        return (hours * self.gpu_class.price_per_gpu_hour).quantize(Decimal("0.01"))
+        held = held_of(self.work, self.at)
+        return sum((amount_of(*each) for each in held), Decimal(0)) if held else None
 
     @property
     def ran_s(self) -> float | None:
@@ -101,7 +102,7 @@ class Ended:
 
 
 def ended(cluster: Cluster, user: User) -> Ended:
-    """Three queries."""
+    """Four queries."""
     since = cluster.now() - SINCE
     finished = (
         own(cluster, user)
@@ -111,7 +112,9 @@ def ended(cluster: Cluster, user: User) -> Ended:
     )
     rows = [_finished(work) for work in finished] + _evicted(cluster, user, since)
     rows.sort(key=lambda row: (RANK.get(row.state, LAST), -row.at.timestamp(), row.work.pk))
-    return Ended(since, _with_words(rows[:MOST]), len(rows))
+    shown = rows[:MOST]
+    prefetch_related_objects([row.work for row in shown], STEPS)
+    return Ended(since, _with_words(shown), len(rows))
 
 
 def _finished(work: Workload) -> Ending:
@@ -126,7 +129,10 @@ def _evicted(cluster: Cluster, user: User, since: datetime) -> list[Ending]:
             workload__cluster=cluster, workload__user=user.get_username(), at__gte=since
         )
         .exclude(workload__state=State.FINISHED)
-        .select_related("workload__queue", "gpu_class", "for_workload__queue", "for_queue")
+        .select_related(
+            *("workload__queue", "workload__gpu_class", "gpu_class"),
+            *("for_workload__queue", "for_queue"),
+        )
     )
     last: dict[int, Eviction] = {}
     for act in acts:

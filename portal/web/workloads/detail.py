@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from portal.accounts.models import User
 from portal.display import timeline
 from portal.selectors import history, run_times
-from portal.selectors.costs import cost_of, gpu_seconds, may_read_cost
+from portal.selectors.costs import STEPS, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.ends import expected_costs, held_back
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
@@ -70,7 +70,7 @@ def seen(user: User, cluster: Cluster) -> QuerySet[Workload]:
         visible_workloads(user)
         .filter(cluster=cluster)
         .select_related("cluster", "queue", "gpu_class", "priority_class", "prediction")
-        .prefetch_related("transitions", Prefetch("evictions", queryset=evictions))
+        .prefetch_related(STEPS, Prefetch("evictions", queryset=evictions))
     )
 
 

@@ -29,6 +29,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
+from scheduling.services.ledger.holds import OF_STEP
 from scheduling.services.ledger.rollup import floor
 
 DAY = timedelta(days=1)
@@ -94,12 +95,11 @@ class Chosen:
 
     def condition(self, prefix: str = "") -> Q:
         """On workloads, or on rows that point at one by ``prefix``."""
-        found = Q(
-            **{
-                f"{prefix}queue__in": list(self.queues),
-                f"{prefix}gpu_class__in": list(self.gpu_classes),
-            }
-        )
+        return self.people(prefix) & Q(**{f"{prefix}gpu_class__in": list(self.gpu_classes)})
+
+    def people(self, prefix: str = "") -> Q:
+        """The same whatever class it is in, or waits for."""
+        found = Q(**{f"{prefix}queue__in": list(self.queues)})
         for name in ("user", "type"):
             if value := getattr(self, name):
                 found &= Q(**{f"{prefix}{name}": value})
@@ -157,7 +157,7 @@ def _rolled(chosen: Chosen, first: datetime, last: datetime) -> Worked:
 def between(chosen: Chosen, *windows: Window) -> Worked:
     """The same of all ``windows`` together, from single workloads alone. Four queries.
 
-    A workload counts for the queue and class that it was last in.
+    What it held counts for the class that it held, all else for the one that it was last in.
     """
     found = held_between(chosen, *windows)
     if windows:
@@ -199,22 +199,27 @@ BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
 
 
 def _held(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float]]:
-    """GPU-seconds of each workload: what a step left it with, until its next step."""
+    """GPU-seconds of each workload and class: what a step left it with, until its next step."""
     alive = Q()
     for start, end in windows:
         goes_on = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
         alive |= goes_on & Q(at__lt=end)
-    rows = Transition.objects.filter(alive, chosen.condition("workload__"))
-    steps = rows.order_by("workload_id", "at", "id").values_list(
-        "workload_id", "at", "gpus", "workload__finished_at", *BY_WORK
+    rows = Transition.objects.filter(alive, chosen.people("workload__")).annotate(
+        held_class=OF_STEP
     )
+    steps = rows.order_by("workload_id", "at", "id").values_list(
+        "workload_id", "at", "gpus", "held_class",
+        "workload__finished_at", "workload__queue_id", "workload__user", "workload__type",
+    )  # fmt: skip
     for _, mine in groupby(steps.iterator(chunk_size=5000), key=itemgetter(0)):
         lived = list(mine)
-        _, _, _, finished, *names = lived[0]
-        holds = [(at, gpus) for _, at, gpus, *_ in lived]
-        gpu_s = sum(_gpu_s(holds, start, min(end, finished or end)) for start, end in windows)
-        if gpu_s > 0:
-            yield Kin(*names), gpu_s / MILLI
+        _, _, _, _, finished, queue, user, type_ = lived[0]
+        classes = {pk for _, _, gpus, pk, *_ in lived if gpus} & set(chosen.gpu_classes)
+        for pk in sorted(classes):
+            holds = [(at, gpus if held == pk else 0) for _, at, gpus, held, *_ in lived]
+            gpu_s = sum(_gpu_s(holds, start, min(end, finished or end)) for start, end in windows)
+            if gpu_s > 0:
+                yield Kin(queue, pk, user, type_), gpu_s / MILLI
 
 
 def _gpu_s(holds: Sequence[tuple[datetime, int]], start: datetime, end: datetime) -> float:

@@ -188,6 +188,14 @@ def test_stop_at_its_limit_is_told_and_other_waits_are_not(cluster, people, reas
     assert Notice.objects.filter(user=people.asker, kind=Kind.FAILED).count() == count
 
 
+def test_change_of_size_is_no_start(cluster, people):
+    outbox.look(cluster)
+    work = make_workload(queue_of(cluster, "alignment"), user="s.marchetti", submitted_at=NOW)
+    later = NOW + timedelta(hours=9)
+    Transition.objects.create(workload=work, at=later, from_state="running", to_state="running")
+    assert outbox.look(cluster) == 0
+
+
 def at(hour: int) -> datetime:
     return datetime(2026, 11, 19, hour, 30, tzinfo=UTC)
 

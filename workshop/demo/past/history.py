@@ -135,7 +135,8 @@ class History(Observer):
 
     def on_resize(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
-        workload.members, workload.placement = decision.members, dict(decision.placement)
+        self._transitions.append(lifecycle.resize(workload, decision.members, at=now))
+        workload.placement = dict(decision.placement)
         self._decide(workload, decision)
         more = job.run.gpus - job.runs[-2].gpus
         self.usage.hold(now, job.workload.queue, decision.gpu_class or "", more)
