@@ -106,7 +106,7 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def proved_sessions():
     """A client that is signed in without a page has shown a password just now, as one by the page has."""
 
