@@ -49,8 +49,8 @@ class Asked:
 def book(cluster: Cluster, *, since: datetime | None = None) -> int:
     """Bring the demand of the hours from ``since`` on into line with the workloads; how many rows changed.
 
-    Only hours that were sampled carry it. Running it again changes nothing; without ``since`` hours are worked
-    out once an hour, since all of them are over, and once more where one was sampled meanwhile.
+    Only hours that were sampled carry it. Running it again changes nothing; without ``since`` hours are
+    worked out once an hour, since all of them are over, and once more where one was sampled meanwhile.
     """
     now = floor(cluster.now(), Resolution.HOUR)
     first = floor(since or now - LATE, Resolution.HOUR)

@@ -1,4 +1,4 @@
-"""What tasks remember of their last pass: the next costs what is news, and a kill loses and doubles nothing."""
+"""What tasks remember of their last pass: the next costs what is news, a kill loses and doubles nothing."""
 
 from __future__ import annotations
 
