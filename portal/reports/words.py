@@ -74,7 +74,7 @@ def hour_name(hour_of_week: int) -> str:
 
 def utilization_finding(report: UtilizationReport) -> Finding:
     total, hours_long = report.total, report.covered_hours
-    if total.allocated == 0:
+    if total.known == 0:
         return Finding("Nothing was allocated in this range.")
     noun = "ready GPU-hours" if report.against == "ready" else "the nominal quota"
     bold = f"{percent(total.allocated_share)} of {noun} were allocated"
@@ -88,7 +88,7 @@ def utilization_finding(report: UtilizationReport) -> Finding:
     else:
         bold += "."
         rest = f"{hours(total.allocated)} GPU-hours were held, "
-        rest += _all_the_time(total.allocated / hours_long, report)
+        rest += _all_the_time(total.known / hours_long, report)
         most = _most([(row, row.usage.allocated) for row in report.queues])
     return Finding(bold, f"{rest}{most}.")
 
