@@ -123,6 +123,12 @@ REASONS: Final[Sequence[Waiting]] = (
     ),
     Waiting(Reason.HELD, Ends.OTHER, "Somebody put it on hold. Release it."),
     Waiting(
+        Reason.NODES_OUT,
+        Ends.ROOM,
+        "It starts once enough of the nodes that are out take work again. Operators see why on the page of "
+        "nodes. Another GPU class may have room.",
+    ),
+    Waiting(
         Reason.NEVER_FITS,
         Ends.OWNER,
         "No node and no limit could ever hold it. Clone it with fewer GPUs, or for another class.",
