@@ -106,7 +106,7 @@ WAITS: Final[Mapping[Reason, Declared]] = {
     ),
     Reason.NODES_OUT: Declared(
         "Nodes are out", of.NeverFits, waits.nodes_out,
-        "it would fit what is installed, and some of these nodes take no work; the sentence says which, and why",
+        "it would fit what is installed, and some of these nodes take no work; the sentence says which",
     ),
     Reason.AT_LIMIT: Declared(
         "At its limit", of.AtLimit, waits.at_limit,

@@ -77,7 +77,10 @@ def never_fits(f: Facts) -> str:
 def nodes_out(f: Facts) -> str:
     need, most = f.figures.needs, f.figures.most
     if need > most:
-        return f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class}, and the nodes that are up have {amount(most)}."
+        return (
+            f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class}, and the nodes that are up have"
+            f" {amount(most)}."
+        )
     where = f" in one {f.wanted}" if f.wanted else ""
     each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
     return (
@@ -85,7 +88,7 @@ def nodes_out(f: Facts) -> str:
     )
 
 
-CONSTRAINTS = "node selector, node affinity, tolerations and runtime class"
+CONSTRAINTS = "node selector, node affinity, tolerations, runtime class and devices beside GPUs"
 
 
 def _its_nodes(f: Facts) -> str:
