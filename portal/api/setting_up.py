@@ -209,7 +209,7 @@ class NewQueueSerializer(serializers.Serializer[Any]):
         max_length=63,
         required=False,
         validators=[one_line],
-        help_text="The namespace once more, by an admin who knows what stands in it; refused before with that.",
+        help_text="The namespace once more, by an admin who knows what stands in it, as the refusal says.",
     )
 
 
