@@ -3,6 +3,7 @@
 Every variable and its default is listed in docs/operations.md.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ INSTALLED_APPS = [
     "portal.alerts",
     "portal.api",
     "portal.web",
-    "portal.demo",
+    *(["workshop"] if find_spec("workshop") else []),  # no part of what is deployed
 ]
 
 MIDDLEWARE = [
@@ -246,6 +247,8 @@ WEIR_ENDLESS_TOKENS = env.bool("WEIR_ENDLESS_TOKENS", default=False)
 
 # Requests a minute of one person, and of one address that says nobody's name; 0 is unlimited.
 WEIR_METRICS_TOKEN = env.str("WEIR_METRICS_TOKEN", default="")
+# Where what serves no pages answers who looks after it; 0 nowhere.
+WEIR_PROBE_PORT = env.int("WEIR_PROBE_PORT", default=0)
 WEIR_API_RATE = env.int("WEIR_API_RATE", default=1200)
 WEIR_API_RATE_UNKNOWN = env.int("WEIR_API_RATE_UNKNOWN", default=60)
 # Streams one person may hold open at once: a tab in front of somebody holds one.
@@ -407,6 +410,7 @@ WEIR_DUTIES = DUTIES
 
 # Where pasted credentials of clusters are kept; every process of one installation reads it.
 WEIR_CREDENTIALS = Path(env.str("WEIR_CREDENTIALS", default=str(VAR_DIR / "clusters")))
+WEIR_ACCOUNTS_NAMESPACE = env.str("WEIR_ACCOUNTS_NAMESPACE", default="weir-system")
 WEIR_TRACES = Path(env.str("WEIR_TRACES", default=str(BASE_DIR.parent / "shared" / "traces")))
 
 LOGGING: dict[str, Any] = {

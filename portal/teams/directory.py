@@ -60,8 +60,8 @@ def add_rule(
 ) -> GroupRule:
     """Whoever was in the group at their last sign-in has the membership at once.
 
-    Raises ServiceError: ``forbidden`` for who may not rule, ``name_taken`` where the group has a rule for
-    this team, ``not_yours`` where ``by`` may not give this persona.
+    Raises ServiceError: ``forbidden`` where ``by`` may not rule, ``name_taken`` where the group has a rule
+    for this team, ``not_yours`` where ``by`` may not give this persona.
     """
     _check_rules(by)
     check_within(by, persona, team, "give")
