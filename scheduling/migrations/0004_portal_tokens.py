@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('scheduling', '0001_initial'),
+        ("scheduling", "0003_task_pass"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='cluster',
-            name='portal_token_file',
+            model_name="cluster",
+            name="portal_token_file",
             field=models.CharField(blank=True, max_length=500),
         ),
         migrations.AddField(
-            model_name='historicalcluster',
-            name='portal_token_file',
+            model_name="historicalcluster",
+            name="portal_token_file",
             field=models.CharField(blank=True, max_length=500),
         ),
     ]
