@@ -56,7 +56,7 @@ def outline(frame: Frame, plan: ArrayPlan) -> Outline:
     waits = Waits(
         names=list(map(frame.slot_names.__getitem__, slots.tolist())),
         reasons=list(map(codes.REASONS.__getitem__, plan.reason[slots].tolist())),
-        positions=reader.positions[slots].tolist(),
+        positions=reader.in_line(slots),
         spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
     )
     acts = (*reader.lapses(), *reader.decisions(order[~starts_not]))
@@ -72,9 +72,9 @@ class _Reader:
         self.frame, self.plan = frame, plan
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
-        self.positions = _positions(frame, plan)
         self.paths: dict[int, str] = {}
         self.told: dict[Row, Told] = {}
+        self.positions: Ints | None = None
         self.leave_for: dict[int, list[str]] = {}
         """By slot those who leave, shrink or move for it in this plan."""
         for slot in plan.order[plan.rule[plan.order] >= 0].tolist():
@@ -125,10 +125,20 @@ class _Reader:
         )  # fmt: skip
         lines = zip(
             slots.tolist(), plan.action[slots].tolist(), plan.members[slots].tolist(),
-            self.positions[slots].tolist(), rows,
+            self.in_line(slots), rows,
             strict=True,
         )  # fmt: skip
         return [self._decision(*line) for line in lines]
+
+    def in_line(self, slots: Ints) -> list[int]:
+        """Positions of ``slots``. Nobody counts a line in which none of them stands."""
+        action = self.plan.action[slots]
+        if not ((action == codes.WAIT) | (action == codes.RESERVE)).any():
+            return [0] * slots.size
+        if self.positions is None:
+            self.positions = _positions(self.frame, self.plan)
+        found: list[int] = self.positions[slots].tolist()
+        return found
 
     def _decision(
         self, slot: int, number: int, members: int, position: int, row: Row

@@ -158,6 +158,22 @@ def _fork(part: Part) -> int:
     return pid
 
 
+def aside(name: str, run: Callable[[], None]) -> None:
+    """Go on when ``run`` has ended in a process of its own: the memory that it took goes with it.
+
+    To be called from the main thread, while there is no other. Raises SystemExit with its status where it
+    failed.
+    """
+    pid = _fork(Part(name, run))
+    try:
+        _, ended = os.waitpid(pid, 0)
+    except BaseException:
+        _end_child(pid)
+        raise
+    if status := os.waitstatus_to_exitcode(ended):
+        sys.exit(status)
+
+
 @contextmanager
 def _frozen() -> Iterator[None]:
     """Garbage collection leaves alone what the parent has made: its memory stays shared."""
