@@ -56,13 +56,8 @@ def outline(frame: Frame, plan: ArrayPlan) -> Outline:
     slots = np.append(order[action == codes.RESERVE], order[action == codes.WAIT])
     waits = Waits(
         names=list(map(frame.slot_names.__getitem__, slots.tolist())),
-<<<<<<< HEAD
-        reasons=list(map(codes.REASONS.__getitem__, plan.reason[slots].tolist())),
-        positions=reader.in_line(slots),
-=======
         reasons=list(map(codes.REASONS.__getitem__, reader.reason[slots].tolist())),
-        positions=reader.positions[slots].tolist(),
->>>>>>> main
+        positions=reader.in_line(slots),
         spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
     )
     acts = (*reader.lapses(), *reader.decisions(order[~starts_not]))
@@ -78,12 +73,8 @@ class _Reader:
         self.frame, self.plan = frame, plan
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
-<<<<<<< HEAD
-=======
         self.outages = Outages(frame.source)
         self.reason = self._reasons()
-        self.positions = _positions(frame, plan)
->>>>>>> main
         self.paths: dict[int, str] = {}
         self.told: dict[Row, Told] = {}
         self.positions: Ints | None = None
