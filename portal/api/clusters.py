@@ -48,6 +48,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "reserve_after_s",
             "backfill_quantile",
             "cooldown_s",
+            "claim_hold_s",
             "fair_share_delay_s",
             "max_evictions",
             "max_moves",

@@ -251,6 +251,7 @@ def engine_policy(rows: PolicyRows) -> m.Policy:
         reserve_after_s=cluster.reserve_after_s,
         backfill_quantile=cluster.backfill_quantile,
         cooldown_s=cluster.cooldown_s,
+        claim_hold_s=cluster.claim_hold_s,
         fair_share_delay_s=cluster.fair_share_delay_s,
         max_evictions=cluster.max_evictions,
         max_moves=cluster.max_moves,
