@@ -1,8 +1,8 @@
 """Decision tables of what goes on between a plan that evicts and the start of whom it evicts for.
 
 Each world is lived through: the plan is carried out, ``arrives`` comes, those who leave are gone one by one,
-in either order, and a plan is made after each. ``evicted`` are all who ever leave, ``running`` who runs in the
-end.
+in either order, and a plan is made after each. ``evicted`` are all who ever leave, ``running`` who runs in
+the end.
 """
 
 from __future__ import annotations
