@@ -106,7 +106,7 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def proved_sessions():
     """A client that is signed in without a page has shown a password just now, as one by the page has."""
 
@@ -137,8 +137,13 @@ def kubernetes(real_control_plane):
 
 def pytest_collection_modifyitems(config, items):
     """What only a real control plane can show runs in `make test-cluster`, what needs production parts in
-    `make test-services`. Files that take minutes come first: one that begins last leaves a core idle."""
-    wanted = {"real": ON, "parts": bool(os.environ.get("WEIR_TEST_PARTS"))}
+    `make test-services`, what needs helm in `make test-deploy`. Files that take minutes come first: one that
+    begins last leaves a core idle."""
+    wanted = {
+        "real": ON,
+        "parts": bool(os.environ.get("WEIR_TEST_PARTS")),
+        "deploy": bool(os.environ.get("WEIR_TEST_DEPLOY")),
+    }
     elsewhere = {name for name, runs in wanted.items() if not runs}
     left = [item for item in items if elsewhere & {mark.name for mark in item.iter_markers()}]
     config.hook.pytest_deselected(items=left)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -11,7 +11,7 @@ from django.db.models import prefetch_related_objects
 
 from portal.accounts.models import User
 from portal.display.adding_up import Column, hours_column
-from portal.selectors.costs import STEPS, amount_of, gpu_seconds, held_of
+from portal.selectors.costs import STEPS, Prices, cost_of, gpu_seconds
 from portal.web.mine.now import own
 from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
 from scheduling.services.words import endings
@@ -34,6 +34,7 @@ class Ending:
     gpu_class: GpuClass | None
     told_by: Transition | Eviction | None
     """Whose sentence says what happened."""
+    cost: Decimal | None = None
 
     @property
     def needs_words(self) -> bool:
@@ -53,11 +54,6 @@ class Ending:
     def gpu_hours_s(self) -> float:
         """GPU-seconds of all its runs, in whole GPUs."""
         return gpu_seconds(self.work, self.at)
-
-    @property
-    def cost(self) -> Decimal | None:
-        held = held_of(self.work, self.at)
-        return sum((amount_of(*each) for each in held), Decimal(0)) if held else None
 
     @property
     def ran_s(self) -> float | None:
@@ -102,19 +98,28 @@ class Ended:
 
 
 def ended(cluster: Cluster, user: User) -> Ended:
-    """Four queries."""
+    """Seven queries."""
     since = cluster.now() - SINCE
     finished = (
         own(cluster, user)
         .filter(state=State.FINISHED, finished_at__gte=since)
-        .select_related("queue", "gpu_class")
+        .select_related("queue", "gpu_class", "cluster")
         .order_by("-finished_at", "-id")
     )
     rows = [_finished(work) for work in finished] + _evicted(cluster, user, since)
     rows.sort(key=lambda row: (RANK.get(row.state, LAST), -row.at.timestamp(), row.work.pk))
     shown = rows[:MOST]
     prefetch_related_objects([row.work for row in shown], STEPS)
-    return Ended(since, _with_words(shown), len(rows))
+    priced = _with_costs(shown, Prices.of(cluster)) if shown else []
+    return Ended(since, _with_words(priced), len(rows))
+
+
+def _with_costs(rows: Sequence[Ending], prices: Prices) -> list[Ending]:
+    costs = [cost_of(row.work, row.at, prices) for row in rows]
+    return [
+        replace(row, cost=cost.amount if cost and cost.gpu_hours else None)
+        for row, cost in zip(rows, costs, strict=True)
+    ]
 
 
 def _finished(work: Workload) -> Ending:
@@ -130,7 +135,7 @@ def _evicted(cluster: Cluster, user: User, since: datetime) -> list[Ending]:
         )
         .exclude(workload__state=State.FINISHED)
         .select_related(
-            *("workload__queue", "workload__gpu_class", "gpu_class"),
+            *("workload__queue", "workload__gpu_class", "workload__cluster", "gpu_class"),
             *("for_workload__queue", "for_queue"),
         )
     )
@@ -145,7 +150,4 @@ def _with_words(rows: Sequence[Ending]) -> list[Ending]:
     failed = [row.work.pk for row in rows if row.state == Outcome.FAILED]
     steps = Transition.objects.filter(workload__in=failed, to_state=State.FINISHED)
     said = {step.workload_id: step for step in steps.select_related("workload__queue") if failed}
-    return [
-        Ending(row.work, row.at, row.state, row.gpu_class, row.told_by or said.get(row.work.pk))
-        for row in rows
-    ]
+    return [replace(row, told_by=row.told_by or said.get(row.work.pk)) for row in rows]

@@ -85,6 +85,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     home = home_of(work, reader)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     reads_cost = may_read_cost(user, work)
+    cost = cost_of(work, now) if reads_cost else None
     return {
         "cluster": cluster,
         "work": work,
@@ -107,8 +108,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "run_time": run_times.learned_of(work),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
-        "cost": cost_of(work, now) if reads_cost else None,
-        "expected_costs": expected_costs(work, classes, now) if reads_cost else [],
+        "cost": cost,
+        "expected_costs": expected_costs(work, classes, now, cost) if reads_cost else [],
         "may_cancel": may_operate and work.state != State.FINISHED,
         "may_hold": may_operate and work.is_waiting and not work.held,
         "may_release": may_operate and work.is_waiting and work.held,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
 from portal.reports.showback import showback
+from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.selectors.costs import cost_of, gpu_seconds
-from scheduling.models import GpuClass, State, Workload
+from portal.web.mine.month import month
+from scheduling.models import Cluster, GpuClass, State, Workload
 from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.workloads import lifecycle
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -75,34 +78,116 @@ LIVES: Sequence[tuple[str, Callable[[Small], object], float, float]] = [
 """What it lived, GPU-hours in whole GPUs, and what they cost."""
 
 
+PRICED = (
+    lambda s: Life(s, members=2).starts(30, s.h100).sized(1, 4).leaves(3, 1).starts(1, s.mig),
+    2 * 26 + 2 + 2 / 7,
+    2 * 25 * 2 + 2 * 4 + 2 * 4 + 2 * 0.3,
+)
+"""Its last hours of h100 at 4 after 2, over a midnight."""
+
+
+def seen_by_reports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
+    """GPU-hours and cost of all that there was, by each report that tells of them."""
+    op, filters = small.operator, small.last(48)
+    report, bill = utilization(small.cluster, filters, op), showback(small.cluster, filters, op)
+    mine = utilization(small.cluster, small.last(48, user="rea"), op)
+    his = showback(small.cluster, small.last(48, user="rea"), op)
+    hours = {
+        "utilization": report.total.allocated,
+        "by class": sum(each.usage.allocated for each in report.classes),
+        "by queue": sum(each.usage.allocated for each in report.queues),
+        "by user": sum(each.held for each in report.work.users),
+        "by type": sum(each.held for each in report.work.types),
+        "of one user": mine.total.allocated,
+        "real use": use(small.cluster, filters, op).total.allocated,
+        "showback": bill.total.gpu_hours,
+        "showback by queue": sum(each.costs.gpu_hours for each in bill.queues),
+        "showback by class": sum(each.costs.gpu_hours for each in bill.classes),
+        "showback by user": sum(each.gpu_hours for each in bill.users),
+        "showback of one": his.total.gpu_hours,
+    }
+    costs = {
+        "showback": bill.total.charged,
+        "showback by queue": sum(each.costs.charged for each in bill.queues),
+        "showback by class": sum(each.costs.charged for each in bill.classes),
+        "showback by user": sum(each.charged for each in bill.users),
+        "showback of one": his.total.charged,
+    }
+    return hours, costs
+
+
+def seen_by_exports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
+    """The same of the CSV files, as they are read."""
+    base, span = "/c/fra1/reports", f"{small.last(48).permanent_query()}&compare=none&format=csv"
+    columns = {
+        ("utilization", "classes", "allocated_gpu_hours"),
+        ("utilization", "queues", "allocated_gpu_hours"),
+        ("utilization", "users", "allocated_gpu_hours"),
+        ("utilization", "types", "allocated_gpu_hours"),
+        ("showback", "queues", "gpu_hours"), ("showback", "users", "gpu_hours"),
+        ("showback", "queues", "charged_eur"), ("showback", "classes", "charged_eur"),
+        ("showback", "users", "charged_eur"),
+    }  # fmt: skip
+    hours: dict[str, float] = {}
+    costs: dict[str, float] = {}
+    for report, table, column in sorted(columns):
+        found = summed(small, f"{base}/{report}?{span}&table={table}", column)
+        (hours if column.endswith("hours") else costs)[f"{report} {table} CSV"] = found
+    hours["workloads CSV"] = summed(
+        small, "/c/fra1/workloads/?export=csv&state=active&state=finished", "gpu_hours_held"
+    )
+    return hours, costs
+
+
+def summed(small: Small, address: str, column: str) -> float:
+    answer = client_of(small.operator).get(address)
+    assert answer.status_code == 200, address
+    lines = [line for line in answer.getvalue().decode().splitlines() if not line.startswith("#")]
+    return sum(float(row[column] or 0) for row in csv.DictReader(lines))
+
+
 @pytest.mark.parametrize("rolled", [False, True])
-@pytest.mark.parametrize(("live", "hours", "amount"), [life[1:] for life in LIVES],
-                         ids=[life[0] for life in LIVES])  # fmt: skip
+@pytest.mark.parametrize(("live", "hours", "amount"), [*(life[1:] for life in LIVES), PRICED],
+                         ids=[*(life[0] for life in LIVES), "priced"])  # fmt: skip
 def test_what_was_held_is_one_figure_everywhere(
     small: Small, live: Callable[[Small], object], hours: float, amount: float, rolled: bool
 ) -> None:
     for gpu_class in (small.h100, small.mig):
         set_price(gpu_class, PRICES[gpu_class.name], ago(24 * 40))
+    if live is PRICED[0]:
+        set_price(small.h100, "4", ago(5))
+    Cluster.objects.update(clock_real=datetime.now(UTC), clock_start=END, clock_speed=1e-9)
+    small.cluster.refresh_from_db()
     live(small)
     if rolled:
         roll_days(small.cluster)
-    filters = small.last(48)
-    report = utilization(small.cluster, filters, small.operator)
-    mine = utilization(small.cluster, small.last(48, user="rea"), small.operator)
-    bill = showback(small.cluster, filters, small.operator)
+
+    (held, costs), (files, prices) = seen_by_reports(small), seen_by_exports(small)
     work = Workload.objects.get()
     row = client_of(small.operator).get(f"/api/v1/clusters/fra1/workloads/{work.uid}").json()
-    found = {
+    listed = client_of(small.operator).get("/api/v1/clusters/fra1/workloads").json()
+    held |= {
         "page": gpu_seconds(work, END) / 3600,
-        "by user": report.work.users[0].held,
-        "by type": sum(each.held for each in report.work.types),
-        "by class": sum(each.usage.allocated for each in mine.classes),
-        "showback by user": sum(each.gpu_hours for each in bill.users),
+        "API": row["used_gpu_hours"],
+        "list": listed["results"][0]["used_gpu_hours"],
     }
-    assert found == dict.fromkeys(found, pytest.approx(hours))
     cost = cost_of(work, END)
     assert cost is not None
-    assert float(cost.amount) == pytest.approx(amount)
-    now = small.cluster.now()
-    assert row["used_gpu_hours"] == pytest.approx(gpu_seconds(work, now) / 3600, abs=1e-4)
-    assert sum(each.charged for each in bill.users) == pytest.approx(amount)
+    costs |= {"page": float(cost.amount), "API": float(row["cost"]["amount"])}
+    assert digits(held, 4) == dict.fromkeys(held, round(hours, 4))
+    assert digits(files, 3) == dict.fromkeys(files, round(hours, 3))
+    assert digits(costs, 2) == dict.fromkeys(costs, round(amount, 2))
+    assert digits(prices, 2) == dict.fromkeys(prices, round(amount, 2))
+
+
+def digits(figures: dict[str, float], places: int) -> dict[str, float]:
+    return {name: round(value, places) for name, value in figures.items()}
+
+
+def test_home_costs_the_month_at_the_prices_of_the_time(small: Small) -> None:
+    set_price(small.h100, "2", ago(24 * 40))
+    set_price(small.h100, "4", ago(3))
+    Life(small).starts(5, small.h100).ends(1)
+    found = month(small.cluster, small.researcher)
+    assert found is not None
+    assert float(found.cost) == 2 * 2 + 4 * 2
