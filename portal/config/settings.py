@@ -410,6 +410,7 @@ WEIR_DUTIES = DUTIES
 
 # Where pasted credentials of clusters are kept; every process of one installation reads it.
 WEIR_CREDENTIALS = Path(env.str("WEIR_CREDENTIALS", default=str(VAR_DIR / "clusters")))
+WEIR_ACCOUNTS_NAMESPACE = env.str("WEIR_ACCOUNTS_NAMESPACE", default="weir-system")
 WEIR_TRACES = Path(env.str("WEIR_TRACES", default=str(BASE_DIR.parent / "shared" / "traces")))
 
 LOGGING: dict[str, Any] = {

@@ -46,6 +46,8 @@ class Cluster(models.Model):
     mode = models.CharField(max_length=8, choices=ClusterMode.choices, default=ClusterMode.OBSERVE)
     api_url = models.URLField(blank=True)
     token_file = models.CharField(max_length=500, blank=True)
+    portal_token_file = models.CharField(max_length=500, blank=True)
+    """Of the account that acts for people; empty: the engine's does."""
     ca_file = models.CharField(max_length=500, blank=True)
     kubeconfig = models.CharField(max_length=500, blank=True)
     context = models.CharField(max_length=200, blank=True)

@@ -16,7 +16,7 @@ from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails
 from scheduling.services.errors import ServiceError
 
-ADDRESS = ("api_url", "token_file", "ca_file", "kubeconfig", "context")
+ADDRESS = ("api_url", "token_file", "portal_token_file", "ca_file", "kubeconfig", "context")
 MARKS = {checkup.Grade.GOOD: "ok  ", checkup.Grade.ADVICE: "note", checkup.Grade.MISSING: "LACK"}
 MODES = {mode.value: mode for mode in ClusterMode}
 

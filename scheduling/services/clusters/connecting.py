@@ -15,7 +15,7 @@ from django.db import transaction
 
 from scheduling.files import BrokenFileError, read
 from scheduling.models import Cluster
-from scheduling.services.clusters import checkup
+from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.add import add, find_classes
 from scheduling.services.errors import ServiceError
 
@@ -33,6 +33,8 @@ class Credentials:
     context: str = ""
     api_url: str = ""
     token: str = ""
+    portal_token: str = ""
+    """Of the account that acts for people; empty: the other one does."""
     ca: str = ""
 
 
@@ -43,6 +45,8 @@ def connect(*, name: str, credentials: Credentials, author: AbstractBaseUser | N
     words of ``cluster check``; a kubeconfig that would run a command is refused and never run.
     """
     _refuse_kubeconfig(credentials)
+    tokens.check(credentials.token, tokens.ENGINE, "token")
+    tokens.check(credentials.portal_token, tokens.PORTAL, "portal_token")
     folder = Path(settings.WEIR_CREDENTIALS) / name
     if Cluster.objects.filter(name=name).exists():
         raise ServiceError(
@@ -75,7 +79,7 @@ def _connect(
 def _written(folder: Path, credentials: Credentials) -> dict[str, str]:
     """Column of the cluster -> file, for what was pasted; only Weir's own user reads it."""
     texts = {"kubeconfig": credentials.kubeconfig, "token_file": credentials.token}
-    texts["ca_file"] = credentials.ca
+    texts |= {"portal_token_file": credentials.portal_token, "ca_file": credentials.ca}
     found = {}
     for column, text in texts.items():
         if not text.strip():
@@ -108,7 +112,7 @@ def _refuse_kubeconfig(credentials: Credentials) -> None:
             if field in entry:
                 _refuse(
                     f"{kind}.{key}.{field} names a command to run. Weir never runs one.",
-                    "Make a token for Weir's account: kubectl -n weir-system create token weir",
+                    f"Make a token for Weir's account: {tokens.made_by(tokens.ENGINE)}",
                 )
         for field in READS:
             if field in entry:
