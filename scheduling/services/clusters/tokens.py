@@ -7,17 +7,19 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from django.utils import timezone
 
 from scheduling.models import Cluster
+from scheduling.models.credentials import is_kept, read
 from scheduling.services.errors import ServiceError
 
 LONGEST = timedelta(days=90)
 SOON = timedelta(days=7)
 LIFE = "720h"
 ENGINE, PORTAL = "weir-engine", "weir-portal"
+COLUMNS = {ENGINE: "token_file", PORTAL: "portal_token_file"}
+"""Of the cluster, by account."""
 
 
 def made_by(account: str) -> str:
@@ -63,14 +65,18 @@ class Ending:
 
 def ending(cluster: Cluster, now: datetime) -> Iterator[Ending]:
     """Those of its tokens that end soon, or have ended."""
-    for account, file in ((ENGINE, cluster.token_file), (PORTAL, cluster.portal_token_file)):
-        ends = ends_at(_text(file)) if file else None
+    for account, column in COLUMNS.items():
+        place = getattr(cluster, column)
+        ends = ends_at(_text(place)) if place else None
         if ends is not None and ends < now + SOON:
-            yield Ending(account, ends, f"{made_by(account)} > {file}")
+            kept = f"| python manage.py cluster token {cluster.name} {account}"
+            yield Ending(
+                account, ends, f"{made_by(account)} {kept if is_kept(place) else f'> {place}'}"
+            )
 
 
-def _text(file: str) -> str:
+def _text(place: str) -> str:
     try:
-        return Path(file).read_text()
+        return read(place)
     except OSError:
         return ""
