@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -319,7 +319,19 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
 
 
 def _person(user: str, queue: Queue | None) -> Person:
-    """``user`` with the groups that work in the queue: the portal has let them act on it already.
+    """``user`` with the groups that work in the queue: the portal has let them act on it already."""
+    return person_of(user, [] if queue is None else upwards(queue))
+
+
+def upwards(queue: Queue | None) -> Iterator[Queue]:
+    """The queue and those above it."""
+    while queue is not None:
+        yield queue
+        queue = queue.parent
+
+
+def person_of(user: str, queues: Iterable[Queue]) -> Person:
+    """``user`` as the cluster knows them, with the groups of ``queues``.
 
     Raises ServiceError for a name that the cluster keeps for its own parts: they may do more than people.
     """
@@ -329,10 +341,7 @@ def _person(user: str, queue: Queue | None) -> Person:
             f"Nobody acts on a cluster by a name that begins with {RESERVED} or cannot be printed.",
             "Ask an admin for a user name of another form.",
         )
-    groups = set()
-    while queue is not None:
-        groups.add(queue.access_group)
-        queue = queue.parent
+    groups = {queue.access_group for queue in queues}
     return Person(user, tuple(sorted(groups - {""})))
 
 
