@@ -9,7 +9,8 @@ from portal.accounts.models import User
 from portal.teams.access import may_operate_workload, tops
 from scheduling.cluster.connection.client import Person
 from scheduling.models import Workload
-from scheduling.services.workloads.submit import person_of, upwards
+from scheduling.services.errors import ServiceError
+from scheduling.services.workloads.submit import person_of
 
 HOURS = 48
 """The last ones that are drawn."""
@@ -19,13 +20,25 @@ HEIGHT = 40
 
 
 def reads_as(user: User, work: Workload) -> Person:
-    """In whose name the cluster is asked: the person with the groups of their own teams at the queue or above
-    it; of work that they may act on, with all those that work there, as for the act itself."""
-    queues = list(upwards(work.queue))
-    if not may_operate_workload(user, work):
-        own = set(tops(user))
-        queues = [queue for queue in queues if (queue.cluster_id, queue.path) in own]
-    return person_of(user.get_username(), queues)
+    """In whose name the cluster is asked. A log may say more than the portal shows of a workload: it is for
+    whoever may act on the work, and for the teams of its queue and of those above.
+
+    Raises ServiceError for everybody else who sees the workload.
+    """
+    if not (may_operate_workload(user, work) or _is_of_their_team(user, work)):
+        raise ServiceError(
+            "not_allowed",
+            "Its log and events are for its owner and the teams of its queue.",
+            "Ask its owner, or an admin for a place in the team.",
+        )
+    return person_of(user.get_username())
+
+
+def _is_of_their_team(user: User, work: Workload) -> bool:
+    own, queue = set(tops(user)), work.queue
+    while queue is not None and (queue.cluster_id, queue.path) not in own:
+        queue = queue.parent
+    return queue is not None
 
 
 @dataclass(frozen=True, slots=True)
