@@ -42,6 +42,10 @@ KEPT = 24
 TRIES = 6
 LEAVE_S = 2.0
 """An answer is waited for so long once the process is to end."""
+TAIL_S = 10.0
+"""Silence that ends the reading of a log."""
+READ_TIMES = 16
+"""So many times as much of a log is read as is kept of its end."""
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -260,16 +264,39 @@ class Client:
             self._rest(max(retry_after(answer.headers.get("retry-after")), next(waits)))
         raise AssertionError("unreachable: the last try returns or raises")
 
+    def tail(
+        self, path: str, query: Mapping[str, str | int], *, most: int, as_person: Person
+    ) -> bytes:
+        """The last ``most`` bytes of an answer that is text, such as a log; asked once.
+
+        What is longer than ``READ_TIMES`` that is given up: no log fills this process. Raises ApiError.
+        """
+        kept, read = b"", 0
+        try:
+            with self.stream(path, query, timeout_s=TAIL_S, as_person=as_person) as stream:
+                for piece in stream.pieces():
+                    kept, read = (kept + piece)[-most:], read + len(piece)
+                    if read > READ_TIMES * most:
+                        break
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise UnreachableError(0, "Unreachable", str(error)) from error
+        return kept
+
     @contextmanager
     def stream(
-        self, path: str, query: Mapping[str, str | int], *, timeout_s: float
+        self,
+        path: str,
+        query: Mapping[str, str | int],
+        *,
+        timeout_s: float,
+        as_person: Person = NOBODY,
     ) -> Iterator[Stream]:
         """An open watch, whose lines come as the server sends them.
 
         ``timeout_s`` bounds the silence between two lines. Raises ApiError when refused, OSError or
         urllib3's HTTPError when it breaks.
         """
-        headers = self._headers("GET", path, None, NOBODY, "")
+        headers = self._headers("GET", path, None, as_person, "")
         stream = self._wire.open(_target(path, query), headers, timeout_s)
         try:
             if stream.status >= 300:
