@@ -84,11 +84,14 @@ class _Reader:
             self.leave_for.setdefault(int(plan.rival[slot]), []).append(frame.slot_names[slot])
 
     def _reasons(self) -> Ints:
-        """Of each slot; only what is too much for all that is installed never fits."""
+        """Of each slot; only what is too much for all that is installed never fits. In brief nobody describes
+        who waits, nor reads why.
+        """
         plan, found = self.plan, self.plan.reason.copy()
         never = (found[plan.order] == codes.NEVER_FITS) & (plan.blame[plan.order] < 0)
         for slot in plan.order[never].tolist():
-            if self.outages.would_fit(self.work[self.frame.slot_names[slot]]):
+            work = self.work.get(self.frame.slot_names[slot])
+            if work is not None and self.outages.would_fit(work):
                 found[slot] = codes.NODES_OUT
         return found
 
