@@ -69,10 +69,10 @@ serve: setup ## The portal for an organisation of your own: PORT=
 	@$(BIN)/python manage.py serve --port $(PORT)
 
 cluster: .venv/.runtime ## A Kubernetes control plane on loopback, with simulated nodes
-	@$(BIN)/python -m scheduling.testbed.control_plane up var/cluster
+	@$(BIN)/python -m workshop.testbed.control_plane up var/cluster
 
 cluster-down: .venv/.runtime ## End it and forget what it stored
-	@$(BIN)/python -m scheduling.testbed.control_plane down var/cluster
+	@$(BIN)/python -m workshop.testbed.control_plane down var/cluster
 
 browser: | .venv/bin/python
 	@docker/install-browser.sh $(BIN)/python

@@ -6,8 +6,11 @@ from collections import OrderedDict
 from pathlib import Path
 
 import pytest
+from allauth.account.authentication import get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
 from celery import current_app
 from django.conf import settings as django_settings
+from django.contrib.auth.signals import user_logged_in
 from django.core.cache import cache
 from django.db import connections
 from django.db.backends.base.operations import BaseDatabaseOperations
@@ -101,6 +104,19 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(remembered, "_slots", OrderedDict())
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def proved_sessions():
+    """A client that is signed in without a page has shown a password just now, as one by the page has."""
+
+    def prove(request, user, **kwargs):
+        if not get_authentication_records(request, user):
+            record_authentication(request, user, "password")
+
+    user_logged_in.connect(prove, weak=False)
+    yield
+    user_logged_in.disconnect(prove)
 
 
 @pytest.fixture(scope="session")

@@ -69,6 +69,11 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     context: Any = serializers.CharField(max_length=200, required=False, validators=[one_line])
     api_url = serializers.URLField(max_length=200, required=False)
     token = serializers.CharField(max_length=LONGEST, required=False)
+    portal_token = serializers.CharField(
+        max_length=LONGEST,
+        required=False,
+        help_text="Of the account that acts for people; left out, the other one does.",
+    )
     ca = serializers.CharField(max_length=LONGEST, required=False)
 
 
@@ -205,6 +210,12 @@ class NewQueueSerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField(min_value=-1000, max_value=1000, required=False)
     stop = serializers.ChoiceField(choices=[stop.value for stop in Stop], required=False)
     namespace = serializers.CharField(max_length=63, required=False, validators=[one_line])
+    taking = serializers.CharField(
+        max_length=63,
+        required=False,
+        validators=[one_line],
+        help_text="The namespace once more, by an admin who was shown in a refusal what stands in it.",
+    )
 
 
 class Queues(QueueList):

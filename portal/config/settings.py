@@ -3,6 +3,7 @@
 Every variable and its default is listed in docs/operations.md.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ INSTALLED_APPS = [
     "portal.alerts",
     "portal.api",
     "portal.web",
-    "portal.demo",
+    *(["workshop"] if find_spec("workshop") else []),  # no part of what is deployed
 ]
 
 MIDDLEWARE = [
@@ -409,6 +410,7 @@ CELERY_TASK_ROUTES = {
 }
 WEIR_DUTIES = DUTIES
 
+WEIR_ACCOUNTS_NAMESPACE = env.str("WEIR_ACCOUNTS_NAMESPACE", default="weir-system")
 WEIR_TRACES = Path(env.str("WEIR_TRACES", default=str(BASE_DIR.parent / "shared" / "traces")))
 
 LOGGING: dict[str, Any] = {

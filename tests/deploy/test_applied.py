@@ -13,11 +13,11 @@ import yaml
 
 from scheduling.cluster.connection.client import ApiError, Client
 from scheduling.models import Cluster
-from scheduling.testbed.control_plane.plane import ControlPlane
-from scheduling.testbed.kubelets import Machine, node_manifest
 from tests.deploy.charts import NAMESPACE, ROOT, SETS, Json, rendered, template
 from tests.deploy.test_chart import OWN_KINDS
 from tests.scheduling.kube import add_node
+from workshop.testbed.control_plane.plane import ControlPlane
+from workshop.testbed.kubelets import Machine, node_manifest
 
 pytestmark = pytest.mark.deploy
 WAIT_S = 60.0

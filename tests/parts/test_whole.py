@@ -20,11 +20,11 @@ from kubernetes import client as official
 from scheduling.cluster.connection.client import Client
 from scheduling.models import GpuClass
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.testbed.parts import Postgres, Redis, free_port, postgres, redis_server
-from scheduling.testbed.server import EmbeddedServer
 from tests.parts import deployment, seed
 from tests.parts.running import Running
 from tests.scheduling.kube import JOBS, node
+from workshop.testbed.parts import Postgres, Redis, free_port, postgres, redis_server
+from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.parts
 

@@ -11,6 +11,8 @@ from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials
 from scheduling.services.clusters.naming import name_origin
+from scheduling.services.clusters.tokens import ENGINE, PORTAL, made_by
+from scheduling.services.words.vendors import USUAL_LABEL, USUAL_RESOURCE
 
 AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
 WAYS = (
@@ -60,7 +62,15 @@ class ConnectForm(WeirForm):
         required=False,
         max_length=LONGEST,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="kubectl -n weir-system create token weir --duration 8760h",
+        label="Token of the engine",
+        help_text=made_by(ENGINE),
+    )
+    portal_token = forms.CharField(
+        required=False,
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+        label="Token of the portal",
+        help_text=made_by(PORTAL),
     )
     ca = forms.CharField(
         required=False, max_length=LONGEST, widget=AREA, label="CA certificate", help_text="PEM"
@@ -79,7 +89,8 @@ class ConnectForm(WeirForm):
         if typed["way"] == "kubeconfig":
             return Credentials(kubeconfig=typed["kubeconfig"], context=typed["context"])
         if typed["way"] == "token":
-            return Credentials(api_url=typed["api_url"], token=typed["token"], ca=typed["ca"])
+            given = ("api_url", "token", "portal_token", "ca")
+            return Credentials(**{name: typed[name] for name in given})
         return Credentials()
 
 
@@ -108,12 +119,12 @@ class NewClassForm(WeirForm):
     """A GPU class that no node shows yet."""
 
     name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
-    resource_name = forms.CharField(max_length=200, initial="nvidia.com/gpu", label="Resource")
+    resource_name = forms.CharField(max_length=200, initial=USUAL_RESOURCE, label="Resource")
     label = forms.CharField(
         max_length=320,
         required=False,
         label="Node label",
-        help_text="Such as nvidia.com/gpu.product=NVIDIA-L4; empty: every node",
+        help_text=f"Such as {USUAL_LABEL}=MODEL; empty: every node",
     )
     exchange_rate = forms.DecimalField(max_digits=9, decimal_places=4, min_value=0, initial=1)
     price_per_gpu_hour = forms.DecimalField(

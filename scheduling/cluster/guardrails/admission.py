@@ -36,6 +36,8 @@ from scheduling.cluster.vocabulary import labels
 Json = dict[str, Any]
 
 API = "admissionregistration.k8s.io/v1"
+MOST_GRACE_S = 3600
+"""For a last checkpoint; what sits on after its turn keeps others from theirs."""
 INSIDE = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
 
 
@@ -79,12 +81,37 @@ _LET_GO = (
     "Only Weir lets GPU work of a queue go, when its turn comes. Leave it waiting; what is held is "
     f"released by taking the annotation {labels.HOLD} away."
 )
+_GROWN = (
+    "Only Weir makes GPU work larger that runs. Submit more work beside it, or stop it and let it wait "
+    "in its new size."
+)
 _PLACED = "Where work runs is for Weir and the scheduler to say. Leave nodeName out."
 _QUEUES_HERE = (
     "has(namespaceObject.metadata.annotations) && "
     f"'{labels.QUEUES}' in namespaceObject.metadata.annotations "
     f"? ' Queues of this namespace: ' + namespaceObject.metadata.annotations['{labels.QUEUES}'] + '.' : ''"
 )
+
+_STRATEGY = "object.spec.strategy"
+_SURGE = f"{_STRATEGY}.rollingUpdate.maxSurge"
+_GROUP_SURGE = "object.spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"
+_NONE = "in ['0', '0%']"
+_ROLLOUTS = {
+    "Deployment": (
+        "object.spec.template",
+        f"has({_STRATEGY}) && ((has({_STRATEGY}.type) && {_STRATEGY}.type == 'Recreate') || "
+        f"({is_there(_SURGE, _STRATEGY)} && string({_SURGE}) {_NONE}))",
+        "spec.strategy.rollingUpdate.maxSurge: 0, or spec.strategy.type: Recreate",
+    ),
+    "LeaderWorkerSet": (
+        "object.spec.leaderWorkerTemplate",
+        f"!({is_there(_GROUP_SURGE, 'object.spec')}) || string({_GROUP_SURGE}) {_NONE}",
+        "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge: 0",
+    ),
+}
+"""Kind -> what its pods are made from, whether a rollout makes none beside the old ones, how to say so."""
+_NOTES = "namespaceObject.metadata.annotations"
+_ACCOUNTS = f"has({_NOTES}) && '{labels.ACCOUNTS}' in {_NOTES}"
 
 
 def policies(terms: Terms) -> list[Json]:
@@ -134,8 +161,12 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
             *_on_queues(kind),
             *_on_owners(),
             *_on_waiting(kind),
+            *_on_growth(kind),
+            *_on_rollout(kind),
+            *_on_grace(kind),
             _on_priority(kind, terms.priorities),
             _on_nodes(kind),
+            _on_accounts(kind),
         ],
     }
     return bound(f"weir-{kind.resource}", spec, INSIDE)
@@ -152,6 +183,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
         "owners": callers.OWNERS,
         "ownersBefore": f"request.operation == 'UPDATE' ? {before(callers.OWNERS)} : []",
         "byController": callers.is_controller(terms.namespaces),
+        "accounts": f"{_ACCOUNTS} ? {_NOTES}['{labels.ACCOUNTS}'].split(',') : []",
     }
 
 
@@ -210,6 +242,44 @@ def _on_waiting(kind: Kind) -> list[Json]:
     return [{"expression": expression, "message": _UNGATED if kind.name == "Pod" else _LET_GO}]
 
 
+def _on_growth(kind: Kind) -> list[Json]:
+    """What runs holds what its turn gave it. The cycle would cut it back, but the pods that came meanwhile
+    stay for as long as their grace lasts."""
+    if not kind.waits:
+        return []
+    held = f"!variables.askedGpus || ({before(kind.waits)}) || ({kind.waits})"
+    expression = (
+        f"{held} || ({kind.gpus}) <= ({before(kind.gpus)}) || {callers.holds(callers.MARKS)}"
+    )
+    return [{"expression": expression, "message": _GROWN}]
+
+
+def _on_rollout(kind: Kind) -> list[Json]:
+    """Pods of a new template come beside the old ones, and with every further edit some more."""
+    if kind.name not in _ROLLOUTS:
+        return []
+    template, careful, remedy = _ROLLOUTS[kind.name]
+    same = f"!variables.askedGpus || {template} == {before(template)}"
+    runs = f"!({before(kind.waits)}) && !({kind.waits})"
+    expression = f"{same} || !({runs}) || ({careful}) || {callers.holds(callers.MARKS)}"
+    told = "GPU work that runs is renewed without more GPUs than it has."
+    return [{"expression": expression, "message": f"{told} Set {remedy}."}]
+
+
+def _on_grace(kind: Kind) -> list[Json]:
+    """Evicted work computes on until its grace ends."""
+    if not kind.waits:
+        return []
+    field = "terminationGracePeriodSeconds"
+    condition = f"has(s.{field}) && s.{field} > {MOST_GRACE_S} && !({_stood(field)})"
+    return [
+        {
+            "expression": f"!variables.asksGpus || !{kind.any_pod(condition)}",
+            "message": f"GPU pods leave within an hour. Set {field} to {MOST_GRACE_S} at most.",
+        }
+    ]
+
+
 def _on_priority(kind: Kind, priorities: Sequence[str]) -> Json:
     """A template names one of Weir's classes, a new object's the one that its label does; or none."""
     known = f"s.priorityClassName in {listed(priorities)}"
@@ -235,6 +305,21 @@ def _on_nodes(kind: Kind) -> Json:
     return {
         "expression": f"!{kind.any_pod(condition)} || {callers.IS_NODE}",
         "message": _PLACED,
+    }
+
+
+def _on_accounts(kind: Kind) -> Json:
+    """Whoever may make pods may act as any account of the namespace: those that were not made for work belong
+    to what else stands there, and may do more than people."""
+    condition = " || ".join(
+        f"(has(s.{field}) && !(s.{field} in ['', 'default']) && !(s.{field} in variables.accounts) && "
+        f"!({_stood(field)}))"
+        for field in ("serviceAccountName", "serviceAccount")
+    )
+    return {
+        "expression": f"!{kind.any_pod(condition)}",
+        "message": "Work here runs as the service account 'default', or as one that the annotation "
+        f"{labels.ACCOUNTS} of the namespace names. Leave serviceAccountName out.",
     }
 
 

@@ -13,11 +13,11 @@ from scheduling.files import BrokenFileError, read
 from scheduling.models import Cluster
 from scheduling.models.credentials import is_kept, keep
 from scheduling.models.credentials import read as read_credential
-from scheduling.services.clusters import checkup
+from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.add import add, find_classes
 from scheduling.services.errors import ServiceError
 
-COLUMNS = ("kubeconfig", "token_file", "ca_file", "metrics_token_file")
+COLUMNS = ("kubeconfig", "token_file", "portal_token_file", "ca_file", "metrics_token_file")
 """Of a cluster, that name a file or refer to what is kept."""
 MOST_BYTES = 128 * 1024
 RUNS = ("exec", "auth-provider")
@@ -33,6 +33,8 @@ class Credentials:
     context: str = ""
     api_url: str = ""
     token: str = ""
+    portal_token: str = ""
+    """Of the account that acts for people; empty: the other one does."""
     ca: str = ""
 
 
@@ -43,6 +45,8 @@ def connect(*, name: str, credentials: Credentials, author: AbstractBaseUser | N
     words of ``cluster check``; a kubeconfig that would run a command is refused and never run.
     """
     _refuse_kubeconfig(credentials)
+    tokens.check(credentials.token, tokens.ENGINE, "token")
+    tokens.check(credentials.portal_token, tokens.PORTAL, "portal_token")
     if Cluster.objects.filter(name=name).exists():
         raise ServiceError(
             "name_taken", f"There is a cluster {name}.", "Choose another name.", field="name"
@@ -56,6 +60,7 @@ def _connect(name: str, credentials: Credentials, author: AbstractBaseUser | Non
     pasted = {
         "kubeconfig": credentials.kubeconfig,
         "token_file": credentials.token,
+        "portal_token_file": credentials.portal_token,
         "ca_file": credentials.ca,
     }
     for column, text in pasted.items():
@@ -105,7 +110,7 @@ def _refuse_kubeconfig(credentials: Credentials) -> None:
             if field in entry:
                 _refuse(
                     f"{kind}.{key}.{field} names a command to run. Weir never runs one.",
-                    "Make a token for Weir's account: kubectl -n weir-system create token weir",
+                    f"Make a token for Weir's account: {tokens.made_by(tokens.ENGINE)}",
                 )
         for field in READS:
             if field in entry:

@@ -21,8 +21,8 @@ from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Process, Role
 from scheduling.models.credentials import keep
 from scheduling.services.worker import looks
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import node, policy
+from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
 

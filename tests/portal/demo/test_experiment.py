@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from portal.demo import experiment as demo
-from portal.demo.organisation import H100
 from scheduling.models import Experiment
 from scheduling.services.lab import running
 from scheduling.services.snapshot import build as snapshots
@@ -13,6 +11,8 @@ from scheduling.services.worker.parts import FIRST
 from tests.factories import example_cluster
 from tests.foresight import live_of
 from tests.lab import with_work
+from workshop.demo import experiment as demo
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

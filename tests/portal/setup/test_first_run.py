@@ -10,7 +10,7 @@ from portal.setup import inviting
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Credential, GpuClass, PriorityClass, Queue, Quota
 from scheduling.models.credentials import read
-from scheduling.testbed.server import EmbeddedServer
+from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
 LABEL = "nvidia.com/gpu.product"

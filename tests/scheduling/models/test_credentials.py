@@ -143,3 +143,15 @@ def test_token_that_the_kubelet_writes_anew_is_not_taken_in() -> None:
 
     assert take_in(cluster) == []
     assert cluster.token_file == token
+
+
+def test_token_that_ends_is_renewed_from_a_file(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.token_file = keep(cluster, "token_file", TOKEN)
+    cluster.save()
+    (tmp_path / "token").write_text("another\n")
+
+    call_command("cluster", "keep", "fra1", "--token-file", str(tmp_path / "token"))
+
+    cluster.refresh_from_db()
+    assert read(cluster.token_file) == "another"
+    assert Credential.objects.count() == 1

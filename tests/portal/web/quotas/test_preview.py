@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from portal.demo.organisation import H100
 from scheduling.models import (
     Eviction,
     Quota,
@@ -18,6 +17,7 @@ from scheduling.models import (
 from scheduling.services.whatif import kept
 from tests.factories import example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/quotas/research/"

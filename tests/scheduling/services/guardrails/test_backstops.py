@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from portal.demo.cluster.furnish import furnish
 from scheduling.cluster.connection.client import ApiError, Person
 from scheduling.models import GpuClass, PriorityClass, Queue, Quota
 from scheduling.services.clusters import rails
@@ -13,6 +12,7 @@ from scheduling.services.policy import rows as policies
 from scheduling.services.workloads.submit import submit
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
+from workshop.demo.cluster.furnish import furnish
 
 from .lab import Lab, Pass, job
 
@@ -63,7 +63,11 @@ def test_devices_of_a_class_are_bounded_by_their_claims(lab: Lab, guarded: Pass)
     GpuClass.objects.update(resource_name=name)
     guarded()
 
-    assert lab.hard_gpus() == {"gpu.example.com.deviceclass.resource.k8s.io/devices": "12"}
+    # GPUs of the nodes that no class lists any more are nobody's to run on.
+    assert lab.hard_gpus() == {
+        "gpu.example.com.deviceclass.resource.k8s.io/devices": "12",
+        "requests.nvidia.com/gpu": "0",
+    }
 
 
 def test_furnished_cluster_lets_people_work_in_their_queues_alone(lab: Lab) -> None:
