@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from scheduling.models import MILLI, CapacityCurve, CapacityPoint, CapacityStudy, Cluster
+from scheduling.models import MILLI, CapacityCurve, CapacityPoint, Cluster, Study
 from tests.factories import NOW
 
 H100 = "h100-80gb"
@@ -26,10 +26,10 @@ def studied(
     recorded_min: float = 300,
     workloads: int = 120,
     **fields: Any,
-) -> CapacityStudy:
+) -> Study:
     """Of nodes of 8 GPUs; each replay's wait is the median times its part of ``spread``."""
     waits = WAITS if waits_min is None else waits_min
-    study = CapacityStudy.objects.create(
+    study = Study.objects.create(
         **{
             "cluster": cluster, "author": "admin", "end": NOW - timedelta(hours=2), "days": 30,
             "replications": len(spread), "most_cpu_s": 1800, "cpu_s": 38.0, "state": "done",

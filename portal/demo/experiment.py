@@ -7,9 +7,9 @@ from datetime import datetime, time, timedelta
 
 from portal.demo.organisation import H100
 from portal.display.format import zone
-from scheduling.models import Cluster, Experiment
+from scheduling.models import Cluster, Study, StudyKind
 from scheduling.services.errors import ServiceError
-from scheduling.services.lab.experiments import Asked, ask
+from scheduling.services.studies.experiments.asking import Asked, ask
 
 DAYS, WARM_UP, REPLAYS = 2, timedelta(days=1), 8
 """About a second of one core for each replay of a variant."""
@@ -25,7 +25,7 @@ VARIANTS = (
 def begin() -> None:
     """Of every cluster that has none; nothing where its past is too short."""
     for cluster in Cluster.objects.all():
-        if not Experiment.objects.filter(cluster=cluster).exists():
+        if not Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT).exists():
             _begin(cluster)
 
 

@@ -18,7 +18,7 @@ from portal.demo.past.live import DEMAND, Say
 from portal.demo.work.arrivals import Arrival, TraceStream, open_trace
 from portal.demo.work.feed import next_position
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services.adapting import trials
+from scheduling.services.studies.adapting import trials
 
 CLUSTER = "fra1"
 PAST_DAYS = 14

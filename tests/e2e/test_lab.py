@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
-from scheduling.models import Experiment
-from scheduling.services.lab import running
+from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.experiments import running
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
@@ -58,7 +58,7 @@ def test_experiment_is_begun_left_found_again_cancelled_and_promoted(admin):
     expect(page.locator(".finding")).to_contain_text("Too few replays")
 
     page.goto("/c/fra1/overview/")
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     running.work(made.pk, budget_s=0.01)
     page.goto("/c/fra1/experiments/")
     page.get_by_role("link", name="Order and supply").click()

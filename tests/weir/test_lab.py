@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from scheduling.models import Experiment
-from scheduling.services.lab import running
+from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.experiments import running
 from tests.factories import NOW
 from tests.foresight import live_of
 from tests.lab import empty_experiment, with_work
@@ -53,7 +53,7 @@ def test_run_begins_one_and_shows_it(weir, asked):
     assert done.exit_code == 0, done.output
     told = yaml.safe_load(done.stdout)
     assert [one["letter"] for one in told["variants"]] == ["A", "B"]
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     assert (made.name, made.author, made.replays) == ("Order in November", "admin", 5)
 
 
@@ -81,7 +81,7 @@ def test_trace_is_sent_and_its_days_may_be_left_out(weir, asked, tmp_path):
         "lab", "run", "-f", str(asked), "--trace", str(trace), "--no-wait", user="admin"
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     assert (made.source["kind"], made.source["name"], made.jobs) == ("trace", "week.ledger.csv", 20)
 
 
@@ -93,7 +93,7 @@ def test_trace_with_a_fault_is_refused_by_its_line(weir, asked, tmp_path):
     done = weir("lab", "run", "-f", str(asked), "--trace", str(trace), user="admin")
     assert done.exit_code != 0
     assert "week.ledger.csv:2: expected whole seconds" in done.stderr
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_trace_that_is_neither_kept_nor_a_file_is_refused(weir, asked):

@@ -7,7 +7,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-
 SEEDED = "seeded"
 BROKER = "broker"
 OURS = (

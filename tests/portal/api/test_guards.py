@@ -20,7 +20,7 @@ from portal.idempotency import kept, tasks
 from portal.idempotency.models import KeptAnswer
 from portal.reports.models import SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
-from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue, WhatIf
+from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue, Study
 from tests.factories import example_cluster, make_user
 from tests.lab import empty_experiment
 
@@ -113,7 +113,7 @@ def edited(cluster):
     ServiceAccount.objects.create(user=make_user("svc-bot"), team=team)
     ApprovalRule.objects.create(queue=research, below_gpus=1000, author=admin, at=timezone.now())
     asked = {"cluster": cluster, "author": "admin", "asked_at": timezone.now()}
-    what_if = WhatIf.objects.create(**asked, title="x", changes=[], kind="now", state="done")
+    what_if = Study.objects.create(**asked, title="x", changes=[], kind="now", state="done")
     experiment = empty_experiment(cluster)
     order = Consolidation.objects.create(cluster=cluster, gpu_class=gpu_class, nodes=1, author="admin",
                                          asked_at=timezone.now(), most_moves=1)  # fmt: skip

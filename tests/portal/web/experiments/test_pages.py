@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
-from scheduling.models import Experiment, VariantState
-from scheduling.services.lab import running
+from scheduling.models import Study, StudyState
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.experiments import running
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
 from tests.lab import CHANGES, NODES, ORDER, empty_experiment, experiment, lived, with_work
@@ -127,7 +127,7 @@ def test_change_is_added_to_a_variant_and_a_variant_removed(admin):
 
 def test_experiment_is_begun_and_found_again(admin, cluster):
     answer = admin.post(address("experiment_new"), {**FORM, "variant": json.dumps(ORDER)})
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     assert answer.headers["Location"] == address("experiment", made.pk)
     assert "Order in November" in admin.get(address("experiments")).content.decode()
     assert "Too few replays" in admin.get(address("experiment", made.pk)).content.decode()
@@ -150,7 +150,7 @@ def test_bad_form_is_shown_again_with_what_is_wrong(admin, wrong, told):
     answer = admin.post(address("experiment_new"), {**FORM, **wrong})
     assert answer.status_code == 400
     assert told in answer.content.decode()
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 TRACE = "submitted,run_s,gpus,queue,user,asked_s\n" + "".join(
@@ -165,7 +165,7 @@ def sent(text: str) -> dict[str, str]:
 
 def test_trace_that_was_chosen_is_lived_and_told(admin, cluster):
     answer = admin.post(address("experiment_new"), {**FORM, **sent(TRACE), "warm_up_days": "1"})
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     assert (answer.status_code, made.source["name"], made.jobs) == (302, "week.ledger.csv", 48)
     text = admin.get(address("experiment", made.pk)).content.decode()
     assert "The work is that of the trace week.ledger.csv" in text
@@ -200,7 +200,7 @@ def test_bad_trace_is_refused_on_the_form(admin, wrong, told):
     answer = admin.post(address("experiment_new"), {**FORM, "warm_up_days": "0", **wrong})
     assert answer.status_code == 400
     assert told in answer.content.decode()
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_kept_trace_is_chosen_by_its_name(admin, cluster, settings, tmp_path):
@@ -209,7 +209,7 @@ def test_kept_trace_is_chosen_by_its_name(admin, cluster, settings, tmp_path):
     assert "<option>week.ledger.csv" in admin.get(address("experiment_new")).content.decode()
     typed = {"of": "kept", "kept": "week.ledger.csv", "warm_up_days": "0"}
     admin.post(address("experiment_new"), {**FORM, **typed})
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     assert (made.source["name"], made.jobs) == ("week.ledger.csv", 72)
     clone = admin.get(f"{address('experiment_new')}?clone={made.pk}").content.decode()
     assert 'value="kept" checked' in clone
@@ -263,7 +263,7 @@ def test_one_variant_is_cancelled(admin, cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
     admin.post(address("experiment_cancel", made.pk), {"letter": "C"})
     states = dict(made.variants.values_list("letter", "state"))
-    assert (states["B"], states["C"]) == (VariantState.WAITING, VariantState.CANCELLED)
+    assert (states["B"], states["C"]) == (StudyState.WAITING, StudyState.CANCELLED)
 
 
 def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, cluster, monkeypatch):
@@ -338,9 +338,9 @@ def test_api_begins_reads_cancels_and_drops(admin, cluster):
     told = post(admin, f"{one}/cancel", {"letter": "B"}).json()
     assert [v["state"] for v in told["variants"]] == ["waiting", "cancelled"]
     assert admin.delete(one).status_code == 204
-    assert Experiment.objects.count() == 1
+    assert Study.objects.count() == 1
     assert admin.delete(one).status_code == 204
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_api_refusal_names_the_field(admin):

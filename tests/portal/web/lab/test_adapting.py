@@ -7,7 +7,7 @@ from django.urls import reverse
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership, Team
 from scheduling.models import Adaptation, AdaptingParameter, TrialState
-from scheduling.services.adapting import trials
+from scheduling.services.studies.adapting import trials
 from tests.adapting import trial_row
 from tests.factories import NOW, example_cluster, make_user
 

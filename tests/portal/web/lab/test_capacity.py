@@ -17,11 +17,11 @@ from rest_framework.test import APIClient
 from portal.accounts.models import User
 from portal.audit.models import AuditEntry
 from portal.reports.capacity import capacity, shown
-from portal.web.lab import capacity as page
-from scheduling.models import CapacityStudy, Cluster, GpuClass, WhatIfState, Workload
-from scheduling.services.capacity import studies
+from portal.web.studies import capacity as page
+from scheduling.models import Cluster, GpuClass, Study, StudyState, Workload
 from scheduling.services.events import deliver_due
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.capacity import studies
 from tests.capacity import H100, WAITS, set_slo, studied
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
@@ -94,7 +94,7 @@ def test_too_few_replays_or_workloads_tell_no_figure(cluster: Cluster, admin: Cl
     studied(cluster, spread=(1, 1.1, 1.2))
     set_slo(cluster, 120)
     assert "too few to say" in seen(admin)
-    CapacityStudy.objects.all().delete()
+    Study.objects.all().delete()
     studied(cluster, workloads=12)
     assert "too few to say" in seen(admin)
 
@@ -211,15 +211,15 @@ def test_study_is_begun_left_found_again_and_cancelled(cluster: Cluster, admin: 
     with_past(cluster)
     address = reverse("web:capacity", args=["fra1"])
     assert admin.post(address, {"days": "7"}).status_code == 302
-    study = CapacityStudy.objects.get()
-    assert (study.author, study.days, study.state) == ("admin", 7, WhatIfState.WAITING)
+    study = Study.objects.get()
+    assert (study.author, study.days, study.state) == ("admin", 7, StudyState.WAITING)
     assert "waits for its turn" in seen(admin)
     refused = admin.post(address, {"days": "7"})
     assert refused.status_code == 400
     assert "A study is being made already." in text_of(refused)
     admin.post(reverse("web:capacity_cancel", args=["fra1", study.pk]))
     study.refresh_from_db()
-    assert study.state == WhatIfState.CANCELLED
+    assert study.state == StudyState.CANCELLED
 
 
 def test_number_of_days_that_is_none_is_refused(cluster: Cluster, admin: Client) -> None:

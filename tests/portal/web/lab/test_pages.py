@@ -16,8 +16,8 @@ from scheduling.models import (
     Queue,
     Quota,
     StartForecast,
-    WhatIf,
-    WhatIfState,
+    Study,
+    StudyState,
     Workload,
 )
 from scheduling.services.snapshot import build as snapshots
@@ -48,7 +48,7 @@ def page(client, name, *args, **query):
 def test_answer_says_who_starts_shares_and_waits(cluster, admin, monkeypatch):
     with_past(cluster)
     question = asked(cluster, monkeypatch)
-    assert (question.state, question.fault) == (WhatIfState.DONE, "")
+    assert (question.state, question.fault) == (StudyState.DONE, "")
     _, text = page(admin, "what_if", question.pk)
     for told in (
         "With both changes",
@@ -76,10 +76,10 @@ def test_bad_input_is_shown_again_with_its_field(cluster, admin):
 
 def test_asking_makes_a_row_and_leads_to_its_page(cluster, admin, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr("scheduling.services.whatif.kept.start", lambda question: None)
+    monkeypatch.setattr("scheduling.services.studies.what_if.start", lambda question: None)
     url = reverse("web:what_ifs", args=["fra1"])
     answer = admin.post(url, {"change": [json.dumps(one) for one in QUESTION], "days": "7"})
-    question = WhatIf.objects.get()
+    question = Study.objects.get()
     assert answer.headers["Location"].endswith(f"/what-if/{question.pk}/")
     _, text = page(admin, "what_if", question.pk)
     assert "Waits for its turn" in text
@@ -91,7 +91,7 @@ def test_cancelled_question_is_not_worked_on(cluster, monkeypatch):
     assert kept.cancel(question)
     kept.answer(question.pk)
     question.refresh_from_db()
-    assert question.state == WhatIfState.CANCELLED
+    assert question.state == StudyState.CANCELLED
 
 
 def test_question_that_is_cancelled_meanwhile_stays_cancelled(cluster, monkeypatch):
@@ -106,7 +106,7 @@ def test_question_that_is_cancelled_meanwhile_stays_cancelled(cluster, monkeypat
     monkeypatch.setattr(kept, "past_of", past_of)
     kept.answer(question.pk)
     question.refresh_from_db()
-    assert question.state == WhatIfState.CANCELLED
+    assert question.state == StudyState.CANCELLED
 
 
 def test_unknown_queue_is_refused_before_anything_is_kept(cluster, monkeypatch):
@@ -115,7 +115,7 @@ def test_unknown_queue_is_refused_before_anything_is_kept(cluster, monkeypatch):
     with pytest.raises(kept.ServiceError) as caught:
         kept.ask(cluster=cluster, document=bad, author="admin")
     assert caught.value.field == "changes.0.queue"
-    assert not WhatIf.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_future_forecasts_and_workload_say_the_same(cluster, admin):
@@ -161,7 +161,7 @@ def test_place_alone_is_told_with_the_reason_where_too_little_is_known(cluster, 
 
 def test_api_answers_with_the_address_of_what_is_worked_out(cluster, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr("scheduling.services.whatif.kept.start", lambda question: None)
+    monkeypatch.setattr("scheduling.services.studies.what_if.start", lambda question: None)
     token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
     client = Client(headers={"Authorization": f"Bearer {token}"})
     url = reverse("api:what_ifs", args=["fra1"])

@@ -12,10 +12,10 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from portal.accounts.models import User
-from scheduling.models import MILLI, CapacityStudy, Cluster, GpuClass, Queue, UsageSample
+from scheduling.models import MILLI, Cluster, GpuClass, Queue, Study, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.capacity import studies, working
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.capacity import studies, working
 from tests.capacity import H100, set_slo, studied
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
@@ -53,7 +53,7 @@ def test_study_of_a_subtree_is_begun_and_lived_alone(cluster: Cluster, admin: Cl
     with_past(cluster)
     address = reverse("web:capacity", args=["fra1"])
     begun = admin.post(address, {"days": "7", "queue": "speech", "step_gpus": "2"})
-    study = CapacityStudy.objects.get()
+    study = Study.objects.get()
     assert begun.status_code == 302
     assert (study.queue, study.step_gpus) == (speech(), 2 * MILLI)
     curve = study.curves.get(gpu_class__name=H100)

@@ -17,9 +17,9 @@ from scheduling.models import (
     TrialState,
     Workload,
 )
-from scheduling.services.adapting import looking, trials
-from scheduling.services.lab import running
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.adapting import looking, trials
+from scheduling.services.studies.experiments import running
 from tests.adapting import later
 from tests.factories import NOW, make_cluster
 from tests.foresight import live_of

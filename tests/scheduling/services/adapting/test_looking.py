@@ -12,16 +12,16 @@ from scheduling.models import (
     AdaptingParameter,
     AdaptingTrial,
     Announcement,
-    Experiment,
+    Study,
+    StudyState,
     TrialState,
     Variant,
-    VariantState,
     Workload,
 )
-from scheduling.services.adapting import looking, trials
-from scheduling.services.adapting.parameters import BY_NAME
-from scheduling.services.lab import experiments, running
 from scheduling.services.policy.knobs import set_policy
+from scheduling.services.studies.adapting import looking, trials
+from scheduling.services.studies.adapting.parameters import BY_NAME
+from scheduling.services.studies.experiments import experiments, running
 from tests.adapting import AS_EVER, BETTER, WORSE, answer, asked, checked, later, stepped, turned_on
 from tests.factories import NOW, example_cluster
 
@@ -56,25 +56,25 @@ def test_first_look_replays_the_last_week_with_one_step_either_way(cluster):
 def test_off_nothing_is_asked(cluster):
     trials.switch(cluster=cluster, is_on=False, author=None)
     looking.look(cluster)
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_paused_cluster_is_left_alone(cluster):
     cluster.mode = "paused"
     looking.look(cluster)
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_second_look_asks_nothing_while_it_is_lived(cluster):
     asked(cluster)
     looking.look(cluster)
-    assert Experiment.objects.count() == 1
+    assert Study.objects.count() == 1
 
 
 def test_one_at_a_time_looks(cluster):
     Adaptation.objects.update(claim="another", claimed_until=timezone.now() + timedelta(minutes=1))
     looking.look(cluster)
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_claim_of_a_killed_worker_ends_by_itself(cluster):
@@ -163,7 +163,7 @@ def test_step_stays_on_trial_while_nothing_speaks_against_it(cluster, told):
     assert (half_life_d(cluster), trial.state) == (8, TrialState.TRYING)
     assert len(trial.evidence["checks"]) == 1
     looking.look(cluster)
-    assert Experiment.objects.count() == 2
+    assert Study.objects.count() == 2
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_all_pinned_is_said_and_nothing_asked(cluster):
         trials.pin(cluster=cluster, name=name, is_pinned=True, author=None)
     looking.look(cluster)
     assert Adaptation.objects.get().why == "Every parameter is pinned."
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 @pytest.mark.parametrize("state", ["judging", "trying"])
@@ -235,7 +235,7 @@ def test_pinning_ends_the_trial_of_that_parameter_alone(cluster):
 
 @pytest.mark.django_db(transaction=True)
 def test_edit_of_a_person_ends_the_trial_at_once(cluster, settings):
-    settings.WEIR_SUBSCRIBERS = {"scheduling.services.adapting.trials.hear": ("policy.set",)}
+    settings.WEIR_SUBSCRIBERS = {"scheduling.services.studies.adapting.trials.hear": ("policy.set",)}
     stepped(cluster)
     admin = User.objects.get(username="admin")
     set_policy(cluster=cluster, values={"charge_s": 1800}, author=admin, reason="why")
@@ -281,7 +281,7 @@ def test_replays_that_tell_nothing_leave_the_value_and_say_so(cluster, what):
     elif what == "dropped":
         experiments.drop(trial.experiment)
     else:
-        Variant.objects.update(state=VariantState.FAILED, fault="The engine finds no rest.")
+        Variant.objects.update(state=StudyState.FAILED, fault="The engine finds no rest.")
     looking.look(cluster)
     assert only_trial().state == TrialState.NO_BETTER
     assert "not judged" in only_trial().sentence
@@ -327,9 +327,9 @@ def test_kill_while_replays_are_asked_leaves_none_behind(cluster, monkeypatch):
         broken.setattr(looking.running, "start", killed)
         with pytest.raises(KilledError):
             looking.look(cluster)
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
     asked(cluster)
-    assert Experiment.objects.count() == AdaptingTrial.objects.count() == 1
+    assert Study.objects.count() == AdaptingTrial.objects.count() == 1
 
 
 def test_replays_of_the_shipped_engine_judge_a_step(cluster):

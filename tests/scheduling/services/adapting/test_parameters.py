@@ -2,11 +2,11 @@
 
 import pytest
 
-from scheduling.services.adapting.judging import Told
-from scheduling.services.adapting.parameters import BY_NAME, PARAMETERS, parameter_of
-from scheduling.services.adapting.words import change, difference
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import BY_FIELD
+from scheduling.services.studies.adapting.judging import Told
+from scheduling.services.studies.adapting.parameters import BY_NAME, PARAMETERS, parameter_of
+from scheduling.services.studies.adapting.words import change, difference
 
 DAY_S, HOUR_S = 86400, 3600
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduling.services.capacity import working
+from scheduling.services.studies.capacity import working
 from scheduling.simulation.ahead.compare import Lived
 
 JOBS = 30

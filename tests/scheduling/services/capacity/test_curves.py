@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.models import CapacityCurve, CapacityPoint, GpuClass
-from scheduling.services.capacity.curves import Rung, curve_of, needed
+from scheduling.services.studies.capacity.curves import Rung, curve_of, needed
 
 MIN = 60.0
 

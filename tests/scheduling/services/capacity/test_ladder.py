@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduling.engine.model import MILLI, Node
-from scheduling.services.capacity.ladder import changed, ladders, whole
+from scheduling.services.studies.capacity.ladder import changed, ladders, whole
 from tests.scheduling.simulation.ahead.test_forward import H100, workload, world
 
 

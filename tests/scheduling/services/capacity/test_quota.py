@@ -8,15 +8,15 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine.model import MILLI, Queue, Quota, Sharing
-from scheduling.services.capacity.ladder import changed, ladders
-from scheduling.services.capacity.quota import (
+from scheduling.services.ledger.past import Past
+from scheduling.services.studies.capacity.ladder import changed, ladders
+from scheduling.services.studies.capacity.quota import (
     alone_in,
     names_below,
     only,
     quota_ladders,
     with_quota,
 )
-from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.now import ready
 from scheduling.simulation.ahead.compare import lived
 from scheduling.simulation.run.jobs import Submission

@@ -10,20 +10,20 @@ from django.utils import timezone
 
 from scheduling.models import (
     CapacityPoint,
-    CapacityStudy,
     Cluster,
     ClusterMode,
-    WhatIfState,
+    Study,
+    StudyState,
     Workload,
 )
-from scheduling.services.capacity import studies, working
-from scheduling.services.capacity.recorded import recorded
 from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies.capacity import studies, working
+from scheduling.services.studies.capacity.recorded import recorded
 from scheduling.simulation.ahead.compare import Lived
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
-from tests.scheduling.services.capacity.lives import made_up
+from tests.scheduling.services.studies.capacity.lives import made_up
 
 pytestmark = pytest.mark.django_db
 H100 = "h100-80gb"
@@ -44,11 +44,11 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return made_up(monkeypatch)
 
 
-def begun(cluster: Cluster, **more: Any) -> CapacityStudy:
+def begun(cluster: Cluster, **more: Any) -> Study:
     return studies.begin(cluster=cluster, author="admin", **{"days": 7, "steps": (1,), **more})
 
 
-def finish(study: CapacityStudy) -> CapacityStudy:
+def finish(study: Study) -> Study:
     working.work(study.pk)
     study.refresh_from_db()
     return study
@@ -57,7 +57,7 @@ def finish(study: CapacityStudy) -> CapacityStudy:
 def test_study_lives_every_number_with_every_seed(cluster: Cluster, lives: list[Any]) -> None:
     study = finish(begun(cluster))
     classes = study.curves.count()
-    assert (study.state, study.progress, study.template) == (WhatIfState.DONE, 100, {})
+    assert (study.state, study.progress, study.template) == (StudyState.DONE, 100, {})
     assert len(lives) == 5 * (1 + classes)
     assert CapacityPoint.objects.count() == 5 * 2 * classes
 
@@ -94,7 +94,7 @@ def test_study_of_a_real_past_is_replayed_by_the_engine(cluster: Cluster) -> Non
     for curve in study.curves.exclude(gpu_class__name=H100):
         curve.delete()
     finish(study)
-    assert (study.state, study.fault) == (WhatIfState.DONE, "")
+    assert (study.state, study.fault) == (StudyState.DONE, "")
     points = CapacityPoint.objects.filter(curve__gpu_class__name=H100)
     assert points.count() == 10
     assert all(point.workloads == points[0].workloads > 0 for point in points)
@@ -104,8 +104,8 @@ def test_kept_life_is_not_lived_again(cluster: Cluster, lives: list[Any]) -> Non
     study = finish(begun(cluster))
     lives.clear()
     CapacityPoint.objects.filter(nodes=1, seed=3, curve=study.curves.first()).delete()
-    CapacityStudy.objects.update(state=WhatIfState.WAITING, template=_template(cluster))
-    CapacityStudy.objects.update(held_until=None)
+    Study.objects.update(state=StudyState.WAITING, template=_template(cluster))
+    Study.objects.update(held_until=None)
     finish(study)
     assert [seed for _, seed in lives] == [3]
 
@@ -116,8 +116,8 @@ def _template(cluster: Cluster) -> Any:
 
 def test_study_that_another_holds_is_left_alone(cluster: Cluster, lives: list[Any]) -> None:
     study = begun(cluster)
-    CapacityStudy.objects.update(held_until=timezone.now() + timedelta(minutes=1))
-    assert finish(study).state == WhatIfState.WAITING
+    Study.objects.update(held_until=timezone.now() + timedelta(minutes=1))
+    assert finish(study).state == StudyState.WAITING
     assert not lives
 
 
@@ -125,13 +125,13 @@ def test_killed_workers_study_is_taken_up_again(
     cluster: Cluster, lives: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, sent = begun(cluster), []
-    CapacityStudy.objects.update(
-        state=WhatIfState.RUNNING, held_until=timezone.now() - timedelta(seconds=1)
+    Study.objects.update(
+        state=StudyState.RUNNING, held_until=timezone.now() - timedelta(seconds=1)
     )
     monkeypatch.setattr(studies, "send", sent.append)
     studies.look(cluster)
     assert sent == [study.pk]
-    assert finish(study).state == WhatIfState.DONE
+    assert finish(study).state == StudyState.DONE
 
 
 def test_cancelled_study_stops_and_keeps_what_was_lived(
@@ -144,7 +144,7 @@ def test_cancelled_study_stops_and_keeps_what_was_lived(
             studies.cancel(study)
 
     lives = made_up(monkeypatch, after=after)
-    assert finish(study).state == WhatIfState.CANCELLED
+    assert finish(study).state == StudyState.CANCELLED
     assert len(lives) == 3
     assert CapacityPoint.objects.exists()
     assert not studies.cancel(study)
@@ -157,17 +157,17 @@ def test_slice_leaves_the_rest_to_the_next(
     monkeypatch.setattr(working, "SLICE_S", 0.5)
     monkeypatch.setattr(studies, "send", sent.append)
     study = begun(cluster)
-    CapacityStudy.objects.update(cpu_s=1)
+    Study.objects.update(cpu_s=1)
     monkeypatch.setattr(working.time, "thread_time", iter(range(1000)).__next__)
-    assert finish(study).state == WhatIfState.RUNNING
+    assert finish(study).state == StudyState.RUNNING
     assert (study.held_until, sent) == (None, [study.pk])
     assert len(lives) == 1
 
 
 def test_bound_ends_a_study_after_whole_replications(cluster: Cluster, lives: list[Any]) -> None:
     study = begun(cluster)
-    CapacityStudy.objects.update(cpu_s=study.most_cpu_s)
-    assert finish(study).state == WhatIfState.DONE
+    Study.objects.update(cpu_s=study.most_cpu_s)
+    assert finish(study).state == StudyState.DONE
     assert not lives
 
 
@@ -180,7 +180,7 @@ def test_world_that_cannot_be_replayed_fails_with_its_remedy(
     monkeypatch.setattr(working, "life", refuse)
     study = finish(begun(cluster))
     assert (study.state, study.fault) == (
-        WhatIfState.FAILED,
+        StudyState.FAILED,
         "The engine finds no rest. Ask again.",
     )
 
@@ -245,7 +245,7 @@ def test_nightly_study_is_due(  # type: ignore[no-untyped-def]
     cluster.mode, cluster.display_time_zone = mode, "UTC"
     real = timezone.now()
     if age_h is not None:
-        CapacityStudy.objects.create(
+        Study.objects.create(
             cluster=cluster, end=NOW, days=7, replications=5, most_cpu_s=60, state=state, asked_at=NOW,
             made_at=real - timedelta(hours=age_h),
         )  # fmt: skip
@@ -254,6 +254,6 @@ def test_nightly_study_is_due(  # type: ignore[no-untyped-def]
 
 def test_old_studies_are_forgotten(cluster: Cluster) -> None:
     begun(cluster, end=cluster.now() - timedelta(days=5))
-    CapacityStudy.objects.update(end=cluster.now() - studies.KEPT - timedelta(days=1))
+    Study.objects.update(end=cluster.now() - studies.KEPT - timedelta(days=1))
     assert studies.forget(cluster)
-    assert not CapacityStudy.objects.exists()
+    assert not Study.objects.exists()

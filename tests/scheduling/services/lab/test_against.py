@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from scheduling.models import Quota
-from scheduling.services.lab.against import lacking
-from scheduling.services.lab.results import Verdict, results
+from scheduling.services.studies.experiments.against import lacking
+from scheduling.services.studies.experiments.results import Verdict, results
 from tests.factories import NOW, example_cluster
 from tests.lab import ORDER, experiment, lived, with_work
 

@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 
 from scheduling import tasks
-from scheduling.models import Announcement, Experiment, Variant, VariantReplay, VariantState
+from scheduling.models import Announcement, Result, Study, StudyState, Variant
 from scheduling.services.errors import ServiceError
-from scheduling.services.lab import experiments, promoting, running
-from scheduling.services.lab.results import document, results
+from scheduling.services.studies.experiments import experiments, promoting, running
+from scheduling.services.studies.experiments.results import document, results
 from tests.factories import NOW, example_cluster
 from tests.lab import CHANGES, NODES, ORDER, asked, experiment, lived, with_work
 
@@ -33,7 +33,7 @@ def test_experiment_is_written_with_a_and_a_row_for_every_replay(cluster, monkey
     assert [str(one) for one in made.variants.all()] == [
         "A As in force", "B Shortest first", "C Less for speech",
     ]  # fmt: skip
-    assert VariantReplay.objects.count() == 18
+    assert Result.objects.count() == 18
     assert made.jobs > 0
     assert made.recorded["avg_wait_s"] > 0
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_is_refused_at_its_field(cluster, monkeypatch, wrong, fie
         experiment(cluster, monkeypatch, **wrong)
     assert caught.value.field == field
     assert caught.value.remedy
-    assert not Experiment.objects.exists()
+    assert not Study.objects.exists()
 
 
 def test_all_replays_are_lived_and_compared(cluster, monkeypatch):
@@ -115,7 +115,7 @@ def test_fewer_than_five_replays_are_not_judged(cluster, monkeypatch):
 
 def test_exactly_once_lives_the_period_as_it_came(cluster, monkeypatch):
     made = lived(cluster, monkeypatch, is_drawn=False)
-    assert set(VariantReplay.objects.values_list("seed", flat=True)) == {0}
+    assert set(Result.objects.values_list("seed", flat=True)) == {0}
     assert states(made) == dict.fromkeys("ABC", "done")
 
 
@@ -134,7 +134,7 @@ def test_cancelled_variant_is_left_alone_and_others_go_on(cluster, monkeypatch):
     while running.work(made.pk):
         pass
     assert states(made) == {"A": "done", "B": "done", "C": "cancelled"}
-    assert not VariantReplay.objects.filter(variant__letter="C").exclude(done_at=None).exists()
+    assert not Result.objects.filter(variant__letter="C").exclude(done_at=None).exists()
 
 
 def test_two_workers_never_hold_the_same_replay(cluster, monkeypatch, settings):
@@ -148,7 +148,7 @@ def test_two_workers_never_hold_the_same_replay(cluster, monkeypatch, settings):
 def test_replay_of_a_killed_worker_is_taken_again_and_counts_once(cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
     killed = running.claim(made.pk)
-    VariantReplay.objects.filter(pk=killed.pk).update(
+    Result.objects.filter(pk=killed.pk).update(
         claimed_until=timezone.now() - timedelta(seconds=1)
     )
     again = running.claim(made.pk)
@@ -232,10 +232,10 @@ def test_variant_that_was_not_lived_is_not_promoted(cluster, monkeypatch):
 
 def test_old_experiments_go_but_not_those_that_were_promoted(cluster, monkeypatch):
     old, kept = experiment(cluster, monkeypatch), experiment(cluster, monkeypatch)
-    Experiment.objects.update(asked_at=NOW - timedelta(days=200))
+    Study.objects.update(asked_at=NOW - timedelta(days=200))
     kept.variants.filter(letter="B").update(promoted_at=NOW)
     experiments.forget(cluster)
-    assert list(Experiment.objects.all()) == [kept]
+    assert list(Study.objects.all()) == [kept]
     assert not Variant.objects.filter(experiment=old.pk).exists()
 
 
@@ -245,4 +245,4 @@ def test_too_many_open_experiments_are_refused(cluster, monkeypatch):
     with pytest.raises(ServiceError) as caught:
         experiments.ask(cluster=cluster, author="admin", asked=asked())
     assert caught.value.code == "busy"
-    assert VariantState.WAITING in states(Experiment.objects.first()).values()
+    assert StudyState.WAITING in states(Study.objects.first()).values()

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from scheduling.engine import model as m
-from scheduling.models import Experiment
+from scheduling.models import Study
 from scheduling.services.errors import ServiceError
-from scheduling.services.lab import periods, running, traces
-from scheduling.services.lab.mapped import leaves_of, period_of_trace, placed
-from scheduling.services.lab.taken import TraceAsked, days_of_trace
+from scheduling.services.studies.experiments import periods, running, traces
+from scheduling.services.studies.experiments.mapped import leaves_of, period_of_trace, placed
+from scheduling.services.studies.experiments.taken import TraceAsked, days_of_trace
 from tests.factories import example_cluster
 from tests.lab import CHANGES, ORDER, experiment
 
@@ -212,7 +212,7 @@ def test_experiment_lives_a_trace_on_the_queues_of_the_cluster(
     )  # fmt: skip
     while running.work(made.pk):
         pass
-    made = Experiment.objects.get(pk=made.pk)
+    made = Study.objects.get(pk=made.pk)
     assert set(made.variants.values_list("state", flat=True)) == {"done"}
     assert (made.source["name"], made.basis["of"], made.recorded) == (
         "week.ledger.csv",

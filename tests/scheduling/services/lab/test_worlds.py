@@ -10,7 +10,7 @@ import pytest
 from portal.demo.organisation import H100, L4
 from scheduling.models import Cluster, GpuClass, Loan, Queue, Quota, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.lab import worlds
+from scheduling.services.studies.experiments import worlds
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
 

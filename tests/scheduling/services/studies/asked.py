@@ -9,14 +9,15 @@ from typing import Any
 from portal.accounts.models import User
 from portal.reports.capacity import capacity as capacity_report
 from scheduling.models import Announcement, Cluster, Queue
-from scheduling.services.adapting import looking
-from scheduling.services.adapting.told import document as adapting_document
-from scheduling.services.capacity import studies, working
-from scheduling.services.lab import experiments, running
-from scheduling.services.lab.against import lacking
-from scheduling.services.lab.results import document, results
-from scheduling.services.lab.taken import TraceAsked
-from scheduling.services.whatif import kept
+from scheduling.services.studies import running
+from scheduling.services.studies import what_if as questions
+from scheduling.services.studies.adapting import looking
+from scheduling.services.studies.adapting.told import document as adapting_document
+from scheduling.services.studies.capacity import asking as capacities
+from scheduling.services.studies.experiments import asking as experiments
+from scheduling.services.studies.experiments.against import lacking
+from scheduling.services.studies.experiments.results import document, results
+from scheduling.services.studies.experiments.taken import TraceAsked
 from tests.adapting import BETTER, WORSE, answer, checked, later, stepped
 from tests.adapting import asked as trial_asked
 from tests.factories import NOW
@@ -58,7 +59,10 @@ FIRST = {
 }  # fmt: skip
 SWF = "\n".join(
     ["; UnixStartTime: 1760000000", "; MaxProcs: 64"]
-    + [f"{n} {n * 1800} 0 {3600 + 60 * n} 8 -1 -1 8 7200 -1 1 {n % 3} 1 1 0 -1 -1 -1" for n in range(1, 60)]
+    + [
+        f"{n} {n * 1800} 0 {3600 + 60 * n} 8 -1 -1 8 7200 -1 1 {n % 3} 1 1 0 -1 -1 -1"
+        for n in range(1, 60)
+    ]
 )
 EXPERIMENTS: Mapping[str, Json] = {
     "quota": {"variants": (CHANGES,), "replays": 5},
@@ -79,7 +83,7 @@ EXPERIMENTS: Mapping[str, Json] = {
 
 def _judged(told: Mapping[str, Mapping[str, float]]) -> Callable[[Cluster], None]:
     def live(cluster: Cluster) -> None:
-        answer(trial_asked(cluster).experiment, told)
+        answer(trial_asked(cluster).study, told)
         looking.look(cluster)
 
     return live
@@ -116,23 +120,23 @@ ADAPTINGS: Mapping[str, Callable[[Cluster], Any]] = {
 
 def what_if(cluster: Cluster, more: Json) -> Json:
     if "base" in more:
-        question = kept.ask_of_edit(cluster=cluster, author="admin", **more)
+        question = questions.ask_of_edit(cluster=cluster, author="admin", **more)
     else:
-        question = kept.ask(cluster=cluster, author="admin", **more)
-    kept.answer(question.pk)
+        question = questions.ask(cluster=cluster, author="admin", **more)
+    running.work(question.pk)
     question.refresh_from_db()
     return {
-        "title": question.title, "state": question.state, "fault": question.fault,
+        "title": question.name, "state": question.state, "fault": question.fault,
         "kind": question.kind, "answer": question.answer,
     }  # fmt: skip
 
 
 def capacity(cluster: Cluster, more: Json) -> Json:
     queue = Queue.objects.get(cluster=cluster, name=more["queue"]) if "queue" in more else None
-    study = studies.begin(cluster=cluster, author="", **{**more, "queue": queue})
-    while study.state in studies.OPEN:
-        working.work(study.pk)
-        study.refresh_from_db()
+    study = capacities.ask(cluster=cluster, author="", **{**more, "queue": queue})
+    while running.work(study.pk):
+        pass
+    study.refresh_from_db()
     person, _ = User.objects.get_or_create(username="golden", is_superuser=True)
     told = capacity_report(cluster, study, person).as_dict()
     return {key: told[key] for key in ("classes", "curve", "came")} | {
@@ -156,8 +160,11 @@ def experiment(cluster: Cluster, more: Json) -> Json:
         one.pop("cpu_s")
     lacks = [lacking(made, found, row) for row in found.rows[1:]]
     of = {
-        "jobs": made.jobs, "source": made.source, "basis": made.basis,
-        "variants": list(made.variants.values("letter", "name", "kind", "changes", "state", "fault")),
+        "jobs": made.basis["jobs"], "source": made.basis["source"], "basis": made.basis["world"],
+        "variants": [
+            {"kind": "changes" if one["changes"] else "in_force", **one}
+            for one in made.variants.values("letter", "name", "changes", "state", "fault")
+        ],
     }  # fmt: skip
     return {"results": told, "lacks": lacks, **of}
 

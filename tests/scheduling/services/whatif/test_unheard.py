@@ -4,7 +4,7 @@ import pytest
 from celery import current_app
 from kombu.exceptions import OperationalError
 
-from scheduling.models import WhatIf, WhatIfKind, WhatIfState
+from scheduling.models import Study, StudyKind, StudyState
 from scheduling.services.whatif import kept
 from tests.factories import example_cluster
 
@@ -19,8 +19,8 @@ def test_question_whose_broker_is_away_says_so_and_waits_for_nobody(
     monkeypatch, django_capture_on_commit_callbacks
 ):
     cluster = example_cluster()
-    question = WhatIf.objects.create(
-        cluster=cluster, author="m.weber", kind=WhatIfKind.EDIT, changes=[], asked_at=cluster.now()
+    question = Study.objects.create(
+        cluster=cluster, author="m.weber", kind=StudyKind.EDIT, changes=[], asked_at=cluster.now()
     )
     monkeypatch.setattr(current_app, "send_task", refuse)
 
@@ -28,4 +28,4 @@ def test_question_whose_broker_is_away_says_so_and_waits_for_nobody(
         kept.start(question)
 
     question.refresh_from_db()
-    assert (question.state, question.fault) == (WhatIfState.FAILED, kept.UNHEARD)
+    assert (question.state, question.fault) == (StudyState.FAILED, kept.UNHEARD)
