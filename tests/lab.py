@@ -8,7 +8,6 @@ from scheduling.models import Cluster, PriorityClass, Study, Variant, Workload, 
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import running
 from scheduling.services.studies.experiments import asking as experiments
-from scheduling.services.studies.experiments import lives
 from tests.factories import NOW
 from tests.foresight import live_of, with_past
 
@@ -63,8 +62,6 @@ def asked(**more) -> experiments.Asked:
 
 def experiment(cluster: Cluster, monkeypatch, **more) -> Study:
     """Written down, nothing lived yet."""
-    lives._stage.cache_clear()
-    lives._own.cache_clear()
     monkeypatch.setattr(snapshots, "live", live_of)
     return experiments.ask(cluster=cluster, author="admin", asked=asked(**more))
 

@@ -154,7 +154,8 @@ class CapacityReport:
                 "id": study.pk, "state": study.state, "progress": study.progress, "author": study.author,
                 "begin": study.period[0].isoformat(), "end": study.period[1].isoformat(), "days": study.days,
                 "queue": self.queue.path if self.queue else "",
-                "step_gpus": study.question["step_gpus"] / MILLI, "replications": study.replays, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
+                "step_gpus": study.question["step_gpus"] / MILLI,
+                "replications": study.replays, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
             }  # fmt: skip
         tables = {table.name: table.as_dicts() for table in self.tables()}
         return {"report": "capacity", "cluster": self.cluster.name, "study": told, **tables}

@@ -12,6 +12,8 @@ class Migration(migrations.Migration):
             model_name="adaptingtrial",
             name="experiment",
         ),
+        migrations.RemoveField(model_name="adaptation", name="claim"),
+        migrations.RemoveField(model_name="adaptation", name="claimed_until"),
         migrations.DeleteModel(
             name="VariantReplay",
         ),

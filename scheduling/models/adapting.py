@@ -1,7 +1,6 @@
 """What adapts by itself: one switch a cluster, one row a parameter, and the trials of other values.
 
-Times are cluster time, but for claims, which are real time. Only ``services.studies.adapting`` writes these
-rows.
+Times are cluster time. Only ``services.studies.adapting`` writes these rows.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ class Adaptation(models.Model):
     """When a parameter was chosen last, or could not be."""
     why = models.CharField(max_length=300, blank=True)
     """Why nothing could be judged at the last look."""
-    claim = models.CharField(max_length=32, blank=True)
-    claimed_until = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.cluster}: adaptation {'on' if self.is_on else 'off'}"

@@ -180,9 +180,9 @@ def organisation() -> Organisation:
         {
             "change": changes,
             "token": [token.pk],
-            "what_if": [_what_if(cluster)],
-            "study": [_study(cluster)],
-            "experiment": [_experiment(cluster)],
+            "what_if": [what_if := _what_if(cluster)],
+            "experiment": [experiment := _experiment(cluster)],
+            "study": [experiment, what_if, _study(cluster)],
             "request": [_asked_for(queues)],
             "webhook": webhooks,
             "letter": letters,
@@ -406,8 +406,10 @@ def _what_if(cluster: Cluster) -> int:
     """A question of somebody else about queues of others; its key."""
     change = {"kind": "quota", "gpu_class": GPUS, "nominal_gpus": 4}
     asked = Study.objects.create(
-        cluster=cluster, author="quokka-user", title="zebra-question", asked_at=NOW,
-        changes=[{**change, "queue": name} for name in ("zebra-vision", "quokka-search")],
+        cluster=cluster, author="quokka-user", name="zebra-question", asked_at=NOW, kind="replay",
+        question={
+            "changes": [{**change, "queue": name} for name in ("zebra-vision", "quokka-search")], "days": 7,
+        },
     )  # fmt: skip
     return asked.pk
 
@@ -415,8 +417,8 @@ def _what_if(cluster: Cluster) -> int:
 def _study(cluster: Cluster) -> int:
     """A study of capacity that somebody else has asked for; its key."""
     made = Study.objects.create(
-        cluster=cluster, author="quokka-user", end=NOW, days=7, replications=5, most_cpu_s=60, asked_at=NOW,
-        made_at=NOW, state="done",
+        cluster=cluster, kind="capacity", author="quokka-user", begin=NOW - timedelta(days=7), end=NOW,
+        question={"step_gpus": 0, "most_cpu_s": 60}, asked_at=NOW, state="done",
     )  # fmt: skip
     return made.pk
 

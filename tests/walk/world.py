@@ -175,10 +175,11 @@ def _questions(made: Organisation) -> dict[str, int]:
     capacity = [{"kind": "capacity", "gpu_class": GPUS, "nodes": 1}]
     return {
         "what_if": Study.objects.create(
-            **asked, author="admin", title="okapi-question", changes=capacity
+            **asked, author="admin", name="okapi-question", kind=StudyKind.REPLAY,
+            question={"changes": capacity, "days": 7},
         ).pk,
         "replay": Study.objects.create(
-            **asked, author="lead", title="okapi-edit", kind=StudyKind.EDIT, changes=[]
+            **asked, author="lead", name="okapi-edit", kind=StudyKind.EDIT
         ).pk,
         "consolidation": Consolidation.objects.create(
             **asked, gpu_class=made.cluster.gpu_classes.get(name=GPUS), nodes=1, most_moves=1,

@@ -150,7 +150,7 @@ def _row(
         variant=row.variant,
         done=row.done,
         of=of,
-        differs=differs({"kind": row.variant.kind, "changes": row.variant.changes}),
+        differs=differs({"changes": row.variant.changes}),
         took=duration(row.cpu_s) if row.done else "",
         cells=tuple(
             _cell(cell, row, span, once=not study.is_drawn)

@@ -8,8 +8,7 @@ from portal.demo import experiment as demo
 from portal.demo.organisation import H100
 from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.experiments import running
-from scheduling.services.worker.parts import FIRST
+from scheduling.services.studies import running
 from tests.factories import example_cluster
 from tests.foresight import live_of
 from tests.lab import with_work
@@ -20,8 +19,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster(monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    running._stage.cache_clear()
-    running._own.cache_clear()
     found = example_cluster()
     with_work(found)
     return found
@@ -48,7 +45,3 @@ def test_too_short_a_past_begins_none(cluster):
     cluster.workloads.all().delete()
     demo.begin()
     assert not Study.objects.exists()
-
-
-def test_worker_is_asked_for_replays_before_studies_of_capacity():
-    assert FIRST.index("request_replays") < FIRST.index("request_capacity")

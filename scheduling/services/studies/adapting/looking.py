@@ -1,6 +1,7 @@
 """The look at a cluster: what replays have shown is acted on, and once a day something new is asked of them.
 
-1. ``look`` claims the cluster for a while, so that two looks do nothing twice; a claim ends by itself.
+1. ``look`` goes one step on. Two looks at once do nothing twice: a cluster has one open trial, and each change
+   of its state is a conditional update.
 2. A trial whose replays are over is decided: a step is taken or not, kept, or taken back.
 3. A step on trial has the days since replayed with both values, once a day: worse beyond noise in any figure,
    and it is taken back at once; after a week it is kept if waits were better beyond noise, else taken back.
@@ -14,12 +15,9 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
-from uuid import uuid4
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Q
-from django.utils import timezone
 
 from scheduling.models import (
     Adaptation,
@@ -66,26 +64,14 @@ def is_due(cluster: Cluster) -> bool:
 
 
 def look(cluster: Cluster) -> None:
-    """Go one step on, if adaptation is on and nobody else is at it."""
-    if cluster.mode == ClusterMode.PAUSED:
-        return
-    claim = _claim(cluster)
-    if claim is None:
+    """Go one step on, if adaptation is on."""
+    if cluster.mode == ClusterMode.PAUSED or not trials.adaptation_of(cluster).is_on:
         return
     try:
         _go_on(cluster)
     except IntegrityError as error:
-        # An outlived claim: another has begun the one trial that a cluster may have.
+        # Another looks at the same moment, and has begun the one trial that a cluster may have.
         log.info("cluster %s, adaptation: %s", cluster.name, error)
-    finally:
-        Adaptation.objects.filter(cluster=cluster, claim=claim).update(claimed_until=None)
-
-
-def _claim(cluster: Cluster) -> str | None:
-    now, claim = timezone.now(), uuid4().hex
-    is_free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    mine = Adaptation.objects.filter(is_free, cluster=cluster, is_on=True)
-    return claim if mine.update(claim=claim, claimed_until=now + doors.LEASE) else None
 
 
 def _go_on(cluster: Cluster) -> None:

@@ -110,21 +110,22 @@ class Curve:
 
 
 def curves_of(study: Study) -> list[Curve]:
-    """One of each class. Replays that not every rung has had are left out."""
+    """One of each class."""
     found: dict[str, dict[int, Mapping[str, Sequence[float]]]] = defaultdict(dict)
     rows = Result.objects.filter(variant__study=study).exclude(done_at=None)
     for letter, seed, figures in rows.order_by("seed").values_list(
         "variant__letter", "seed", "figures"
     ):
         found[letter][seed] = figures
-    return [_curve_of(one, found, study) for one in study.basis.get("curves", ())]
+    return [curve_of(one, found, study) for one in study.basis.get("curves", ())]
 
 
-def _curve_of(
+def curve_of(
     told: Mapping[str, Any],
     found: Mapping[str, Mapping[int, Mapping[str, Sequence[float]]]],
     study: Study,
 ) -> Curve:
+    """``found`` are figures by variant and seed. Replays that not every rung has had are left out."""
     name = told["gpu_class"]
     lives = [found.get(way_of(name, nodes), {}) for nodes, _ in told["rungs"]]
     seeds = sorted(set.intersection(*(set(one) for one in lives))) if lives else []

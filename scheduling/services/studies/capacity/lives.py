@@ -7,13 +7,15 @@ replications.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 
 from scheduling.engine import model as m
 from scheduling.engine.document.reader import parse
 from scheduling.models import Result, Study
-from scheduling.services.ledger.past import past_of
+from scheduling.services.ledger.past import Past, past_of
 from scheduling.services.studies.capacity.ladder import changed
 from scheduling.services.studies.capacity.quota import alone_in, names_below, only, with_quota
 from scheduling.services.whatif.replay import life
@@ -24,17 +26,24 @@ def live(row: Result) -> tuple[dict[str, list[float]], dict[str, float]]:
     """GPU class -> P50 and P90 wait in seconds, and of how many workloads: of the class that has more or
     fewer GPUs, or of all as they are."""
     study = row.variant.study
-    template = parse(study.world)
-    _, end = study.period
-    past = past_of(study.cluster, days=study.days, snapshot=replace(template, now=end))
-    if study.queue is not None:
-        past = only(past, names_below(template, study.queue.name))
-        template = alone_in(template, study.queue.name)
+    template, past = _stage(study.pk, study.made_at)
     world = _world(study, replace(template, now=past.begin), row.variant.changes)
     found = life(world, past.submissions, past.before, past, row.seed)
     changes = row.variant.changes
     names = [one["gpu_class"] for one in changes or study.basis["curves"]]
     return {name: _waits(found, name) for name in names}, {}
+
+
+@lru_cache(maxsize=2)
+def _stage(study_id: int, _made_at: datetime) -> tuple[m.Snapshot, Past]:
+    """Neither changes while it is lived: read once by a worker that lives several of its lives."""
+    study = Study.objects.select_related("cluster", "queue").get(pk=study_id)
+    template, (_, end) = parse(study.world), study.period
+    past = past_of(study.cluster, days=study.days, snapshot=replace(template, now=end))
+    if study.queue is None:
+        return template, past
+    name = study.queue.name
+    return alone_in(template, name), only(past, names_below(template, name))
 
 
 def _world(study: Study, world: m.Snapshot, changes: list[dict[str, int | str]]) -> m.Snapshot:

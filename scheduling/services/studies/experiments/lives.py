@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 
 from scheduling.models import GpuClass, Result, Study
@@ -14,10 +15,11 @@ from scheduling.simulation.ahead.period import Judged, Period, drawn, live_again
 
 def live(row: Result) -> tuple[figures.Json, figures.Json]:
     variant = row.variant
-    stage = _stage(variant.study_id)
+    key = variant.study_id, variant.study.made_at
+    stage = _stage(*key)
     world = variants.world(stage.world, variant.changes)
     found = live_again(world, stage.drawn(row.seed))
-    own = _own(variant.study_id, row.seed)
+    own = _own(*key, row.seed)
     return figures.of_replay(found, own, world, stage.prices, stage.length_s)
 
 
@@ -35,13 +37,13 @@ class Stage:
 
 
 @lru_cache(maxsize=2)
-def _stage(study_id: int) -> Stage:
+def _stage(study_id: int, _made_at: datetime) -> Stage:
     """Neither world nor work of a study changes while it is lived."""
     return Stage(Study.objects.get(pk=study_id))
 
 
 @lru_cache(maxsize=4)
-def _own(study_id: int, seed: int) -> Judged:
+def _own(study_id: int, made_at: datetime, seed: int) -> Judged:
     """Every queue on the nominal quota that A gives it, alone: what all variants are held against."""
-    stage = _stage(study_id)
+    stage = _stage(study_id, made_at)
     return live_again(alone(stage.world), stage.drawn(seed))

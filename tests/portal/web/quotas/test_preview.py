@@ -15,7 +15,8 @@ from scheduling.models import (
     StudyState,
     Transition,
 )
-from scheduling.services.whatif import kept
+from scheduling.services.studies import running, what_if
+from scheduling.services.studies.kinds import KINDS
 from tests.factories import example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
 
@@ -127,7 +128,7 @@ def test_last_week_is_asked_once_for_an_edit_and_told_when_it_is_lived(as_user, 
     assert question.answer["base"] == [
         {"kind": "quota", "queue": "vision", "gpu_class": H100, "nominal_gpus": 16.0}
     ]
-    kept.answer(question.pk)
+    running.work(question.pk)
 
     told = text(lead.get(f"{URL}replay/{question.pk}/"))
     assert "Whole cluster" in told
@@ -165,16 +166,16 @@ def test_replay_of_a_saved_edit_starts_from_what_it_replaced(as_user, cell):
     as_user("lead").post(URL, {cell("vision"): "8", "reason": "Less"})
 
     question = Study.objects.get()
-    assert question.answer["base"][0]["nominal_gpus"] == 16.0
+    assert question.question["base"][0]["nominal_gpus"] == 16.0
     assert question.changes[0]["nominal_gpus"] == 8.0
 
 
 def test_questions_about_edits_keep_no_operator_from_asking(cluster):
-    asked = {"cluster": cluster, "author": "lead", "changes": [], "asked_at": cluster.now()}
-    for _ in range(kept.MOST_OPEN):
-        Study.objects.create(**asked, title="edit", kind=StudyKind.EDIT)
+    asked = {"cluster": cluster, "author": "lead", "asked_at": cluster.now()}
+    for _ in range(KINDS[StudyKind.EDIT].most_open):
+        Study.objects.create(**asked, name="edit", kind=StudyKind.EDIT)
     node = [{"kind": "capacity", "gpu_class": H100, "nodes": 1}]
-    assert kept.ask(cluster=cluster, document=node, author="admin").state == StudyState.WAITING
+    assert what_if.ask(cluster=cluster, document=node, author="admin").state == StudyState.WAITING
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 
 from scheduling.models import Cluster
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.experiments import lives
 from tests.adapting import turned_on
 from tests.factories import example_cluster
 from tests.foresight import live_of
@@ -32,8 +31,6 @@ ROWS = re.compile(r'"experiment": \d+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^"]*')
 def test_answer_is_as_it_was(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "live", live_of)
     monkeypatch.setattr(Cluster, "now", lambda self: self.clock_start)
-    lives._stage.cache_clear()
-    lives._own.cache_clear()
     cluster = example_cluster()
     answered, asked = KINDS[kind]
     turned_on(cluster, monkeypatch) if kind == "adapting" else with_work(cluster)

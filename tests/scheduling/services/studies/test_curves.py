@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.models import CapacityCurve, CapacityPoint, GpuClass
-from scheduling.services.studies.capacity.curves import Rung, curve_of, needed
+from scheduling.models import Study
+from scheduling.services.studies.capacity.curves import Curve, Rung, curve_of, needed
+from scheduling.services.studies.capacity.ladder import way_of
 
 MIN = 60.0
 
@@ -81,31 +84,34 @@ def test_laxer_slo_never_needs_more(rungs: list[Rung], slo_s: float, more_s: flo
     assert at_most(needed(rungs, slo_s + more_s).gpus, needed(rungs, slo_s).gpus)
 
 
-def row(*points: tuple[int, int, float]) -> tuple[CapacityCurve, list[CapacityPoint]]:
-    """A curve of 8 and 16 GPUs with points (nodes, seed, P90)."""
-    curve = CapacityCurve(
-        gpu_class=GpuClass(name="h100"), installed=8000, node_gpus=8000,
-        rungs=[[0, 8000], [1, 16000]], workloads=50,
-    )  # fmt: skip
-    return curve, [CapacityPoint(nodes=n, seed=s, p90_s=p90_s) for n, s, p90_s in points]
+def row(*points: tuple[int, int, float]) -> Curve:
+    """Of as it is and one node more: (steps, seed, P90 wait)."""
+    told = {
+        "gpu_class": "a", "installed": 16000, "node_gpus": 8000, "rungs": [[0, 16000], [1, 24000]],
+        "recorded_p90_s": None, "workloads": 20,
+    }  # fmt: skip
+    found: dict[str, dict[int, dict[str, list[float]]]] = defaultdict(dict)
+    for nodes, seed, p90_s in points:
+        found[way_of("a", nodes)][seed] = {"a": [0, p90_s, 20]}
+    return curve_of(told, found, Study(question={"step_gpus": 0}))
 
 
 def test_replay_that_not_every_number_has_had_is_left_out() -> None:
-    curve = curve_of(*row((0, 1, 90), (1, 1, 60), (0, 2, 70)))
+    curve = row((0, 1, 90), (1, 1, 60), (0, 2, 70))
     assert [rung.p90_s for rung in curve.rungs] == [(90,), (60,)]
 
 
 def test_curve_is_told_as_it_was_replayed_though_it_rises() -> None:
-    curve = curve_of(*row((0, 1, 60), (1, 1, 90)))
+    curve = row((0, 1, 60), (1, 1, 90))
     assert [rung.median_s for rung in curve.rungs] == [60, 90]
 
 
 def test_fewer_than_five_replays_tell_no_figure() -> None:
     pairs = [(nodes, seed, 60.0) for seed in range(1, 6) for nodes in (0, 1)]
-    assert curve_of(*row(*pairs)).is_told
-    assert not curve_of(*row(*pairs[:-2])).is_told
+    assert row(*pairs).is_told
+    assert not row(*pairs[:-2]).is_told
 
 
 def test_nothing_replayed_is_a_curve_without_rungs() -> None:
-    curve = curve_of(*row((0, 1, 90)))
+    curve = row((0, 1, 90))
     assert (curve.rungs, curve.replays, curve.is_told) == ((), 0, False)

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
 from portal.accounts.models import User
 from scheduling import tasks
@@ -19,9 +18,9 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.services.policy.knobs import set_policy
+from scheduling.services.studies import doors, running
 from scheduling.services.studies.adapting import looking, trials
 from scheduling.services.studies.adapting.parameters import BY_NAME
-from scheduling.services.studies.experiments import experiments, running
 from tests.adapting import AS_EVER, BETTER, WORSE, answer, asked, checked, later, stepped, turned_on
 from tests.factories import NOW, example_cluster
 
@@ -46,10 +45,10 @@ def only_trial():
 
 def test_first_look_replays_the_last_week_with_one_step_either_way(cluster):
     trial = asked(cluster)
-    made = trial.experiment
+    made = trial.study
     assert (trial.parameter, trial.state) == ("half_life", TrialState.JUDGING)
     assert [one.name for one in made.variants.all()] == ["As in force", "6 d", "8 d"]
-    assert (made.end - made.begin, made.author) == (timedelta(days=7), "")
+    assert (made.period[1] - made.period[0], made.author) == (timedelta(days=7), "")
     assert half_life_d(cluster) == 7
 
 
@@ -71,15 +70,18 @@ def test_second_look_asks_nothing_while_it_is_lived(cluster):
     assert Study.objects.count() == 1
 
 
-def test_one_at_a_time_looks(cluster):
-    Adaptation.objects.update(claim="another", claimed_until=timezone.now() + timedelta(minutes=1))
+def test_second_of_two_looks_at_once_begins_no_trial(cluster, monkeypatch):
+    def other_was_first(*args, real=looking.ask, **more):
+        made = real(*args, **more)
+        AdaptingTrial.objects.create(
+            cluster=cluster, parameter="charge", value_from=1, asked_at=cluster.now()
+        )
+        return made
+
+    monkeypatch.setattr(looking, "ask", other_was_first)
     looking.look(cluster)
+    assert not AdaptingTrial.objects.exists()
     assert not Study.objects.exists()
-
-
-def test_claim_of_a_killed_worker_ends_by_itself(cluster):
-    Adaptation.objects.update(claim="killed", claimed_until=timezone.now() - timedelta(seconds=1))
-    assert asked(cluster).state == TrialState.JUDGING
 
 
 def test_better_value_comes_into_force_with_its_evidence_in_the_log(cluster, settings):
@@ -114,14 +116,14 @@ def test_better_value_comes_into_force_with_its_evidence_in_the_log(cluster, set
 )
 def test_step_is_taken_only_if_waits_are_better_and_nobody_pays(cluster, told, half_life, state):
     trial = asked(cluster)
-    answer(trial.experiment, told)
+    answer(trial.study, told)
     looking.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (half_life, state)
 
 
 def test_no_better_value_says_what_the_replays_showed(cluster):
     trial = asked(cluster)
-    answer(trial.experiment, {"B": WORSE})
+    answer(trial.study, {"B": WORSE})
     looking.look(cluster)
     assert only_trial().sentence.startswith(
         "Half-life of use stays at 7 d: no value in bounds better than noise (6 d: wait +10."
@@ -130,7 +132,7 @@ def test_no_better_value_says_what_the_replays_showed(cluster):
 
 def test_wait_that_varies_more_than_it_gains_is_noise(cluster):
     trial = asked(cluster)
-    answer(trial.experiment, {})
+    answer(trial.study, {})
     for row in Variant.objects.get(letter="C").replays.all():
         row.figures["avg_wait_s"] += -400 if row.seed % 2 else 300
         row.save()
@@ -180,7 +182,7 @@ def test_check_replays_the_days_since_with_both_values(cluster):
     trial = stepped(cluster)
     later(cluster, days=2)
     looking.look(cluster)
-    made = trials.open_trial(cluster).experiment
+    made = trials.open_trial(cluster).study
     assert made.begin == trial.begun_at
     assert [one.name for one in made.variants.all()] == ["As in force", "7 d"]
 
@@ -196,7 +198,7 @@ def test_next_parameter_in_turn_is_asked_a_day_later(cluster):
     for name in ("half_life", "reservation", "backfill", "packing", "charge", "half_life"):
         trial = asked(cluster)
         assert trial.parameter == name
-        answer(trial.experiment, {})
+        answer(trial.study, {})
         looking.look(cluster)
         looking.look(cluster)
         assert trials.open_trial(cluster) is None
@@ -235,7 +237,9 @@ def test_pinning_ends_the_trial_of_that_parameter_alone(cluster):
 
 @pytest.mark.django_db(transaction=True)
 def test_edit_of_a_person_ends_the_trial_at_once(cluster, settings):
-    settings.WEIR_SUBSCRIBERS = {"scheduling.services.studies.adapting.trials.hear": ("policy.set",)}
+    settings.WEIR_SUBSCRIBERS = {
+        "scheduling.services.studies.adapting.trials.hear": ("policy.set",)
+    }
     stepped(cluster)
     admin = User.objects.get(username="admin")
     set_policy(cluster=cluster, values={"charge_s": 1800}, author=admin, reason="why")
@@ -249,7 +253,7 @@ def test_edit_of_a_person_ends_the_trial_at_once(cluster, settings):
 def test_value_that_was_set_elsewhere_ends_the_trial_and_is_left_alone(cluster, state):
     trial = (asked if state == "judging" else stepped)(cluster)
     if state == "judging":
-        answer(trial.experiment, {"C": BETTER})
+        answer(trial.study, {"C": BETTER})
     set_policy(cluster=cluster, values={"usage_half_life_s": 3600}, author=None, reason="why")
     looking.look(cluster)
     assert (half_life_d(cluster) * DAY_S, only_trial().state) == (3600, TrialState.STOPPED)
@@ -257,7 +261,7 @@ def test_value_that_was_set_elsewhere_ends_the_trial_and_is_left_alone(cluster, 
 
 def test_edit_in_the_last_moment_is_not_overwritten(cluster, monkeypatch):
     trial = asked(cluster)
-    answer(trial.experiment, {"C": BETTER})
+    answer(trial.study, {"C": BETTER})
     cluster.usage_half_life_s = 3600
     cluster.save(update_fields=["usage_half_life_s"])
     monkeypatch.setattr(trials, "stop_if_edited", lambda trial: False)
@@ -277,9 +281,9 @@ def test_young_ledger_is_told_and_asked_again_tomorrow(cluster):
 def test_replays_that_tell_nothing_leave_the_value_and_say_so(cluster, what):
     trial = asked(cluster)
     if what == "cancelled":
-        experiments.cancel(trial.experiment)
+        doors.cancel(trial.study)
     elif what == "dropped":
-        experiments.drop(trial.experiment)
+        doors.drop(trial.study)
     else:
         Variant.objects.update(state=StudyState.FAILED, fault="The engine finds no rest.")
     looking.look(cluster)
@@ -290,7 +294,7 @@ def test_replays_that_tell_nothing_leave_the_value_and_say_so(cluster, what):
 def test_too_few_replays_tell_nothing(cluster, settings):
     settings.WEIR_ADAPTING_REPLAYS = 4
     trial = asked(cluster)
-    answer(trial.experiment, {"C": BETTER})
+    answer(trial.study, {"C": BETTER})
     looking.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (7, TrialState.NO_BETTER)
 
@@ -305,7 +309,7 @@ class KilledError(BaseException):
 )  # fmt: skip
 def test_kill_in_a_step_leaves_all_or_nothing(cluster, monkeypatch, where, name):
     trial = asked(cluster)
-    answer(trial.experiment, {"C": BETTER})
+    answer(trial.study, {"C": BETTER})
 
     def killed(*args, **more):
         raise KilledError
@@ -324,7 +328,7 @@ def test_kill_while_replays_are_asked_leaves_none_behind(cluster, monkeypatch):
         raise KilledError
 
     with monkeypatch.context() as broken:
-        broken.setattr(looking.running, "start", killed)
+        broken.setattr(looking.doors, "start", killed)
         with pytest.raises(KilledError):
             looking.look(cluster)
     assert not Study.objects.exists()
@@ -334,7 +338,7 @@ def test_kill_while_replays_are_asked_leaves_none_behind(cluster, monkeypatch):
 
 def test_replays_of_the_shipped_engine_judge_a_step(cluster):
     trial = asked(cluster)
-    while running.work(trial.experiment_id):
+    while running.work(trial.study_id):
         pass
     looking.look(cluster)
     step = only_trial().evidence["step"]
@@ -345,14 +349,16 @@ def test_replays_of_the_shipped_engine_judge_a_step(cluster):
 
 def test_task_looks_at_clusters_that_are_on(cluster, monkeypatch):
     sent = []
-    monkeypatch.setattr(tasks.adapt, "apply_async", lambda args, **how: sent.append(*args))
-    tasks.request_adapting()
+    monkeypatch.setattr(
+        tasks.look_for_studies, "apply_async", lambda args, **how: sent.append(*args)
+    )
+    tasks.request_studies()
     assert sent == [cluster.pk]
-    tasks.adapt(cluster.pk)
+    tasks.look_for_studies(cluster.pk)
     assert AdaptingTrial.objects.count() == 1
-    tasks.adapt(0)
+    tasks.look_for_studies(0)
     trials.switch(cluster=cluster, is_on=False, author=None)
-    tasks.request_adapting()
+    tasks.request_studies()
     assert sent == [cluster.pk]
 
 

@@ -15,11 +15,11 @@ from portal.accounts.models import User
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Study, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.capacity import studies, working
+from scheduling.services.studies import doors, running
 from tests.capacity import H100, set_slo, studied
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
-from tests.portal.web.lab.test_capacity import found, seen
+from tests.portal.web.studies.test_capacity import found, seen
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(studies, "send", lambda study_id: None)
+    monkeypatch.setattr(doors, "send", lambda study_id: None)
     return example_cluster()
 
 
@@ -55,10 +55,11 @@ def test_study_of_a_subtree_is_begun_and_lived_alone(cluster: Cluster, admin: Cl
     begun = admin.post(address, {"days": "7", "queue": "speech", "step_gpus": "2"})
     study = Study.objects.get()
     assert begun.status_code == 302
-    assert (study.queue, study.step_gpus) == (speech(), 2 * MILLI)
-    curve = study.curves.get(gpu_class__name=H100)
-    assert {after[1] - before[1] for before, after in pairwise(curve.rungs)} == {2 * MILLI}
-    working.work(study.pk)
+    assert (study.queue, study.question["step_gpus"]) == (speech(), 2 * MILLI)
+    (curve,) = [one for one in study.basis["curves"] if one["gpu_class"] == H100]
+    assert {after[1] - before[1] for before, after in pairwise(curve["rungs"])} == {2 * MILLI}
+    while running.work(study.pk):
+        pass
     study.refresh_from_db()
     assert study.state == "done"
 
@@ -111,10 +112,11 @@ def test_queue_that_is_not_there_is_not_found(cluster: Cluster, admin: Client) -
 
 def test_subtree_is_studied_by_rest(cluster: Cluster, api: APIClient) -> None:
     with_past(cluster)
-    listed = reverse("api:capacity_studies", args=["fra1"])
-    begun = api.post(listed, {"days": 7, "queue": "speech", "step_gpus": 4}, format="json").json()
+    listed = reverse("api:studies", args=["fra1"])
+    asked = {"kind": "capacity", "days": 7, "queue": "speech", "step_gpus": 4}
+    begun = api.post(listed, asked, format="json").json()
     assert (begun["queue"], begun["step_gpus"]) == ("speech", 4)
-    refused = api.post(listed, {"days": 7, "queue": "nowhere"}, format="json")
+    refused = api.post(listed, {"kind": "capacity", "days": 7, "queue": "nowhere"}, format="json")
     assert (refused.status_code, refused.json()["code"]) == (400, "no_queue")
 
 
@@ -150,4 +152,4 @@ def test_what_came_is_replayed_by_the_study_of_those_days(cluster: Cluster) -> N
     studied(cluster, end=end, days=6)
     studied(cluster, {-1: 90, 0: 60}, end=NOW - timedelta(hours=1), days=6)
     (row,) = found(cluster).came
-    assert (row.study.end, row.gpus, row.again.median_s) == (end, 128, 3600)
+    assert (row.study.period[1], row.gpus, row.again.median_s) == (end, 128, 3600)

@@ -21,7 +21,7 @@ from portal.web.studies import capacity as page
 from scheduling.models import Cluster, GpuClass, Study, StudyState, Workload
 from scheduling.services.events import deliver_due
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.capacity import studies
+from scheduling.services.studies import doors
 from tests.capacity import H100, WAITS, set_slo, studied
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(studies, "send", lambda study_id: None)
+    monkeypatch.setattr(doors, "send", lambda study_id: None)
     return example_cluster()
 
 
@@ -149,7 +149,11 @@ def test_study_of_the_address_is_shown(cluster: Cluster, admin: Client) -> None:
     earlier = studied(cluster, {0: 60}, end=NOW - timedelta(days=9))
     studied(cluster)
     set_slo(cluster, 120)
-    assert "needs 128 GPUs, the fewest tried" in seen(admin, study=str(earlier.pk))
+    chosen = admin.get(
+        reverse("web:capacity", args=["fra1"]), {"study": str(earlier.pk)}, follow=True
+    )
+    assert chosen.redirect_chain[0][0].startswith(reverse("web:study", args=["fra1", earlier.pk]))
+    assert "needs 128 GPUs, the fewest tried" in text_of(chosen)
     gone = admin.get(reverse("web:capacity", args=["fra1"]), {"study": "999999"})
     assert gone.status_code == 404
 
@@ -217,7 +221,7 @@ def test_study_is_begun_left_found_again_and_cancelled(cluster: Cluster, admin: 
     refused = admin.post(address, {"days": "7"})
     assert refused.status_code == 400
     assert "A study is being made already." in text_of(refused)
-    admin.post(reverse("web:capacity_cancel", args=["fra1", study.pk]))
+    admin.post(reverse("web:study_cancel", args=["fra1", study.pk]))
     study.refresh_from_db()
     assert study.state == StudyState.CANCELLED
 
@@ -237,12 +241,12 @@ def api(cluster: Cluster) -> APIClient:
 
 def test_study_is_begun_read_and_dropped_by_rest(cluster: Cluster, api: APIClient) -> None:
     with_past(cluster)
-    listed = reverse("api:capacity_studies", args=["fra1"])
-    begun = api.post(listed, {"days": 7, "replications": 6}, format="json")
+    listed = reverse("api:studies", args=["fra1"])
+    begun = api.post(listed, {"kind": "capacity", "days": 7, "replications": 6}, format="json")
     assert begun.status_code == 202
     told = api.get(begun.headers["Location"]).json()
-    assert (told["study"]["state"], told["study"]["replications"]) == ("waiting", 6)
-    assert api.get(listed).json()["results"][0]["id"] == told["study"]["id"]
+    assert (told["state"], told["replays"]) == ("waiting", 6)
+    assert api.get(listed).json()["results"][0]["id"] == told["id"]
     for gone in (200, 404):
         assert api.delete(begun.headers["Location"]).status_code == 204
         assert api.get(begun.headers["Location"]).status_code == gone
@@ -250,7 +254,7 @@ def test_study_is_begun_read_and_dropped_by_rest(cluster: Cluster, api: APIClien
 
 def test_curve_is_read_by_rest(cluster: Cluster, api: APIClient) -> None:
     study = studied(cluster)
-    told = api.get(reverse("api:capacity_study", args=["fra1", study.pk])).json()
+    told = api.get(reverse("api:study", args=["fra1", study.pk])).json()["answer"]
     assert [row["steps_more"] for row in told["curve"]] == list(WAITS)
     assert told["curve"][1]["p90_median_s"] == 320 * 60
 

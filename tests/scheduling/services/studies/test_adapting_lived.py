@@ -18,8 +18,8 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies import doors, running
 from scheduling.services.studies.adapting import looking, trials
-from scheduling.services.studies.experiments import running
 from tests.adapting import later
 from tests.factories import NOW, make_cluster
 from tests.foresight import live_of
@@ -37,10 +37,8 @@ def cluster(monkeypatch, settings):
     backfill is first in turn."""
     settings.WEIR_ADAPTING_REPLAYS = 6
     settings.WEIR_SUBSCRIBERS = {"tests.lab.nobody": ["*"]}
-    running._stage.cache_clear()
-    running._own.cache_clear()
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(looking.running, "send", lambda experiment_id: None)
+    monkeypatch.setattr(doors, "send", lambda study_id: None)
     found = make_cluster(clock_real=datetime.now(UTC), clock_start=NOW)
     h100 = GpuClass.objects.create(cluster=found, name="h100")
     Node.objects.create(cluster=found, name="n1", gpu_class=h100, gpus=8000)
@@ -86,7 +84,7 @@ def looked(cluster: Cluster) -> AdaptingTrial:
     """A look that asks, the replays lived by the engine, and a look that decides."""
     looking.look(cluster)
     trial = AdaptingTrial.objects.latest("pk")
-    while trial.experiment is not None and running.work(trial.experiment.pk):
+    while trial.study is not None and running.work(trial.study.pk):
         pass
     looking.look(cluster)
     cluster.refresh_from_db()

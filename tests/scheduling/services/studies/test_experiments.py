@@ -3,15 +3,14 @@
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
-from scheduling import tasks
-from scheduling.models import Announcement, Result, Study, StudyState, Variant
+from scheduling.models import Announcement, Result, Study, Variant
 from scheduling.services.errors import ServiceError
-from scheduling.services.studies.experiments import experiments, promoting, running
+from scheduling.services.studies import doors, running
+from scheduling.services.studies.experiments import promoting
 from scheduling.services.studies.experiments.results import document, results
 from tests.factories import NOW, example_cluster
-from tests.lab import CHANGES, NODES, ORDER, asked, experiment, lived, with_work
+from tests.lab import CHANGES, NODES, ORDER, experiment, lived, with_work
 
 pytestmark = pytest.mark.django_db
 ARRIVAL = {"kind": "arrival", "queue": "speech", "gpu_classes": ["h100-80gb"]}
@@ -34,8 +33,8 @@ def test_experiment_is_written_with_a_and_a_row_for_every_replay(cluster, monkey
         "A As in force", "B Shortest first", "C Less for speech",
     ]  # fmt: skip
     assert Result.objects.count() == 18
-    assert made.jobs > 0
-    assert made.recorded["avg_wait_s"] > 0
+    assert made.basis["jobs"] > 0
+    assert made.basis["recorded"]["avg_wait_s"] > 0
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,6 @@ def test_experiment_is_written_with_a_and_a_row_for_every_replay(cluster, monkey
         ({"replays": 41}, "replays"),
         ({"variants": [ORDER] * 6}, "variants"),
         ({"variants": [{**ORDER, "name": ""}]}, "variants.0.name"),
-        ({"variants": [{**ORDER, "kind": "oracle"}]}, "variants.0.kind"),
         ({"variants": [{"name": "n", "changes": []}]}, "variants.0.changes"),
         (
             {"variants": [ORDER, {"name": "n", "changes": [{**CHANGES["changes"][0], "queue": "nowhere"}]}]},
@@ -130,65 +128,11 @@ def test_sharing_by_promise_and_throughput_is_lived(cluster, monkeypatch):
 
 def test_cancelled_variant_is_left_alone_and_others_go_on(cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
-    assert experiments.cancel(made, letter="C", author="admin") == 1
+    assert doors.cancel(made, letter="C", author="admin") == 1
     while running.work(made.pk):
         pass
     assert states(made) == {"A": "done", "B": "done", "C": "cancelled"}
     assert not Result.objects.filter(variant__letter="C").exclude(done_at=None).exists()
-
-
-def test_two_workers_never_hold_the_same_replay(cluster, monkeypatch, settings):
-    settings.WEIR_LAB_TASKS = 18
-    made = experiment(cluster, monkeypatch)
-    taken = [running.claim(made.pk) for _ in range(18)]
-    assert len({row.pk for row in taken}) == 18
-    assert running.claim(made.pk) is None
-
-
-def test_replay_of_a_killed_worker_is_taken_again_and_counts_once(cluster, monkeypatch):
-    made = experiment(cluster, monkeypatch)
-    killed = running.claim(made.pk)
-    Result.objects.filter(pk=killed.pk).update(
-        claimed_until=timezone.now() - timedelta(seconds=1)
-    )
-    again = running.claim(made.pk)
-    assert again.pk == killed.pk
-    assert running.finish(again, {"a": 1}, {}, took_s=1)
-    assert not running.finish(killed, {"a": 2}, {}, took_s=1)
-    again.refresh_from_db()
-    assert again.figures == {"a": 1}
-
-
-def test_beat_goes_on_with_what_nobody_works_on(cluster, monkeypatch):
-    made = experiment(cluster, monkeypatch)
-    assert running.unattended() == [made.pk]
-    assert running.claim(made.pk) is not None
-    assert running.unattended() == []
-
-
-def test_no_more_replays_are_lived_at_once_than_may_be(cluster, monkeypatch):
-    first, second = experiment(cluster, monkeypatch), experiment(cluster, monkeypatch)
-    assert running.claim(first.pk) is not None
-    assert running.claim(second.pk) is None
-
-
-def test_task_goes_on_with_the_next_experiment(cluster, monkeypatch):
-    first, second = (experiment(cluster, monkeypatch, replays=1) for _ in range(2))
-    sent = [first.pk]
-    monkeypatch.setattr(tasks.live_replays, "apply_async", lambda args, **how: sent.append(*args))
-    while sent:
-        tasks.live_replays(sent.pop())
-    assert states(second) == dict.fromkeys("ABC", "done")
-
-
-def test_task_goes_on_until_all_is_lived(cluster, monkeypatch):
-    made = experiment(cluster, monkeypatch)
-    monkeypatch.setattr(running, "work", lambda pk, work=running.work: work(pk, budget_s=0.05))
-    sent = [made.pk]
-    monkeypatch.setattr(tasks.live_replays, "apply_async", lambda args, **how: sent.append(*args))
-    while sent:
-        tasks.live_replays(sent.pop())
-    assert states(made) == dict.fromkeys("ABC", "done")
 
 
 def test_world_that_contradicts_itself_fails_its_variant_alone(cluster, monkeypatch):
@@ -228,21 +172,3 @@ def test_variant_that_was_not_lived_is_not_promoted(cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
     with pytest.raises(ServiceError, match="Nothing was lived"):
         promoting.promote(variant=made.variants.get(letter="B"), author="admin", reason="why")
-
-
-def test_old_experiments_go_but_not_those_that_were_promoted(cluster, monkeypatch):
-    old, kept = experiment(cluster, monkeypatch), experiment(cluster, monkeypatch)
-    Study.objects.update(asked_at=NOW - timedelta(days=200))
-    kept.variants.filter(letter="B").update(promoted_at=NOW)
-    experiments.forget(cluster)
-    assert list(Study.objects.all()) == [kept]
-    assert not Variant.objects.filter(experiment=old.pk).exists()
-
-
-def test_too_many_open_experiments_are_refused(cluster, monkeypatch):
-    for _ in range(experiments.MOST_OPEN):
-        experiment(cluster, monkeypatch)
-    with pytest.raises(ServiceError) as caught:
-        experiments.ask(cluster=cluster, author="admin", asked=asked())
-    assert caught.value.code == "busy"
-    assert StudyState.WAITING in states(Study.objects.first()).values()

@@ -20,8 +20,9 @@ from scheduling.models import (
     StudyState,
     Workload,
 )
+from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.whatif import kept
+from scheduling.services.studies import doors, running, what_if
 from tests.factories import example_cluster, make_workload
 from tests.foresight import QUESTION, asked, forecast, live_of, with_past
 
@@ -49,7 +50,7 @@ def test_answer_says_who_starts_shares_and_waits(cluster, admin, monkeypatch):
     with_past(cluster)
     question = asked(cluster, monkeypatch)
     assert (question.state, question.fault) == (StudyState.DONE, "")
-    _, text = page(admin, "what_if", question.pk)
+    _, text = page(admin, "study", question.pk)
     for told in (
         "With both changes",
         "At once: who starts",
@@ -76,35 +77,35 @@ def test_bad_input_is_shown_again_with_its_field(cluster, admin):
 
 def test_asking_makes_a_row_and_leads_to_its_page(cluster, admin, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr("scheduling.services.studies.what_if.start", lambda question: None)
+    monkeypatch.setattr(doors, "send", lambda pk: None)
     url = reverse("web:what_ifs", args=["fra1"])
     answer = admin.post(url, {"change": [json.dumps(one) for one in QUESTION], "days": "7"})
     question = Study.objects.get()
-    assert answer.headers["Location"].endswith(f"/what-if/{question.pk}/")
-    _, text = page(admin, "what_if", question.pk)
+    assert answer.headers["Location"].endswith(f"/studies/{question.pk}/")
+    _, text = page(admin, "study", question.pk)
     assert "Waits for its turn" in text
 
 
 def test_cancelled_question_is_not_worked_on(cluster, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    question = kept.ask(cluster=cluster, document=QUESTION, author="admin")
-    assert kept.cancel(question)
-    kept.answer(question.pk)
+    question = what_if.ask(cluster=cluster, document=QUESTION, author="admin")
+    assert doors.cancel(question)
+    running.work(question.pk)
     question.refresh_from_db()
     assert question.state == StudyState.CANCELLED
 
 
 def test_question_that_is_cancelled_meanwhile_stays_cancelled(cluster, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    question = kept.ask(cluster=cluster, document=QUESTION, author="admin")
+    question = what_if.ask(cluster=cluster, document=QUESTION, author="admin")
 
     def past_of(*args, **more):
-        kept.cancel(question)
+        doors.cancel(question)
         return real(*args, **more)
 
-    real = kept.past_of
-    monkeypatch.setattr(kept, "past_of", past_of)
-    kept.answer(question.pk)
+    real = what_if.past_of
+    monkeypatch.setattr(what_if, "past_of", past_of)
+    running.work(question.pk)
     question.refresh_from_db()
     assert question.state == StudyState.CANCELLED
 
@@ -112,8 +113,8 @@ def test_question_that_is_cancelled_meanwhile_stays_cancelled(cluster, monkeypat
 def test_unknown_queue_is_refused_before_anything_is_kept(cluster, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
     bad = [{**QUESTION[1], "queue": "nowhere"}]
-    with pytest.raises(kept.ServiceError) as caught:
-        kept.ask(cluster=cluster, document=bad, author="admin")
+    with pytest.raises(ServiceError) as caught:
+        what_if.ask(cluster=cluster, document=bad, author="admin")
     assert caught.value.field == "changes.0.queue"
     assert not Study.objects.exists()
 
@@ -161,11 +162,13 @@ def test_place_alone_is_told_with_the_reason_where_too_little_is_known(cluster, 
 
 def test_api_answers_with_the_address_of_what_is_worked_out(cluster, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr("scheduling.services.studies.what_if.start", lambda question: None)
+    monkeypatch.setattr(doors, "send", lambda pk: None)
     token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
     client = Client(headers={"Authorization": f"Bearer {token}"})
-    url = reverse("api:what_ifs", args=["fra1"])
-    answer = client.post(url, {"changes": QUESTION}, content_type="application/json")
+    url = reverse("api:studies", args=["fra1"])
+    answer = client.post(
+        url, {"kind": "replay", "changes": QUESTION}, content_type="application/json"
+    )
     assert answer.status_code == 202
     one = client.get(answer.headers["Location"]).json()
     assert (one["state"], one["progress"]) == ("waiting", 0)
@@ -176,9 +179,12 @@ def test_api_answers_with_the_address_of_what_is_worked_out(cluster, monkeypatch
 def test_api_names_the_field_at_fault(cluster):
     token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
     client = Client(headers={"Authorization": f"Bearer {token}"})
-    bad = {"changes": [{"kind": "capacity", "gpu_class": "h100-80gb", "nodes": 0}]}
+    bad = {
+        "kind": "replay",
+        "changes": [{"kind": "capacity", "gpu_class": "h100-80gb", "nodes": 0}],
+    }
     answer = client.post(
-        reverse("api:what_ifs", args=["fra1"]), bad, content_type="application/json"
+        reverse("api:studies", args=["fra1"]), bad, content_type="application/json"
     )
     assert answer.status_code == 400
     assert "changes.0.nodes" in answer.json()["fields"]
@@ -198,14 +204,14 @@ def test_workload_of_the_api_has_its_forecast(cluster):
 def test_added_capacity_has_its_price_of_a_week(cluster, admin, monkeypatch):
     with_past(cluster)
     question = asked(cluster, monkeypatch)
-    _, text = page(admin, "what_if", question.pk)
+    _, text = page(admin, "study", question.pk)
     assert "16 h100-80gb more, a week" in text
     assert "€5,644.80" in text
 
 
 def test_quota_of_an_answer_opens_typed_into_the_grid_and_is_not_saved(cluster, admin, monkeypatch):
     with_past(cluster)
-    _, text = page(admin, "what_if", asked(cluster, monkeypatch).pk)
+    _, text = page(admin, "study", asked(cluster, monkeypatch).pk)
     address = html.unescape(re.search(r'href="([^"]*draft=1[^"]*)"', text)[1])
     before = Quota.objects.count()
     grid = admin.get(address).content.decode()

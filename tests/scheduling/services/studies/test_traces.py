@@ -12,7 +12,8 @@ import pytest
 from scheduling.engine import model as m
 from scheduling.models import Study
 from scheduling.services.errors import ServiceError
-from scheduling.services.studies.experiments import periods, running, traces
+from scheduling.services.studies import running
+from scheduling.services.studies.experiments import periods, traces
 from scheduling.services.studies.experiments.mapped import leaves_of, period_of_trace, placed
 from scheduling.services.studies.experiments.taken import TraceAsked, days_of_trace
 from tests.factories import example_cluster
@@ -214,10 +215,10 @@ def test_experiment_lives_a_trace_on_the_queues_of_the_cluster(
         pass
     made = Study.objects.get(pk=made.pk)
     assert set(made.variants.values_list("state", flat=True)) == {"done"}
-    assert (made.source["name"], made.basis["of"], made.recorded) == (
+    assert (made.basis["source"]["name"], made.basis["world"]["of"], made.basis["recorded"]) == (
         "week.ledger.csv",
         "today",
         {},
     )
-    assert made.source["by_name"] == ["speech"]
-    assert made.jobs == 150 - 48
+    assert made.basis["source"]["by_name"] == ["speech"]
+    assert made.basis["jobs"] == 150 - 48

@@ -11,7 +11,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from scheduling.models import Study, StudyState
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.experiments import running
+from scheduling.services.studies import doors
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
 from tests.lab import CHANGES, NODES, ORDER, empty_experiment, experiment, lived, with_work
@@ -24,7 +24,7 @@ def cluster(monkeypatch):
     found = example_cluster()
     with_work(found)
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(running, "start", lambda made: None)
+    monkeypatch.setattr(doors, "send", lambda pk: None)
     return found
 
 
@@ -50,38 +50,38 @@ FORM = {
 
 
 def test_empty_list_says_what_to_do(admin):
-    assert "No experiment yet" in admin.get(address("experiments")).content.decode()
+    assert "No study yet" in admin.get(address("studies")).content.decode()
 
 
 @pytest.mark.parametrize(
-    ("by", "listed"),
+    ("of", "listed"),
     [
         ("", ["asked-by-a-lead"]),
-        ("people", ["asked-by-a-lead"]),
+        ("experiments", ["asked-by-a-lead"]),
         ("adaptation", ["asked-by-nobody"]),
-        ("all", ["asked-by-a-lead", "asked-by-nobody"]),
+        ("capacity", []),
         ("x", ["asked-by-a-lead"]),
     ],
 )
 def test_experiments_of_adaptation_are_listed_apart_from_those_of_people(
-    admin, cluster, by, listed
+    admin, cluster, of, listed
 ):
     empty_experiment(cluster, "asked-by-a-lead")
     empty_experiment(cluster, "asked-by-nobody", author="")
-    text = admin.get(address("experiments"), {"by": by} if by else {}).content.decode()
+    text = admin.get(address("studies"), {"of": of} if of else {}).content.decode()
     assert [name for name in ("asked-by-a-lead", "asked-by-nobody") if name in text] == listed
-    assert ("Adaptation, " in text) == ("asked-by-nobody" in listed)
+    assert ("Weir, " in text) == ("asked-by-nobody" in listed)
     assert "Adaptation 1</a>" in text
 
 
-def test_api_lists_whose_are_asked_for(admin, cluster):
+def test_api_lists_the_kinds_that_are_asked_for(admin, cluster):
     empty_experiment(cluster, "asked-by-a-lead")
     empty_experiment(cluster, "asked-by-nobody", author="")
-    at = "/api/v1/clusters/fra1/experiments"
+    at = "/api/v1/clusters/fra1/studies"
     assert admin.get(at).json()["count"] == 2
-    told = admin.get(at, {"by": "adaptation"}).json()["results"]
+    told = admin.get(at, {"kind": "adapting"}).json()["results"]
     assert [(one["name"], one["author"]) for one in told] == [("asked-by-nobody", "")]
-    refused = admin.get(at, {"by": "x"})
+    refused = admin.get(at, {"kind": "x"})
     assert (refused.status_code, refused.json()["code"]) == (400, "unknown_choice")
 
 
@@ -128,9 +128,9 @@ def test_change_is_added_to_a_variant_and_a_variant_removed(admin):
 def test_experiment_is_begun_and_found_again(admin, cluster):
     answer = admin.post(address("experiment_new"), {**FORM, "variant": json.dumps(ORDER)})
     made = Study.objects.get()
-    assert answer.headers["Location"] == address("experiment", made.pk)
-    assert "Order in November" in admin.get(address("experiments")).content.decode()
-    assert "Too few replays" in admin.get(address("experiment", made.pk)).content.decode()
+    assert answer.headers["Location"] == address("study", made.pk)
+    assert "Order in November" in admin.get(address("studies")).content.decode()
+    assert "Too few replays" in admin.get(address("study", made.pk)).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,9 @@ def sent(text: str) -> dict[str, str]:
 def test_trace_that_was_chosen_is_lived_and_told(admin, cluster):
     answer = admin.post(address("experiment_new"), {**FORM, **sent(TRACE), "warm_up_days": "1"})
     made = Study.objects.get()
-    assert (answer.status_code, made.source["name"], made.jobs) == (302, "week.ledger.csv", 48)
-    text = admin.get(address("experiment", made.pk)).content.decode()
+    told = made.basis["source"]["name"], made.basis["jobs"]
+    assert (answer.status_code, *told) == (302, "week.ledger.csv", 48)
+    text = admin.get(address("study", made.pk)).content.decode()
     assert "The work is that of the trace week.ledger.csv" in text
     assert "Queues of the same name take theirs: speech." in text
 
@@ -210,7 +211,7 @@ def test_kept_trace_is_chosen_by_its_name(admin, cluster, settings, tmp_path):
     typed = {"of": "kept", "kept": "week.ledger.csv", "warm_up_days": "0"}
     admin.post(address("experiment_new"), {**FORM, **typed})
     made = Study.objects.get()
-    assert (made.source["name"], made.jobs) == ("week.ledger.csv", 72)
+    assert (made.basis["source"]["name"], made.basis["jobs"]) == ("week.ledger.csv", 72)
     clone = admin.get(f"{address('experiment_new')}?clone={made.pk}").content.decode()
     assert 'value="kept" checked' in clone
 
@@ -218,21 +219,21 @@ def test_kept_trace_is_chosen_by_its_name(admin, cluster, settings, tmp_path):
 def test_page_says_what_of_the_period_is_not_kept(admin, cluster, monkeypatch):
     cluster.history.model.objects.all().delete()
     made = experiment(cluster, monkeypatch)
-    text = admin.get(address("experiment", made.pk)).content.decode()
+    text = admin.get(address("study", made.pk)).content.decode()
     assert "quotas as in force then" in text
     assert "The policy of then is not kept: today&#x27;s is lived." in text
 
 
 def test_promotion_says_what_speaks_against_it(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
-    text = admin.get(address("experiment", made.pk)).content.decode()
+    text = admin.get(address("study", made.pk)).content.decode()
     assert "It lacks" in text
     assert "Less than a week is judged" in text
 
 
 def test_results_say_better_worse_or_noise_and_have_tables(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
-    text = admin.get(address("experiment", made.pk)).content.decode()
+    text = admin.get(address("study", made.pk)).content.decode()
     for told in ("Results over all", "By queue: P90 wait", "widened for 14 comparisons", "Difference to A",
                  "A replayed against what happened", "Promote"):  # fmt: skip
         assert told in text
@@ -241,7 +242,7 @@ def test_results_say_better_worse_or_noise_and_have_tables(admin, cluster, monke
 
 def test_page_of_what_is_lived_still_asks_again(admin, cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
-    assert "every 2s" in admin.get(address("experiment", made.pk)).content.decode()
+    assert "every 2s" in admin.get(address("study", made.pk)).content.decode()
 
 
 def test_clone_begins_with_the_same(admin, cluster, monkeypatch):
@@ -253,7 +254,7 @@ def test_clone_begins_with_the_same(admin, cluster, monkeypatch):
 
 def test_csv_has_every_variant_and_queue(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
-    lines = admin.get(address("experiment_csv", made.pk)).content.decode().splitlines()
+    lines = admin.get(address("study_csv", made.pk)).content.decode().splitlines()
     assert lines[0].startswith("queue,variant,replays,figure,mean,difference")
     assert any(line.startswith(",B,6,avg_wait_s,") for line in lines)
     assert any(",C,6,p90_wait_s," in line and not line.startswith(",") for line in lines)
@@ -261,16 +262,14 @@ def test_csv_has_every_variant_and_queue(admin, cluster, monkeypatch):
 
 def test_one_variant_is_cancelled(admin, cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
-    admin.post(address("experiment_cancel", made.pk), {"letter": "C"})
+    admin.post(address("study_cancel", made.pk), {"letter": "C"})
     states = dict(made.variants.values_list("letter", "state"))
     assert (states["B"], states["C"]) == (StudyState.WAITING, StudyState.CANCELLED)
 
 
 def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
-    answer = admin.post(
-        address("experiment_promote", made.pk), {"letter": "B", "reason": "waits fall"}
-    )
+    answer = admin.post(address("study_promote", made.pk), {"letter": "B", "reason": "waits fall"})
     assert answer.headers["Location"].startswith(f"{address('policy')}?draft=1")
     text = admin.get(answer.headers["Location"]).content.decode()
     assert "<option selected>shortest_predicted</option>" in text
@@ -283,7 +282,7 @@ def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, clus
 def test_promoted_quota_is_typed_into_the_grid(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
     answer = admin.post(
-        address("experiment_promote", made.pk), {"letter": "C", "reason": "speech idles"}
+        address("study_promote", made.pk), {"letter": "C", "reason": "speech idles"}
     )
     assert "/quotas/" in answer.headers["Location"]
     assert "not saved yet" in admin.get(answer.headers["Location"]).content.decode()
@@ -292,7 +291,7 @@ def test_promoted_quota_is_typed_into_the_grid(admin, cluster, monkeypatch):
 def test_promoted_queue_is_typed_into_its_form(admin, cluster, monkeypatch):
     way = {"name": "p", "changes": [{"kind": "queue", "queue": "research", "sharing": "promise"}]}
     made = lived(cluster, monkeypatch, variants=[way])
-    answer = admin.post(address("experiment_promote", made.pk), {"letter": "B", "reason": "r"})
+    answer = admin.post(address("study_promote", made.pk), {"letter": "B", "reason": "r"})
     text = admin.get(answer.headers["Location"]).content.decode()
     assert '<option value="promise" selected>' in text
 
@@ -302,19 +301,18 @@ def test_promotion_that_cannot_be_is_shown_with_its_fault(
     admin, cluster, monkeypatch, letter, reason
 ):
     made = lived(cluster, monkeypatch, variants=[ORDER, NODES])
-    answer = admin.post(
-        address("experiment_promote", made.pk), {"letter": letter, "reason": reason}
-    )
+    answer = admin.post(address("study_promote", made.pk), {"letter": letter, "reason": reason})
     assert answer.status_code == 400
     assert "Nothing was promoted" in answer.content.decode()
     assert not made.variants.exclude(promoted_at=None).exists()
 
 
-API = "/api/v1/clusters/fra1/experiments"
+API = "/api/v1/clusters/fra1/studies"
 
 
 def body(**more):
     told = {
+        "kind": "experiment",
         "name": "By REST",
         "begin": (NOW - timedelta(days=8)).isoformat(),
         "end": (NOW - timedelta(days=3)).isoformat(),
@@ -334,7 +332,7 @@ def test_api_begins_reads_cancels_and_drops(admin, cluster):
     assert answer.status_code == 202
     one = answer.headers["Location"]
     assert admin.get(API).json()["results"][0]["name"] == "By REST"
-    assert admin.get(one).json()["results"]["variants"][1]["done"] == 0
+    assert admin.get(one).json()["answer"]["variants"][1]["done"] == 0
     told = post(admin, f"{one}/cancel", {"letter": "B"}).json()
     assert [v["state"] for v in told["variants"]] == ["waiting", "cancelled"]
     assert admin.delete(one).status_code == 204

@@ -1,4 +1,4 @@
-"""Experiments by the command line: begun with a file or a trace, followed, listed, cancelled."""
+"""Studies by the command line: begun with a file or a trace, followed, listed, cancelled."""
 
 import json
 from datetime import timedelta
@@ -8,7 +8,7 @@ import yaml
 
 from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.experiments import running
+from scheduling.services.studies import doors, running
 from tests.factories import NOW
 from tests.foresight import live_of
 from tests.lab import empty_experiment, with_work
@@ -22,9 +22,7 @@ def asked(cluster, monkeypatch, tmp_path):
     """A file that asks for B beside A; nobody lives what is begun."""
     with_work(cluster)
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(running, "start", lambda made: None)
-    running._stage.cache_clear()
-    running._own.cache_clear()
+    monkeypatch.setattr(doors, "start", lambda made: None)
     file = tmp_path / "order.yaml"
     file.write_text(
         yaml.safe_dump(
@@ -49,7 +47,7 @@ def asked(cluster, monkeypatch, tmp_path):
 
 
 def test_run_begins_one_and_shows_it(weir, asked):
-    done = weir("lab", "run", "-f", str(asked), "--no-wait", user="admin")
+    done = weir("study", "experiment", "-f", str(asked), "--no-wait", user="admin")
     assert done.exit_code == 0, done.output
     told = yaml.safe_load(done.stdout)
     assert [one["letter"] for one in told["variants"]] == ["A", "B"]
@@ -62,12 +60,12 @@ def test_run_waits_until_all_is_lived(weir, asked, monkeypatch):
         while running.work(made.pk):
             pass
 
-    monkeypatch.setattr(running, "start", live)
-    done = weir("-o", "json", "lab", "run", "-f", str(asked), user="admin")
+    monkeypatch.setattr(doors, "start", live)
+    done = weir("-o", "json", "study", "experiment", "-f", str(asked), user="admin")
     told = json.loads(done.stdout)
     assert {one["state"] for one in told["variants"]} == {"done"}
-    assert [one["done"] for one in told["results"]["variants"]] == [5, 5]
-    assert isinstance(told["results"]["variants"][1]["lacks"], list)
+    assert [one["done"] for one in told["answer"]["variants"]] == [5, 5]
+    assert isinstance(told["answer"]["variants"][1]["lacks"], list)
 
 
 def test_trace_is_sent_and_its_days_may_be_left_out(weir, asked, tmp_path):
@@ -78,11 +76,12 @@ def test_trace_is_sent_and_its_days_may_be_left_out(weir, asked, tmp_path):
     rows = [f"2025-03-0{1 + i % 5}T10:00:00,3600,2,speech,u-{i},0" for i in range(20)]
     trace.write_text("submitted,run_s,gpus,queue,user,asked_s\n" + "\n".join(sorted(rows)) + "\n")
     done = weir(
-        "lab", "run", "-f", str(asked), "--trace", str(trace), "--no-wait", user="admin"
+        "study", "experiment", "-f", str(asked), "--trace", str(trace), "--no-wait", user="admin"
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     made = Study.objects.get()
-    assert (made.source["kind"], made.source["name"], made.jobs) == ("trace", "week.ledger.csv", 20)
+    source = made.basis["source"]
+    assert (source["kind"], source["name"], made.basis["jobs"]) == ("trace", "week.ledger.csv", 20)
 
 
 def test_trace_with_a_fault_is_refused_by_its_line(weir, asked, tmp_path):
@@ -90,14 +89,14 @@ def test_trace_with_a_fault_is_refused_by_its_line(weir, asked, tmp_path):
     trace.write_text(
         "submitted,run_s,gpus,queue,user,asked_s\n2025-03-01T10:00:00,0,2,speech,u,0\n"
     )
-    done = weir("lab", "run", "-f", str(asked), "--trace", str(trace), user="admin")
+    done = weir("study", "experiment", "-f", str(asked), "--trace", str(trace), user="admin")
     assert done.exit_code != 0
     assert "week.ledger.csv:2: expected whole seconds" in done.stderr
     assert not Study.objects.exists()
 
 
 def test_trace_that_is_neither_kept_nor_a_file_is_refused(weir, asked):
-    done = weir("lab", "run", "-f", str(asked), "--trace", "philly", user="admin")
+    done = weir("study", "experiment", "-f", str(asked), "--trace", "philly", user="admin")
     assert done.exit_code != 0
     assert "There is no such trace." in done.stderr
 
@@ -105,7 +104,7 @@ def test_trace_that_is_neither_kept_nor_a_file_is_refused(weir, asked):
 def test_too_large_a_trace_is_not_sent(weir, asked, tmp_path):
     trace = tmp_path / "year.swf"
     trace.write_bytes(b";" * (700 * 1024 + 1))
-    done = weir("lab", "run", "-f", str(asked), "--trace", str(trace), user="admin")
+    done = weir("study", "experiment", "-f", str(asked), "--trace", str(trace), user="admin")
     assert done.exit_code != 0
     assert "larger than 700 KiB" in done.stderr
 
@@ -113,7 +112,7 @@ def test_too_large_a_trace_is_not_sent(weir, asked, tmp_path):
 def test_file_that_holds_no_experiment_is_refused(weir, cluster, tmp_path):
     file = tmp_path / "none.yaml"
     file.write_text("- a list\n")
-    done = weir("lab", "run", "-f", str(file), user="admin")
+    done = weir("study", "experiment", "-f", str(file), user="admin")
     assert done.exit_code != 0
     assert "holds no experiment" in done.stderr
 
@@ -124,33 +123,45 @@ def test_fault_of_a_variant_is_told_with_its_place(weir, asked):
         {"kind": "quota", "queue": "nowhere", "gpu_class": "h100-80gb", "nominal_gpus": 4}
     ]
     asked.write_text(yaml.safe_dump(told))
-    done = weir("lab", "run", "-f", str(asked), user="admin")
+    done = weir("study", "experiment", "-f", str(asked), user="admin")
     assert done.exit_code != 0
     assert "nowhere" in done.stderr
 
 
 def test_list_tells_each_with_the_state_of_its_variants(weir, cluster):
     made = empty_experiment(cluster)
-    heads, row = lines(weir("lab", "list", user="admin"))
-    assert heads == ["NO.", "NAME", "AUTHOR", "BEGUN", "VARIANTS"]
-    assert (row[0], row[1], row[-1]) == (str(made.pk), made.name, "A waiting, B waiting")
+    heads, row = lines(weir("study", "list", user="admin"))
+    assert heads == ["NO.", "KIND", "NAME", "AUTHOR", "BEGUN", "STATE"]
+    assert (row[0], row[1], row[2], row[-1]) == (
+        str(made.pk), "experiment", made.name, "A waiting, B waiting",
+    )  # fmt: skip
 
 
 def test_show_tells_one(weir, cluster):
     made = empty_experiment(cluster)
-    told = yaml.safe_load(weir("lab", "show", str(made.pk), user="admin").stdout)
+    told = yaml.safe_load(weir("study", "show", str(made.pk), user="admin").stdout)
     assert (told["id"], told["name"]) == (made.pk, made.name)
     assert [one["done"] for one in told["variants"]] == [0, 0]
 
 
 def test_cancel_stops_one_variant_or_all(weir, cluster):
     made = empty_experiment(cluster)
-    assert "A waiting, B cancelled" in weir("lab", "cancel", str(made.pk), "B", user="admin").stdout
-    weir("lab", "cancel", str(made.pk), user="admin")
+    assert (
+        "A waiting, B cancelled" in weir("study", "cancel", str(made.pk), "B", user="admin").stdout
+    )
+    weir("study", "cancel", str(made.pk), user="admin")
     assert set(made.variants.values_list("state", flat=True)) == {"cancelled"}
 
 
 @pytest.mark.parametrize("words", [("list",), ("show", "1"), ("cancel", "1")])
 def test_who_operates_nothing_finds_nothing(weir, cluster, words):
     empty_experiment(cluster)
-    assert weir("lab", *words, user="researcher").exit_code == 4
+    assert weir("study", *words, user="researcher").exit_code == 4
+
+
+def test_study_of_capacity_is_begun(weir, asked):
+    done = weir("study", "capacity", "--days", "7", "--queue", "speech", "--no-wait", user="admin")
+    assert done.exit_code == 0, done.output
+    told = yaml.safe_load(done.stdout)
+    assert (told["kind"], told["state"]) == ("capacity", "waiting")
+    assert Study.objects.get().queue.name == "speech"

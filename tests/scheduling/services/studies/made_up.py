@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduling.services.studies.capacity import working
+from scheduling.services.studies.capacity import lives as capacity
 from scheduling.simulation.ahead.compare import Lived
 
 JOBS = 30
@@ -43,5 +43,5 @@ def made_up(
             lost_gpu_s=0.0, held_gpu_s=0.0,
         )  # fmt: skip
 
-    monkeypatch.setattr(working, "life", life)
+    monkeypatch.setattr(capacity, "life", life)
     return lives

@@ -1,4 +1,4 @@
-"""A study from its beginning to its end: lived once each, cancelled, killed, taken up again, bounded."""
+"""Studies of capacity: which lives, of what, how many days are known, when the night brings one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from django.utils import timezone
 
 from scheduling.models import (
-    CapacityPoint,
     Cluster,
     ClusterMode,
+    Result,
     Study,
     StudyState,
     Workload,
 )
 from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.studies.capacity import studies, working
+from scheduling.services.studies import doors, running
+from scheduling.services.studies.capacity import asking
 from scheduling.services.studies.capacity.recorded import recorded
-from scheduling.simulation.ahead.compare import Lived
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
-from tests.scheduling.services.studies.capacity.lives import made_up
+from tests.scheduling.services.studies.made_up import made_up
 
 pytestmark = pytest.mark.django_db
 H100 = "h100-80gb"
@@ -32,7 +32,7 @@ H100 = "h100-80gb"
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(studies, "send", lambda study_id: None)
+    monkeypatch.setattr(doors, "send", lambda study_id: None)
     cluster = example_cluster()
     with_past(cluster)
     return cluster
@@ -45,21 +45,21 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 def begun(cluster: Cluster, **more: Any) -> Study:
-    return studies.begin(cluster=cluster, author="admin", **{"days": 7, "steps": (1,), **more})
+    return asking.ask(cluster=cluster, author="admin", **{"days": 7, "steps": (1,), **more})
 
 
 def finish(study: Study) -> Study:
-    working.work(study.pk)
+    while running.work(study.pk):
+        pass
     study.refresh_from_db()
     return study
 
 
 def test_study_lives_every_number_with_every_seed(cluster: Cluster, lives: list[Any]) -> None:
     study = finish(begun(cluster))
-    classes = study.curves.count()
-    assert (study.state, study.progress, study.template) == (StudyState.DONE, 100, {})
-    assert len(lives) == 5 * (1 + classes)
-    assert CapacityPoint.objects.count() == 5 * 2 * classes
+    classes = len(study.basis["curves"])
+    assert (study.state, study.progress, study.world) == (StudyState.DONE, 100, {})
+    assert len(lives) == Result.objects.exclude(done_at=None).count() == 5 * (1 + classes)
 
 
 def test_lives_of_a_seed_differ_in_nothing_but_nodes(
@@ -90,99 +90,19 @@ def test_work_that_ends_after_the_days_of_a_study_changes_nothing_of_it(
 
 
 def test_study_of_a_real_past_is_replayed_by_the_engine(cluster: Cluster) -> None:
-    study = begun(cluster, days=2)
-    for curve in study.curves.exclude(gpu_class__name=H100):
-        curve.delete()
+    study = begun(cluster, days=2, steps=())
     finish(study)
     assert (study.state, study.fault) == (StudyState.DONE, "")
-    points = CapacityPoint.objects.filter(curve__gpu_class__name=H100)
-    assert points.count() == 10
-    assert all(point.workloads == points[0].workloads > 0 for point in points)
+    told = [one.figures[H100] for one in Result.objects.all()]
+    assert len(told) == 5
+    assert {workloads for *_, workloads in told} == {told[0][2]}
 
 
-def test_kept_life_is_not_lived_again(cluster: Cluster, lives: list[Any]) -> None:
-    study = finish(begun(cluster))
-    lives.clear()
-    CapacityPoint.objects.filter(nodes=1, seed=3, curve=study.curves.first()).delete()
-    Study.objects.update(state=StudyState.WAITING, template=_template(cluster))
-    Study.objects.update(held_until=None)
-    finish(study)
-    assert [seed for _, seed in lives] == [3]
-
-
-def _template(cluster: Cluster) -> Any:
-    return begun(cluster, end=cluster.now() + timedelta(seconds=1)).template
-
-
-def test_study_that_another_holds_is_left_alone(cluster: Cluster, lives: list[Any]) -> None:
-    study = begun(cluster)
-    Study.objects.update(held_until=timezone.now() + timedelta(minutes=1))
-    assert finish(study).state == StudyState.WAITING
-    assert not lives
-
-
-def test_killed_workers_study_is_taken_up_again(
-    cluster: Cluster, lives: list[Any], monkeypatch: pytest.MonkeyPatch
+def test_bound_ends_a_study_after_the_life_that_reaches_it(
+    cluster: Cluster, lives: list[Any]
 ) -> None:
-    study, sent = begun(cluster), []
-    Study.objects.update(
-        state=StudyState.RUNNING, held_until=timezone.now() - timedelta(seconds=1)
-    )
-    monkeypatch.setattr(studies, "send", sent.append)
-    studies.look(cluster)
-    assert sent == [study.pk]
-    assert finish(study).state == StudyState.DONE
-
-
-def test_cancelled_study_stops_and_keeps_what_was_lived(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = begun(cluster)
-
-    def after(lived: int) -> None:
-        if lived == 3:
-            studies.cancel(study)
-
-    lives = made_up(monkeypatch, after=after)
-    assert finish(study).state == StudyState.CANCELLED
-    assert len(lives) == 3
-    assert CapacityPoint.objects.exists()
-    assert not studies.cancel(study)
-
-
-def test_slice_leaves_the_rest_to_the_next(
-    cluster: Cluster, lives: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[int] = []
-    monkeypatch.setattr(working, "SLICE_S", 0.5)
-    monkeypatch.setattr(studies, "send", sent.append)
-    study = begun(cluster)
-    Study.objects.update(cpu_s=1)
-    monkeypatch.setattr(working.time, "thread_time", iter(range(1000)).__next__)
-    assert finish(study).state == StudyState.RUNNING
-    assert (study.held_until, sent) == (None, [study.pk])
-    assert len(lives) == 1
-
-
-def test_bound_ends_a_study_after_whole_replications(cluster: Cluster, lives: list[Any]) -> None:
-    study = begun(cluster)
-    Study.objects.update(cpu_s=study.most_cpu_s)
-    assert finish(study).state == StudyState.DONE
-    assert not lives
-
-
-def test_world_that_cannot_be_replayed_fails_with_its_remedy(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> Lived:
-        raise ServiceError("cannot_replay", "The engine finds no rest.", "Ask again.")
-
-    monkeypatch.setattr(working, "life", refuse)
-    study = finish(begun(cluster))
-    assert (study.state, study.fault) == (
-        StudyState.FAILED,
-        "The engine finds no rest. Ask again.",
-    )
+    study = finish(begun(cluster, most_cpu_s=0))
+    assert (study.state, len(lives)) == (StudyState.DONE, 1)
 
 
 @pytest.mark.parametrize(
@@ -245,15 +165,6 @@ def test_nightly_study_is_due(  # type: ignore[no-untyped-def]
     cluster.mode, cluster.display_time_zone = mode, "UTC"
     real = timezone.now()
     if age_h is not None:
-        Study.objects.create(
-            cluster=cluster, end=NOW, days=7, replications=5, most_cpu_s=60, state=state, asked_at=NOW,
-            made_at=real - timedelta(hours=age_h),
-        )  # fmt: skip
-    assert studies.is_due(cluster, real) is expected, name
-
-
-def test_old_studies_are_forgotten(cluster: Cluster) -> None:
-    begun(cluster, end=cluster.now() - timedelta(days=5))
-    Study.objects.update(end=cluster.now() - studies.KEPT - timedelta(days=1))
-    assert studies.forget(cluster)
-    assert not Study.objects.exists()
+        Study.objects.create(cluster=cluster, kind="capacity", state=state, asked_at=NOW)
+        Study.objects.update(made_at=real - timedelta(hours=age_h))
+    assert asking.is_due(cluster, real) is expected, name
