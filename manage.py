@@ -4,25 +4,30 @@
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 
-OF_FILES = frozenset({"explain", "plan", "replay", "scenario"})
-"""Commands that start without settings and the portal's parts: the subclasses of ``FileCommand``."""
+OF_FILES = {
+    "explain": "scheduling", "plan": "scheduling", "replay": "workshop", "scenario": "scheduling",
+}  # fmt: skip
+"""Where commands are that start without settings and the portal: the subclasses of ``FileCommand``."""
 OF_THE_DATABASE = frozenset({"audit", "cluster", "export-trace", "snapshot", "what-if"})
 """Commands that read what runs here: the subclasses of ``DatabaseCommand``."""
 
 
 def main() -> None:
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    if command in OF_FILES:
-        import_module(f"scheduling.management.commands.{command}").Command().run_from_argv(sys.argv)
+    has_workshop = find_spec("workshop") is not None  # what is deployed has none
+    if command in OF_FILES and (has_workshop or OF_FILES[command] != "workshop"):
+        module = import_module(f"{OF_FILES[command]}.management.commands.{command}")
+        module.Command().run_from_argv(sys.argv)
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
-    if command in OF_THE_DATABASE:
-        from portal.demo.running import join
+    if has_workshop and command in OF_THE_DATABASE:
+        from workshop.demo.running import join
 
         join()
-    if command == "demo":
-        import_module("portal.demo.management.commands.demo").Command().move_in(sys.argv)
+    if has_workshop and command == "demo":
+        import_module("workshop.management.commands.demo").Command().move_in(sys.argv)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -8,8 +8,6 @@ from typing import Any
 
 from portal.accounts.capabilities import ALL, NOT_BY_RIGHT, SUBTREE, Capability, ordered
 from portal.accounts.models import Persona, User
-from portal.demo import organisation as org
-from portal.demo.seed import seed_cluster, seed_nodes, seed_people
 from portal.teams.models import Membership, Team
 from scheduling.models import (
     MILLI,
@@ -26,6 +24,8 @@ from scheduling.models import (
     Workload,
 )
 from tests.seeding import laid_down
+from workshop.demo import organisation as org
+from workshop.demo.seed import seed_cluster, seed_nodes, seed_people
 
 NOW = datetime(2026, 11, 19, 9, 42, 16, tzinfo=UTC)
 _serial = count(1)

@@ -16,7 +16,6 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from portal.demo import running
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import ClusterMode
 from scheduling.services.clusters.add import set_mode
@@ -25,6 +24,7 @@ from tests.factories import example_cluster
 from tests.foresight import with_past
 from tests.portal.kubernetes import serving
 from tests.scheduling.manifests import template
+from workshop.demo import running
 
 ROW = re.compile(r"^\| ((?:`[^`]+`(?:, )?)+) \|", re.MULTILINE)
 ROWS = [

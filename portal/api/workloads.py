@@ -18,7 +18,7 @@ from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer, ToldSerializ
 from portal.api.scope import ClusterView
 from portal.api.submission import SubmitSerializer, SubmittedSerializer, submit
 from portal.display.filters import WorkloadFilter
-from portal.selectors.costs import Cost, cost_of, may_read_cost
+from portal.selectors.costs import STEPS, Cost, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
@@ -88,7 +88,9 @@ class WorkloadSerializer(ToldSerializer):
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
     allocated_gpus = GpusField(read_only=True)
-    used_gpu_hours = GpuHoursField(source="used_gpu_s", read_only=True, help_text="Ended runs.")
+    used_gpu_hours = serializers.SerializerMethodField(
+        help_text="Held so far, in whole GPUs: a slice counts as its part of one."
+    )
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
     start_forecast = StartForecastSerializer(
         read_only=True, allow_null=True, default=None, help_text="While it waits, once it was told."
@@ -167,6 +169,9 @@ class WorkloadSerializer(ToldSerializer):
         if home_of(workload, self.reader) is None:
             shown |= dict.fromkeys(("queue", "queue_path"))
         return shown
+
+    def get_used_gpu_hours(self, workload: Workload) -> float:
+        return round(gpu_seconds(workload, workload.cluster.now()) / 3600, 4)
 
     def get_ending(self, workload: Workload) -> str:
         return endings.sentence(workload)
@@ -263,7 +268,7 @@ class WorkloadView(ClusterView):
         seen = visible_workloads(self.person).filter(cluster=self.cluster)
         return seen.select_related(
             "cluster", "queue", "priority_class", "gpu_class", "start_forecast", "prediction"
-        )
+        ).prefetch_related(STEPS)
 
 
 class WorkloadList(WorkloadView, generics.ListAPIView[Workload]):
@@ -292,11 +297,7 @@ class WorkloadDetail(WorkloadView, generics.RetrieveAPIView[Workload]):
 
     def get_queryset(self) -> QuerySet[Workload]:
         evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
-        return (
-            super()
-            .get_queryset()
-            .prefetch_related("transitions", Prefetch("evictions", queryset=evictions))
-        )
+        return super().get_queryset().prefetch_related(Prefetch("evictions", queryset=evictions))
 
 
 class WorkloadAction(WorkloadView):

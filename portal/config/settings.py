@@ -3,6 +3,7 @@
 Every variable and its default is listed in docs/operations.md.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ INSTALLED_APPS = [
     "portal.alerts",
     "portal.api",
     "portal.web",
-    "portal.demo",
+    *(["workshop"] if find_spec("workshop") else []),  # no part of what is deployed
 ]
 
 MIDDLEWARE = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from portal.display.format import duration, hours
 from portal.notices.models import Kind
+from portal.selectors.costs import gpu_seconds
 from scheduling.models import Outcome, State, Transition, Workload
 from scheduling.services.words import endings
 
@@ -34,4 +35,4 @@ def _after(work: Workload) -> str:
 
 
 def _held(work: Workload) -> list[str]:
-    return ["Held", f"{hours(work.used_gpu_s / 3600)} GPU-hours"]
+    return ["Held", f"{hours(gpu_seconds(work, work.cluster.now()) / 3600)} GPU-hours"]

@@ -179,9 +179,10 @@ def _evictions(cluster: Cluster, after: int) -> Any:
 
 def _steps(cluster: Cluster, after: int) -> Any:
     """Starts, ends, and stops at a run-time limit."""
+    began = Q(to_state=State.RUNNING) & ~Q(from_state=State.RUNNING)
     stopped = Q(to_state=State.REQUEUED, reason=RAN_OUT)
     rows = Transition.objects.filter(
-        stopped | Q(to_state__in=(State.RUNNING, State.FINISHED)),
+        stopped | Q(to_state=State.FINISHED) | began,
         workload__cluster=cluster,
         pk__gt=after,
     )

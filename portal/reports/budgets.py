@@ -23,7 +23,6 @@ from portal.accounts.capabilities import Capability
 from portal.accounts.models import User
 from portal.display.format import zone
 from portal.reports.models import Budget
-from portal.reports.prices import changes_of, cut
 from portal.reports.samples import gpu_s
 from portal.reports.scope import classes_of
 from portal.reports.usage import PER_GPU_HOUR
@@ -32,6 +31,7 @@ from scheduling.models import Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
+from scheduling.services.ledger.prices import changes_of, cut
 
 LEARNED = 30
 """Days of which the forecast is made."""

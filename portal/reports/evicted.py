@@ -18,6 +18,7 @@ from portal.reports.held import batched, workload_filter
 from portal.reports.scope import Scope
 from portal.teams.reading import Reading
 from scheduling.models import MILLI, Cluster, Eviction, GpuClass, State, Transition, Workload
+from scheduling.services.ledger.prices import Stretch
 from scheduling.services.words.rules import cause_of, label_of
 from scheduling.services.words.told import (
     OTHERS_QUEUE,
@@ -118,7 +119,7 @@ class Prices:
     """Of a GPU (or slice) hour, by class and moment; nothing where the person reads no costs."""
 
     def __init__(self, scope: Scope, filters: ReportFilters, user: User) -> None:
-        self._parts: list[prices.Stretch] = []
+        self._parts: list[Stretch] = []
         if prices.may_read(user, scope):
             self._parts = prices.stretches(scope, filters.start, filters.end)
 

@@ -16,6 +16,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage
 from scheduling.models import Transition
+from scheduling.services.ledger.holds import OF_STEP
 from scheduling.services.ledger.integrals import until
 
 
@@ -23,7 +24,7 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
     """What the chosen user's or type's workloads held, against the same capacity as the samples and over the
     same time; over the whole range where nothing was sampled.
 
-    A workload counts for the class and queue it was last in.
+    A workload counts for the class that it held, and the queue that it was last in.
     """
     whole = samples.read(scope, filters)
     if not len(whole.starts_s):
@@ -93,11 +94,8 @@ class _Spells:
 
     def __init__(self, scope: Scope, filters: ReportFilters, spans: Spans) -> None:
         self.spans = spans
-        rows = list(
-            _steps(scope, filters).values_list(
-                "workload_id", "at", "gpus", "workload__queue_id", "workload__gpu_class_id"
-            )
-        )
+        names = ("workload_id", "at", "gpus", "workload__queue_id", "held_class")
+        rows = list(_steps(scope, filters).values_list(*names))
         columns: list[Any] = list(zip(*rows, strict=True)) or [()] * 5
         workload = np.array(columns[0], dtype=np.int64)
         begins = epochs(columns[1])
@@ -145,12 +143,15 @@ def batched(items: Iterable[int], size: int) -> Iterator[list[int]]:
         yield some
 
 
-def _steps(scope: Scope, filters: ReportFilters) -> QuerySet[Transition]:
+def _steps(scope: Scope, filters: ReportFilters) -> QuerySet[Any]:
     alive = Q(workload__finished_at=None) | Q(workload__finished_at__gt=filters.start)
-    return Transition.objects.filter(
-        alive,
-        workload_filter(filters, "workload__"),
-        workload__queue__in=list(scope.leaves),
-        workload__gpu_class__in=list(scope.classes),
-        at__lt=filters.end,
-    ).order_by("workload_id", "at", "id")
+    return (
+        Transition.objects.filter(
+            alive,
+            workload_filter(filters, "workload__"),
+            workload__queue__in=list(scope.leaves),
+            at__lt=filters.end,
+        )
+        .annotate(held_class=OF_STEP)
+        .order_by("workload_id", "at", "id")
+    )

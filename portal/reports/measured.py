@@ -74,8 +74,8 @@ def within(usage: Usage, sums: Sums) -> Usage:
     measured, used = sums
     if not measured:
         return usage
-    part = min(1.0, usage.allocated / measured)
+    part = min(1.0, usage.known / measured)
     return Usage.of(
-        installed=usage.installed, capacity=usage.capacity, allocated=usage.allocated,
+        installed=usage.installed, capacity=usage.capacity, known=usage.known,
         measured=measured * part, used=used * part,
     )  # fmt: skip

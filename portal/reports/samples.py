@@ -89,7 +89,7 @@ def _usage(own: Mapping[str, Any], top: Mapping[str, Any], *, whole: bool) -> Us
     return Usage.of(
         installed=top.get("installed", 0.0) / PER_GPU_HOUR,
         capacity=capacity / PER_GPU_HOUR,
-        allocated=own.get("allocated", 0.0) / PER_GPU_HOUR,
+        known=own.get("allocated", 0.0) / PER_GPU_HOUR,
         measured=own.get("measured", 0.0) / PER_GPU_HOUR,
         used=own.get("used", 0.0) / PER_GPU_HOUR,
         pending=own.get("pending", 0.0) / PER_GPU_HOUR,

@@ -24,8 +24,9 @@ from portal.reports.filters import ReportFilters
 from portal.reports.held import read as read_held
 from portal.reports.scope import Scope, report_scope
 from portal.reports.usage import Usage
-from portal.reports.worked import held
+from portal.reports.worked import held, hours_held
 from scheduling.models import Cluster, WorkloadType
+from scheduling.services.ledger.prices import Stretch
 
 SHOWN = 5
 
@@ -158,15 +159,17 @@ Cells = Mapping[tuple[int, int], Costs]
 """By leaf and class."""
 
 
-def _cells(scope: Scope, filters: ReportFilters, parts: Iterable[prices.Stretch]) -> Cells:
+def _cells(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]) -> Cells:
     found: dict[tuple[int, int], Costs] = defaultdict(Costs)
     for part in parts:
         within = replace(filters, start=part.start, end=part.end, preset="")
         lost = _lost(scope, within)
         usages = _usages(scope, within)
-        for key in usages.keys() | lost.keys():
+        hours = hours_held(held(scope, filters, part.start, part.end))
+        for key, gpu_hours in hours.items():
             usage = usages.get(key, Usage())
-            found[key] += _costs(scope, key[1], usage, lost.get(key, 0.0), part.prices[key[1]])
+            price = part.prices[key[1]]
+            found[key] += _costs(scope, key[1], gpu_hours, usage, lost.get(key, 0.0), price)
     return {key: costs for key, costs in found.items() if costs.gpu_hours or costs.lost}
 
 
@@ -176,20 +179,17 @@ def _usages(scope: Scope, filters: ReportFilters) -> Mapping[tuple[int, int], Us
     return samples.queue_usage(scope, filters, samples.best_resolution(scope, filters))
 
 
-def _costs(scope: Scope, pk: int, usage: Usage, lost: float, price: float) -> Costs:
-    """``lost`` GPU-hours are inside what was held; where the samples hold less, it is all of that."""
-    held = usage.allocated
-    lost = min(lost, held)
+def _costs(
+    scope: Scope, pk: int, gpu_hours: float, usage: Usage, lost: float, price: float
+) -> Costs:
+    """Of ``gpu_hours`` of whole GPUs; ``usage`` says which part was measured and used, and ``lost`` hours are
+    inside of what was held."""
+    sold = gpu_hours / scope.unit.weights[pk]
+    lost = min(lost, sold)
     activity = usage.used_share
-    used = held - lost if activity is None else max(0.0, held * activity - lost)
-    weight = scope.unit.weights[pk]
-    return Costs(
-        held * weight,
-        usage.measured * weight,
-        used * price,
-        (held - used - lost) * price,
-        lost * price,
-    )
+    used = sold - lost if activity is None else max(0.0, sold * activity - lost)
+    measured = gpu_hours * (share(usage.measured, usage.known) or 0.0)
+    return Costs(gpu_hours, measured, used * price, (sold - used - lost) * price, lost * price)
 
 
 def _lost(scope: Scope, filters: ReportFilters) -> dict[tuple[int, int], float]:
@@ -223,7 +223,7 @@ def _queue_rows(scope: Scope, cells: Cells) -> tuple[QueueRow, ...]:
     )
 
 
-def _class_rows(scope: Scope, cells: Cells, parts: list[prices.Stretch]) -> tuple[ClassRow, ...]:
+def _class_rows(scope: Scope, cells: Cells, parts: list[Stretch]) -> tuple[ClassRow, ...]:
     rows = []
     for pk, c in scope.classes.items():
         costs = sum((each for (_, name), each in cells.items() if name == pk), Costs())
@@ -233,10 +233,10 @@ def _class_rows(scope: Scope, cells: Cells, parts: list[prices.Stretch]) -> tupl
 
 
 def _user_rows(
-    scope: Scope, filters: ReportFilters, parts: list[prices.Stretch], total: Costs
+    scope: Scope, filters: ReportFilters, parts: list[Stretch], total: Costs
 ) -> tuple[UserRow, ...]:
     """Those with the highest costs, services as one, and all others as the rest of the total."""
-    found = _costs_by_user(scope, filters, parts)
+    found = costs_of_users(scope, filters, parts)
     people = sorted((o for o in found if not o.is_service), key=lambda o: (-o.cost, o.user))
     services = [one for one in found if one.is_service]
     shown = [UserRow(o.user, 1, ", ".join(o.queues), o.gpu_hours, o.cost) for o in people[:SHOWN]]
@@ -269,9 +269,7 @@ class _Paid:
         return sorted(self.by_queue, key=lambda name: (-self.by_queue[name], name))
 
 
-def _costs_by_user(
-    scope: Scope, filters: ReportFilters, parts: Iterable[prices.Stretch]
-) -> list[_Paid]:
+def costs_of_users(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]) -> list[_Paid]:
     """From the workloads' own timelines."""
     found: dict[tuple[str, bool], _Paid] = {}
     for part in parts:

@@ -24,8 +24,11 @@ class Usage:
     capacity: float = 0.0
     """What ``allocated`` is measured against: ready GPUs, or the nominal quota of a subtree."""
     allocated: float = 0.0
+    """What is charged: of the whole range, from the workloads' own steps."""
+    known: float = 0.0
+    """What was held in the time that ``capacity`` is of; shares of that are made with it."""
     measured: float = 0.0
-    """The part of ``allocated`` for which somebody measured the use."""
+    """The part of ``known`` for which somebody measured the use."""
     used: float = 0.0
     pending: float = 0.0
     lost: float = 0.0
@@ -42,14 +45,18 @@ class Usage:
         usage = cls(**read)
         return replace(
             usage,
-            free=max(0.0, usage.capacity - usage.allocated),
+            free=max(0.0, usage.capacity - usage.known),
             down=max(0.0, usage.installed - usage.capacity),
             idle=max(0.0, usage.measured - usage.used),
         )
 
-    def held(self, allocated: float) -> Usage:
-        """The same capacity, of which ``allocated`` was held and nobody measured the use."""
-        return Usage.of(installed=self.installed, capacity=self.capacity, allocated=allocated)
+    def held(self, known: float) -> Usage:
+        """The same capacity, of which ``known`` was held and nobody measured the use."""
+        return Usage.of(installed=self.installed, capacity=self.capacity, known=known)
+
+    def charged(self, allocated: float) -> Usage:
+        """The same use of what was held by the workloads' own steps."""
+        return replace(self, allocated=allocated)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(a + b for a, b in zip(self.values(), other.values(), strict=True)))
@@ -62,7 +69,7 @@ class Usage:
 
     @property
     def allocated_share(self) -> float | None:
-        return share(self.allocated, self.capacity)
+        return share(self.known, self.capacity)
 
     @property
     def available_share(self) -> float | None:

@@ -24,7 +24,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from portal.reports.usage import Readings, Usage
-from portal.reports.utilization import before
+from portal.reports.utilization import allocated_gpu_hours, before
 from portal.teams.access import visible_workloads
 from scheduling.models import MILLI, Cluster, IdleEnd, IdleSpell
 from scheduling.models.workloads import HOLDING
@@ -100,7 +100,7 @@ class UseReport:
 
     @property
     def measured_share(self) -> float | None:
-        return share(self.total.measured, self.total.allocated)
+        return share(self.total.measured, self.total.known)
 
     def tables(self) -> tuple[Table, ...]:
         return (_now_table(self), _asked_table(self), _days_table(self))
@@ -124,6 +124,7 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
     readings = held.read(scope, filters) if filters.by_work else samples.read(scope, filters)
     weights = scope.unit.weights
     total = sum((u.weighed(weights[pk]) for pk, u in readings.classes.items()), Usage())
+    total = total.charged(allocated_gpu_hours(scope, filters))
     spells = _spells(scope, filters)
     reads_costs = prices.may_read(user, scope)
     periods = Periods.of(filters.start, filters.end, filters.tz)

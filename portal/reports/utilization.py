@@ -17,7 +17,8 @@ from portal.reports.evicted import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.usage import Readings, Usage
-from portal.reports.worked import Breakdown, breakdown
+from portal.reports.worked import Breakdown, Hours, breakdown, hours_held, worked
+from portal.reports.worked import held as held_in
 from scheduling.models import Cluster
 
 
@@ -116,7 +117,9 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
     scope = report_scope(cluster, filters, user)
     readings = held.read(scope, filters) if filters.by_work else samples.read(scope, filters)
     lost = _lost(scope, filters)
-    rows = _class_rows(scope, readings, lost)
+    found = worked(scope, filters, filters.start, filters.end)
+    held_hours = hours_held({kin: work.held_gpu_s for kin, work in found.items()})
+    rows = _class_rows(scope, readings, lost, held_hours)
     return UtilizationReport(
         filters=filters,
         unit=scope.unit,
@@ -126,20 +129,18 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
         step_s=readings.step_s,
         series=_series(scope, readings),
         classes=rows,
-        queues=_queue_rows(scope, readings),
+        queues=_queue_rows(scope, readings, held_hours),
         total=sum((row.usage for row in rows), Usage()),
         before=before(scope, filters) if filters.compare else None,
         until=datetime.fromtimestamp(readings.until_s, UTC) if readings.until_s else None,
         covered_s=readings.covered_s,
-        work=breakdown(scope, filters),
+        work=breakdown(scope, found),
     )
 
 
 def allocated_gpu_hours(scope: Scope, filters: ReportFilters) -> float:
     """GPU-hours that the scope held in the range; other reports state shares of it."""
-    return sum(
-        usage.allocated * scope.unit.weights[pk] for pk, usage in _usages(scope, filters).items()
-    )
+    return sum(hours_held(held_in(scope, filters, filters.start, filters.end)).values())
 
 
 def _usages(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
@@ -154,7 +155,8 @@ def before(scope: Scope, filters: ReportFilters) -> Usage | None:
         return None
     usages = _usages(scope, filters.before())
     weights = scope.unit.weights
-    return sum((usage.weighed(weights[pk]) for pk, usage in usages.items()), Usage())
+    total = sum((usage.weighed(weights[pk]) for pk, usage in usages.items()), Usage())
+    return total.charged(allocated_gpu_hours(scope, filters.before()))
 
 
 def _lost(scope: Scope, filters: ReportFilters) -> dict[int, float]:
@@ -168,11 +170,14 @@ def _lost(scope: Scope, filters: ReportFilters) -> dict[int, float]:
     return {pk: lost / 3600 for pk, lost in rows}
 
 
-def _class_rows(scope: Scope, readings: Readings, lost: dict[int, float]) -> tuple[ClassRow, ...]:
+def _class_rows(
+    scope: Scope, readings: Readings, lost: dict[int, float], held_hours: Hours
+) -> tuple[ClassRow, ...]:
     rows = []
     for pk, c in scope.classes.items():
         usage = readings.classes.get(pk, Usage()) + Usage(lost=lost.get(pk, 0.0))
         usage = usage.weighed(scope.unit.weights[pk])
+        usage = usage.charged(sum(h for (_, one), h in held_hours.items() if one == pk))
         rows.append(ClassRow(c.name, c.position, float(c.exchange_rate), usage))
     return tuple(rows)
 
@@ -186,10 +191,12 @@ def _series(scope: Scope, readings: Readings) -> tuple[ClassSeries, ...]:
     return tuple(series)
 
 
-def _queue_rows(scope: Scope, readings: Readings) -> tuple[QueueRow, ...]:
+def _queue_rows(scope: Scope, readings: Readings, held_hours: Hours) -> tuple[QueueRow, ...]:
     sums: dict[int, Usage] = {}
-    for (queue, pk), usage in readings.queues.items():
-        sums[queue] = sums.get(queue, Usage()) + usage.weighed(scope.unit.weights[pk])
+    for queue, pk in sorted(readings.queues.keys() | held_hours.keys()):
+        usage = readings.queues.get((queue, pk), Usage()).weighed(scope.unit.weights[pk])
+        usage = usage.charged(held_hours.get((queue, pk), 0.0))
+        sums[queue] = sums.get(queue, Usage()) + usage
     rows = [
         QueueRow(scope.queues[pk].name, scope.queues[pk].path, usage) for pk, usage in sums.items()
     ]

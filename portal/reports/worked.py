@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +14,9 @@ from portal.reports.scope import Scope
 from scheduling.models import Outcome, WorkloadType
 from scheduling.services.ledger import workdays
 from scheduling.services.ledger.workdays import Chosen, Kin, Work, Worked
+
+Hours = Mapping[tuple[int, int], float]
+"""GPU-hours by (queue, class), in whole GPUs."""
 
 HOUR_S = 3600
 NOBODY = "(nobody)"
@@ -100,14 +103,24 @@ class Breakdown:
 
 
 def worked(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> Worked:
-    """Work of the scope in [start, end) by queue, class, user and type, in whole GPUs."""
+    """Work of the scope in [start, end), in whole GPUs. Seven queries at most."""
     return _weighed(scope, workdays.read(scope.cluster, _chosen(scope, filters), start, end))
 
 
 def held(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> dict[Kin, float]:
-    """GPU-seconds held, alone, in whole GPUs."""
-    found = workdays.read_held(scope.cluster, _chosen(scope, filters), start, end)
+    """GPU-seconds held, alone, in whole GPUs. Three queries, once a scope."""
+    chosen = _chosen(scope, filters)
+    key = ("held", chosen, start, end)
+    found = scope.once(key, lambda: workdays.read_held(scope.cluster, chosen, start, end))
     return {kin: gpu_s * scope.unit.weights[kin.gpu_class] for kin, gpu_s in found.items()}
+
+
+def hours_held(gpu_s: Mapping[Kin, float]) -> Hours:
+    """All that people and types held of each queue and class."""
+    found: dict[tuple[int, int], float] = defaultdict(float)
+    for kin, seconds in gpu_s.items():
+        found[kin.queue, kin.gpu_class] += seconds / HOUR_S
+    return found
 
 
 def _chosen(scope: Scope, filters: ReportFilters) -> Chosen:
@@ -123,9 +136,8 @@ def _weighed(scope: Scope, found: Worked) -> Worked:
     return found
 
 
-def breakdown(scope: Scope, filters: ReportFilters) -> Breakdown:
-    """Of the range of ``filters``; seven queries at most."""
-    found = worked(scope, filters, filters.start, filters.end)
+def breakdown(scope: Scope, found: Worked) -> Breakdown:
+    """Of what was ``worked``."""
     types = {t.value: t.value.capitalize() for t in WorkloadType}
     return Breakdown(
         users=_rows(scope, found, lambda kin: kin.user or NOBODY),

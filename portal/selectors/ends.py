@@ -11,7 +11,7 @@ from math import hypot
 from typing import Any
 
 from portal.display.format import number
-from portal.selectors.costs import gpu_seconds
+from portal.selectors.costs import Cost, amount_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
 from scheduling.services.forecasts import Expected, HeldBack
@@ -127,9 +127,9 @@ class ExpectedCost:
 
 
 def expected_costs(
-    work: Workload, classes: Mapping[str, GpuClass], now: datetime
+    work: Workload, classes: Mapping[str, GpuClass], now: datetime, so_far: Cost | None
 ) -> list[ExpectedCost]:
-    """What the run is expected to cost: of one that runs with what it has cost so far, of one that waits on
+    """What the run is expected to cost, with what it has cost ``so_far``: of one that waits on
     each class whose pace is known, in its order of preference. Empty where nothing was learned."""
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state == State.FINISHED:
@@ -139,11 +139,10 @@ def expected_costs(
         rest_s = max(
             0.0, said.p50_s - (now - max(said.at, work.started_at or said.at)).total_seconds()
         )
-        return [_cost(work, held, rest_s, gpu_seconds(work, now))] if held else []
+        return [_cost(work, held, rest_s, so_far)] if held else []
     runs = {name: of["p50_s"] for name, of in in_order(said.by_class)}
     runs = runs or dict.fromkeys(work.gpu_classes[:1], said.p50_s)
-    used = gpu_seconds(work, now)
-    return [_cost(work, classes[name], s, used) for name, s in runs.items() if name in classes]
+    return [_cost(work, classes[name], s, so_far) for name, s in runs.items() if name in classes]
 
 
 def in_order(by_class: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -151,8 +150,7 @@ def in_order(by_class: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return sorted(by_class.items(), key=lambda pair: pair[1].get("place", 0))
 
 
-def _cost(work: Workload, gpu_class: GpuClass, rest_s: float, used_gpu_s: float) -> ExpectedCost:
+def _cost(work: Workload, gpu_class: GpuClass, rest_s: float, so_far: Cost | None) -> ExpectedCost:
     gpus = (work.allocated_gpus or work.requested_gpus) / MILLI
-    hours = Decimal(str(round((gpus * rest_s + used_gpu_s) / 3600, 6)))
-    amount = (gpu_class.price_per_gpu_hour * hours).quantize(Decimal("0.01"))
+    amount = amount_of(gpu_class, gpus * rest_s) + (so_far.amount if so_far else 0)
     return ExpectedCost(gpu_class.name, amount)

@@ -184,6 +184,8 @@ def _entry(
     loss = _taken(step, losses) if state == State.EVICTED else None
     shown = workload.outcome if state == State.FINISHED and workload.outcome else state.value
     head = shown.capitalize() if state == State.FINISHED else HEADS[state]
+    if step.from_state == step.to_state:
+        return Entry(step.at, "Resized", "running", f"To {gpus_counted(step.gpus)}.")
     text = _text(workload, step, loss, reader)
     cycle = _cycle_of(step, loss, decisions)
     return Entry(step.at, head, state_glyph(shown)[0], text, loss, cycle=cycle)

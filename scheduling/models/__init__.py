@@ -35,6 +35,7 @@ from scheduling.models.ledger import (
 )
 from scheduling.models.loans import Loan
 from scheduling.models.metrics import GpuUse, IdleEnd, IdleSpell
+from scheduling.models.passes import TaskPass
 from scheduling.models.predictions import (
     Prediction,
     Predictor,
@@ -116,6 +117,7 @@ __all__ = [
     "Study",
     "StudyKind",
     "StudyState",
+    "TaskPass",
     "Transition",
     "TrialState",
     "UsageSample",

@@ -156,7 +156,9 @@ class Workload(models.Model):
     position = models.PositiveIntegerField(null=True, blank=True)
     eviction_count = models.PositiveIntegerField(default=0)
     used_gpu_s = models.FloatField(default=0)
-    """GPU-seconds held by runs that ended; the current run comes on top."""
+    """GPU-seconds held up to ``held_since``; what it holds since then comes on top."""
+    held_since = models.DateTimeField(null=True, blank=True)
+    """Since when it holds as much as it does now; NULL where that is since its admission."""
     lost_gpu_s = models.FloatField(default=0)
     virtual_start_at = models.DateTimeField(null=True, blank=True)
     """When it would have started on the nominal quota of its queue alone; NULL before."""
@@ -209,13 +211,26 @@ class Workload(models.Model):
         """Milli-GPU held now."""
         return self.gpus * self.members if self.state in HOLDING else 0
 
+    def held_gpu_s(self, now: datetime) -> float:
+        """GPU-seconds of its class that it has held up to ``now``."""
+        return self.used_gpu_s + self._held_of_late(now)
+
+    def _held_of_late(self, now: datetime) -> float:
+        since = self.held_since
+        if since is None and self.state in (State.ADMITTED, State.RUNNING):
+            since = self.admitted_at
+        if since is None:
+            return 0.0
+        return self.allocated_gpus / 1000 * max(0.0, (now - since).total_seconds())
+
     @property
     def is_waiting(self) -> bool:
         return self.state in WAITING
 
 
 class Transition(models.Model):
-    """One step of a workload's life, in cluster time; the state timeline is read from these."""
+    """One step of a workload's life, in cluster time; the state timeline is read from these, and what work
+    held: so many GPUs from each step to the next. A change of size is a step from a state to itself."""
 
     workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="transitions")
     at = models.DateTimeField()
@@ -229,6 +244,10 @@ class Transition(models.Model):
     """User name, 'engine' or 'cluster'."""
     gpus = models.PositiveIntegerField(default=0)
     """Milli-GPU held after the step."""
+    gpu_class = models.ForeignKey(
+        GpuClass, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """Of what is held after the step; NULL where nothing is, and in rows of old: that of the workload."""
 
     class Meta:
         ordering = ["at", "id"]

@@ -6,12 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
-from portal.demo.organisation import H100
 from portal.teams.models import Team
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
+from workshop.demo.organisation import H100
 
 RIGHT = "weir-lead"
 URL = "/c/fra1/quotas/research/"

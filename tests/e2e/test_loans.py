@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
-from portal.demo.organisation import H100
 from portal.teams.submission import submit
 from scheduling.models import Cluster, Quota, Workload
 from scheduling.services import events
@@ -18,6 +17,7 @@ from tests.e2e.test_requests import JOB
 from tests.factories import example_cluster
 from tests.portal.kubernetes import serving
 from tests.scheduling.kube import eventually
+from workshop.demo.organisation import H100
 
 
 @pytest.fixture

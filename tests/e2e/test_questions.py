@@ -9,13 +9,13 @@ from playwright.sync_api import expect
 
 from portal.accounts.models import User
 from portal.alerts import watching
-from portal.demo.organisation import H100
 from portal.reports.budgets import set_budget
 from scheduling.models import MILLI, Cluster, GpuUse, IdleSpell, State, Workload
 from tests.e2e.conftest import axe, sign_in
 from tests.e2e.test_admin import drawn
 from tests.factories import NOW, example_cluster, make_workload
 from tests.portal.reports import history
+from workshop.demo.organisation import H100
 
 HOUR = timedelta(hours=1)
 

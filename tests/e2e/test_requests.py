@@ -5,7 +5,6 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import Persona, User
-from portal.demo.organisation import H100
 from portal.teams.models import Membership, Team
 from portal.teams.submission import submit
 from scheduling.models import Cluster, Quota, Workload
@@ -16,6 +15,7 @@ from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
 from tests.scheduling.kube import eventually
+from workshop.demo.organisation import H100
 
 JOB = {
     "apiVersion": "batch/v1",

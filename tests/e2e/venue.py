@@ -15,11 +15,11 @@ from scheduling.cluster.connection.client import Client, ConflictError, NotFound
 from scheduling.cluster.connection.kubeconfig import configuration_from
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.models import Cluster
-from scheduling.testbed.control_plane.access import Access
-from scheduling.testbed.control_plane.plane import ControlPlane
-from scheduling.testbed.server import EmbeddedServer
 from tests.portal.setup.test_first_run import LABEL, kubeconfig
 from tests.scheduling.kube import add_node, node
+from workshop.testbed.control_plane.access import Access
+from workshop.testbed.control_plane.plane import ControlPlane
+from workshop.testbed.server import EmbeddedServer
 
 NODE = "l4-1"
 DEPLOYED = Path(__file__).parents[2] / "docker" / "kubernetes"

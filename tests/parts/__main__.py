@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from scheduling.testbed.parts import postgres, redis_server
+from workshop.testbed.parts import postgres, redis_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = (
@@ -37,6 +37,7 @@ SUITES = (
     "tests/scheduling/services/metrics/test_booking.py",
     "tests/scheduling/services/test_ledger.py",
     "tests/scheduling/services/test_lifecycle.py",
+    "tests/scheduling/services/test_passes.py",
     "tests/scheduling/services/test_quotas_at_once.py",
     "tests/scheduling/services/test_workdays.py",
     "tests/security/test_guesses_at_once.py",

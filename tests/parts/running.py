@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scheduling.testbed.parts import children_of
 from tests.parts.deployment import Service
+from workshop.testbed.parts import children_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

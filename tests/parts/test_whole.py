@@ -20,11 +20,11 @@ from kubernetes import client as official
 from scheduling.cluster.connection.client import Client
 from scheduling.models import GpuClass
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.testbed.parts import Postgres, Redis, free_port, postgres, redis_server
-from scheduling.testbed.server import EmbeddedServer
 from tests.parts import deployment, seed
 from tests.parts.running import Running
 from tests.scheduling.kube import JOBS, node
+from workshop.testbed.parts import Postgres, Redis, free_port, postgres, redis_server
+from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.parts
 
@@ -162,6 +162,7 @@ def weir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weir]:
             "WEIR_CSRF_TRUSTED_ORIGINS": "http://127.0.0.1",
             "WEIR_TLS": "false",
             "WEIR_TRUSTED_PROXIES": "127.0.0.1",
+            "WEB_CONCURRENCY": "2",
             "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""),
         }
         running = Running(folder, {k: v for k, v in environment.items() if v}, free_port())

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Node, PriorityClass
-from scheduling.testbed.server import EmbeddedServer
+from workshop.testbed.server import EmbeddedServer
 
 
 @contextmanager

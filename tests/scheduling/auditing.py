@@ -12,10 +12,10 @@ from typing import Any
 from scheduling.cluster.connection.reflector import Reflector, version_of
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import MILLI, Cluster, Queue, Quota
-from scheduling.testbed.server import EmbeddedServer
-from scheduling.testbed.server.kinds.resources import JOBS as JOB_RESOURCE
 from tests.scheduling.kube import JOBS, World, eventually
 from tests.scheduling.real_server import RealServer
+from workshop.testbed.server import EmbeddedServer
+from workshop.testbed.server.kinds.resources import JOBS as JOB_RESOURCE
 
 Json = dict[str, Any]
 Server = EmbeddedServer | RealServer

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scheduling.testbed.control_plane.binaries import find
-from scheduling.testbed.control_plane.plane import ControlPlane, forget
-from scheduling.testbed.control_plane.processes import Identity
+from workshop.testbed.control_plane.binaries import find
+from workshop.testbed.control_plane.plane import ControlPlane, forget
+from workshop.testbed.control_plane.processes import Identity
 
 ON = os.environ.get("WEIR_TEST_CLUSTER") == "real"
 """Whether suites that run on any API server run on a real one."""

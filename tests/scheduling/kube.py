@@ -15,8 +15,8 @@ from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.testbed.kubelets import SIMULATED
-from scheduling.testbed.server import EmbeddedServer
+from workshop.testbed.kubelets import SIMULATED
+from workshop.testbed.server import EmbeddedServer
 
 Json = dict[str, Any]
 

@@ -24,9 +24,9 @@ def main() -> int:
     call_command("migrate", verbosity=0)
 
     from scheduling.cluster.connection.client import Client
-    from scheduling.testbed.server import EmbeddedServer
     from tests.scheduling.embedded import embedded_worker
     from tests.scheduling.kube import World, node, policy
+    from workshop.testbed.server import EmbeddedServer
 
     def site(server: EmbeddedServer, name: str) -> World:
         cluster = policy("enforce", server.url, "research", name=name)

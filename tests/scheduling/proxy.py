@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from scheduling.testbed.control_plane.access import Access
-from scheduling.testbed.server.kinds.errors import ApiError
-from scheduling.testbed.server.kinds.faults import Faults
+from workshop.testbed.control_plane.access import Access
+from workshop.testbed.server.kinds.errors import ApiError
+from workshop.testbed.server.kinds.faults import Faults
 
 _PASSED_ON = ("Content-Type", "Accept", "User-Agent", "Impersonate-User", "Impersonate-Group")
 _PASSED_BACK = ("Content-Type", "Retry-After")

@@ -14,10 +14,10 @@ from scheduling.cluster.connection.client import (
     configuration_from,
 )
 from scheduling.cluster.guardrails.personas import READERS
-from scheduling.testbed.control_plane.plane import ControlPlane
 from tests.scheduling.canary import wait_until_taken_up
 from tests.scheduling.kube import add_node, eventually, node
 from tests.scheduling.proxy import FaultProxy
+from workshop.testbed.control_plane.plane import ControlPlane
 
 Json = dict[str, Any]
 

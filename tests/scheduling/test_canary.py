@@ -1,7 +1,7 @@
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.canary import ADMISSION, wait_until_taken_up
+from workshop.testbed.server import EmbeddedServer
 
 
 def test_wait_ends_by_policies_in_force_and_leaves_none_behind():

@@ -15,9 +15,9 @@ import pytest
 from django.conf import settings
 
 from scheduling.cluster.connection.client import Client, configuration_from
-from scheduling.testbed.control_plane.plane import ControlPlane
 from tests.scheduling.killing import LEASE
 from tests.scheduling.kube import JOBS, eventually
+from workshop.testbed.control_plane.plane import ControlPlane
 
 pytestmark = pytest.mark.real
 

@@ -21,7 +21,6 @@ from typing import Any
 from portal.accounts.models import ApiToken, User
 from portal.alerts.models import Rule
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
-from portal.demo.seed import make_personas
 from portal.notices.models import Letter, Webhook
 from portal.reports.models import Budget
 from portal.teams.models import Membership, ServiceAccount, Team
@@ -60,6 +59,7 @@ from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
 from tests.lab import empty_experiment
 from tests.said import figures
+from workshop.demo.seed import make_personas
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
 PERSONAS = {

@@ -15,13 +15,13 @@ from django.db import OperationalError
 from django.test import Client as Browser
 
 from portal.boundary.answers import of_database
-from portal.demo.work import feed
-from portal.demo.work.arrivals import Arrival
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, configuration_of
 from scheduling.models import Cluster
 from scheduling.services.clusters import talking
 from scheduling.services.errors import ServiceError
-from scheduling.testbed.server import EmbeddedServer
+from workshop.demo.work import feed
+from workshop.demo.work.arrivals import Arrival
+from workshop.testbed.server import EmbeddedServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 FULL = OperationalError("database or disk is full")

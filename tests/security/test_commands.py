@@ -438,13 +438,13 @@ def test_command_line_of_an_attack_is_refused_in_one_line(
 
 
 PROGRAMS = {
-    "embedded on port 99999999": ("scheduling.testbed.server", "--port", "99999999"),
-    "embedded at a speed that is no number": ("scheduling.testbed.server", "--speed", "nan"),
-    "kubelets without a kubeconfig": ("scheduling.testbed.kubelets", "--kubeconfig", "/nowhere"),
+    "embedded on port 99999999": ("workshop.testbed.server", "--port", "99999999"),
+    "embedded at a speed that is no number": ("workshop.testbed.server", "--speed", "nan"),
+    "kubelets without a kubeconfig": ("workshop.testbed.kubelets", "--kubeconfig", "/nowhere"),
     "kubelets at a pace below zero": (
-        "scheduling.testbed.kubelets", "--kubeconfig", "/nowhere", "--pace=-1",
+        "workshop.testbed.kubelets", "--kubeconfig", "/nowhere", "--pace=-1",
     ),
-    "control plane verb that is none": ("scheduling.testbed.control_plane", "drop"),
+    "control plane verb that is none": ("workshop.testbed.control_plane", "drop"),
 }  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken
 from portal.config.proxies import networks
-from portal.demo import runner
 from tests.factories import make_user
+from workshop.demo import runner
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(django_settings.BASE_DIR)

@@ -45,7 +45,7 @@ def queue(name):
 @pytest.mark.parametrize("namespace", ["argocd", "search", "monitoring", "weir-other"])
 def test_lead_names_a_foreign_namespace_by_the_api_is_refused(cluster, lead, namespace):
     client = APIClient()
-    client.force_authenticate(lead)
+    client.force_login(lead)
     body = {"name": "x", "parent": "research", "namespace": namespace}
     answer = client.post(f"/api/v1/clusters/{cluster.name}/queues", body, format="json")
     assert answer.status_code == 400

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from portal.accounts.models import SignInTry
-from portal.demo import runner
+from workshop.demo import runner
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.replay.weir import pool, submissions
+from scheduling.simulation.replay import pool, submissions
 from scheduling.simulation.run.jobs import Job, Submission
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.run.planners import SnapshotPlanner

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -12,12 +10,13 @@ from django.http import Http404
 
 from portal.accounts.models import User
 from portal.display.spread import Spread
-from portal.display.units import gpus_each
 from portal.reports.filters import ReportFilters
-from portal.reports.scope import report_scope
+from portal.reports.prices import stretches
+from portal.reports.scope import Scope, report_scope
+from portal.reports.showback import costs_of_users
 from portal.reports.waits import spread_of_waits
 from portal.reports.worked import worked
-from scheduling.models import Cluster, GpuClass
+from scheduling.models import Cluster
 from scheduling.services.ledger.workdays import Work
 
 PRESET = "30d"
@@ -44,7 +43,7 @@ class Month:
         return 3600 * self.lost_gpu_hours
 
 
-def month(cluster: Cluster, user: User, classes: Iterable[GpuClass]) -> Month | None:
+def month(cluster: Cluster, user: User) -> Month | None:
     """None where the person has no queue to report on."""
     filters = ReportFilters.last(
         PRESET,
@@ -57,15 +56,14 @@ def month(cluster: Cluster, user: User, classes: Iterable[GpuClass]) -> Month | 
         scope = report_scope(cluster, filters, user)
     except Http404:
         return None
-    total, held = Work(), defaultdict[int, float](float)
-    for kin, work in worked(scope, filters, filters.start, filters.end).items():
+    total = Work()
+    for work in worked(scope, filters, filters.start, filters.end).values():
         total.add(work)
-        held[kin.gpu_class] += work.held_gpu_s / 3600
     return Month(
         start=filters.start,
         end=filters.end,
         gpu_hours=total.held_gpu_s / 3600,
-        cost=sum((_cost(c, held[c.pk]) for c in classes), Decimal(0)),
+        cost=_cost(scope, filters),
         lost_gpu_hours=total.lost_gpu_s / 3600,
         evictions=total.evictions,
         waits=spread_of_waits(scope, filters),
@@ -73,7 +71,7 @@ def month(cluster: Cluster, user: User, classes: Iterable[GpuClass]) -> Month | 
     )
 
 
-def _cost(gpu_class: GpuClass, gpu_hours: float) -> Decimal:
-    """Reports count GPUs; the price is that of one of the class, which may be a slice."""
-    sold = gpu_hours / float(gpus_each(gpu_class))
-    return (Decimal(str(round(sold, 6))) * gpu_class.price_per_gpu_hour).quantize(Decimal("0.01"))
+def _cost(scope: Scope, filters: ReportFilters) -> Decimal:
+    """As showback charges it."""
+    charged = costs_of_users(scope, filters, stretches(scope, filters.start, filters.end))
+    return Decimal(str(round(sum(one.cost for one in charged), 6))).quantize(Decimal("0.01"))

@@ -48,7 +48,7 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
         "own": own_share(found, user, chosen) if chosen else None,
         "teams": teams_of(user, found),
         # Weeks of rows: read for the page, not for each of its refreshes.
-        "month": SimpleLazyObject(partial(month, found, user, classes)),
+        "month": SimpleLazyObject(partial(month, found, user)),
     }
     return render(request, "web/mine/home.html", context)
 

@@ -83,7 +83,9 @@ def _question(change: QuotaChange) -> Study | None:
 def _came(lines: Iterable[Line], start: datetime, until: datetime) -> list[Came]:
     lines = list(lines)
     mine = [line.work.pk for line in lines if line.work]
-    starts = Transition.objects.filter(workload__in=mine, to_state=State.ADMITTED)
+    starts = Transition.objects.filter(workload__in=mine, to_state=State.ADMITTED).exclude(
+        from_state=State.ADMITTED
+    )
     ends = Eviction.objects.filter(workload__in=mine)
     first_start, first_end = (_first(rows, start, until) for rows in (starts, ends))
     return [_of(line, first_end if line.kind == LEAVES else first_start) for line in lines]

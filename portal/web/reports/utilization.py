@@ -76,21 +76,21 @@ def _class_meter(position: int, usage: Any) -> Meter:
     if usage.is_measured:
         return Meter(
             part_of(usage.used, usage.capacity),
-            part_of(usage.allocated, usage.capacity),
+            part_of(usage.known, usage.capacity),
             colour=colour,
         )
-    return Meter(part_of(usage.allocated, usage.capacity), colour=colour)
+    return Meter(part_of(usage.known, usage.capacity), colour=colour)
 
 
 def _queue_meters(report: UtilizationReport) -> list[tuple[Any, Meter]]:
     """One axis for all rows; the tick is the nominal quota."""
-    longest = max((max(q.usage.allocated, q.usage.capacity) for q in report.queues), default=0.0)
+    longest = max((max(q.usage.known, q.usage.capacity) for q in report.queues), default=0.0)
     meters = []
     for row in report.queues:
         usage = row.usage
-        full = usage.used if usage.is_measured else usage.allocated
+        full = usage.used if usage.is_measured else usage.known
         mark = part_of(usage.capacity, longest) if usage.capacity else None
-        meters.append((row, Meter(part_of(full, longest), part_of(usage.allocated, longest), mark)))
+        meters.append((row, Meter(part_of(full, longest), part_of(usage.known, longest), mark)))
     return meters
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.db.models import Case, F, QuerySet, Value, When
@@ -11,6 +11,7 @@ from django.http import HttpResponse
 
 from portal.display.csv import Table, csv_lines
 from portal.display.filters import HOLDING
+from portal.selectors.costs import hours_of
 from scheduling.models import MILLI, Workload
 from scheduling.services.words.told import Reader, Said, tell
 
@@ -39,26 +40,30 @@ COLUMNS: dict[str, Any] = {
     "started_at": F("started_at"),
     "finished_at": F("finished_at"),
     "evictions": F("eviction_count"),
-    "gpu_hours_of_ended_runs": F("used_gpu_s") * HOURS,
+    "gpu_hours_held": F("pk"),
     "gpu_hours_lost": F("lost_gpu_s") * HOURS,
 }
 
 
-PLACE, SENTENCE = (list(COLUMNS).index(name) for name in ("queue", "sentence"))
+PLACE, SENTENCE, HELD = (
+    list(COLUMNS).index(name) for name in ("queue", "sentence", "gpu_hours_held")
+)
 KEPT = ("cluster_id", "queue__path", "user", "reason", "sentence", "sealed", "numbers")
 """What a sentence is judged by, in the order of ``Said``; the label comes after it."""
 
 
 def csv_of(workloads: QuerySet[Workload], name: str, reader: Reader) -> HttpResponse:
     """All of ``workloads`` as a download for ``reader``, in the order of their submission."""
-    rows = list(_rows(workloads, reader))
+    rows = list(_rows(workloads, reader, hours_of(workloads)))
     lines = csv_lines(Table("workloads", "Workloads", tuple(COLUMNS), rows))
     response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-def _rows(workloads: QuerySet[Workload], reader: Reader) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    workloads: QuerySet[Workload], reader: Reader, held: Mapping[int, float]
+) -> Iterator[tuple[Any, ...]]:
     """Plain values: a hundred thousand model objects would cost seconds."""
     named = {f"csv_{name}": value for name, value in COLUMNS.items()}
     ordered = workloads.order_by("submitted_at", "id").annotate(**named)
@@ -66,6 +71,7 @@ def _rows(workloads: QuerySet[Workload], reader: Reader) -> Iterator[tuple[Any, 
         shown, (*kept, label) = list(row[: len(COLUMNS)]), row[len(COLUMNS) :]
         said = Said(*kept)
         shown[SENTENCE] = tell(said, reader).sentence
+        shown[HELD] = held.get(shown[HELD], 0.0)
         if said.queue is not None and not reader.sees_queue(said.cluster_id, said.queue):
             shown[PLACE] = label
         yield tuple(shown)

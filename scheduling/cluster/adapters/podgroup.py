@@ -36,6 +36,8 @@ class PodGroupAdapter:
     resource = "pods"
     list_path = "/api/v1/pods"
     is_mirrored_whole = False
+    pod_label = labels.POD_GROUP
+    makes_queued = False
 
     def path(self, namespace: str, name: str = "") -> str:
         base = f"/api/v1/namespaces/{namespace}/pods"

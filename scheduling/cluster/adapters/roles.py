@@ -78,6 +78,8 @@ class RoleAdapter:
     swaps_resources = False
     """They take another resource name as well."""
     is_mirrored_whole = True
+    pod_label = ""
+    makes_queued = False
     has_helpers = False
     """It makes pods besides those of its roles."""
     ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}

@@ -54,13 +54,17 @@ _made: dict[tuple[str, Kinds], Made] = {}
 """What the kernel that is compiled now may take, instead of compiling it."""
 
 
+UNREADABLE = (OSError, EOFError, pickle.UnpicklingError, ImportError, AttributeError)
+"""What a file of compiled code raises that is missing, cut short, or names what an edit took away."""
+
+
 def take_from(path: Path, target: Any) -> None:
     """Reads what was kept for a kernel; nothing where that was compiled in another way."""
     try:
         with path.open("rb") as file:
             if pickle.load(file) == _way(target):  # noqa: S301 - written below, beside the machine code
                 _made.update({(one.where, one.kinds): one for one in pickle.load(file)})  # noqa: S301
-    except (OSError, EOFError, pickle.UnpicklingError, ImportError, AttributeError):
+    except UNREADABLE:
         """Nothing kept, or it names what an edit took away: all is compiled."""
 
 

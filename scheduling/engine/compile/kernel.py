@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
-from scheduling.engine.compile.kept import InnerCache, keep_at, take_from
+from scheduling.engine.compile.kept import UNREADABLE, InnerCache, keep_at, take_from
 from scheduling.engine.compile.library import InnerCompiler, KernelCompiler
 from scheduling.engine.compile.stamp import stamp_of
 
@@ -74,10 +74,17 @@ class KernelCache(FunctionCache):
         self._cache_file = IndexDataCacheFile(
             self._cache_path, f"{name}.{python}", stamp_of(self._py_func)
         )
-        compiled = super().load_overload(kinds, target)
+        compiled = self._load(kinds, target)
         if compiled is None:
             take_from(self._parts(), target)
         return compiled
+
+    def _load(self, kinds: Any, target: Any) -> Any:
+        try:
+            return super().load_overload(kinds, target)
+        except UNREADABLE:
+            Path(self._cache_file._index_path).unlink(missing_ok=True)
+            return None
 
     def save_overload(self, kinds: Any, compiled: Any) -> None:
         super().save_overload(kinds, compiled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from scheduling.models import CheckpointHabit, Eviction, Transition, Workload
@@ -66,6 +67,12 @@ class Changes:
     transitions: list[Transition] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     habits: list[CheckpointHabit] = field(default_factory=list)
+
+    def resize(self, row: Workload, members: int, now: datetime) -> None:
+        """So many of its members hold GPUs from ``now`` on."""
+        if row.members != members:
+            self.transitions.append(lifecycle.resize(row, members, at=now))
+            self.stepped[row.uid] = row
 
     def __bool__(self) -> bool:
         return bool(self.new or self.edited or self.stepped)

@@ -18,18 +18,14 @@ from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from scheduling.cluster.connection.client import ApiError
-from scheduling.engine import model as m
 from scheduling.models import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.studies import OPEN
-from scheduling.services.errors import ServiceError
 from scheduling.services.studies import doors, what_if
 from scheduling.services.studies.capacity import lives as capacity
 from scheduling.services.studies.experiments import lives as experiments
 from scheduling.services.studies.experiments.figures import Json
 from scheduling.services.studies.kinds import AWAITED, kind_of
 from scheduling.services.whatif.replay import CancelledError
-from scheduling.simulation.run.options import UnsettledError
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +33,13 @@ CHUNK_S = 15.0
 """CPU seconds for which a task lives, then lets others have their turn: on a busy machine as many lives as on
 an idle one."""
 UNEXPECTED = "It could not be worked out. Ask again, or an admin."
-NO_REST = (
-    "The engine finds no rest in this past. Change less at once, and tell whoever operates Weir."
-)
+WORDS: Mapping[type[Exception], str] = {
+    UnsettledError: "The engine finds no rest in this past. Change less at once, and tell whoever"
+    " operates Weir.",
+    MemoryError: "This past asks for more memory than there is. Choose a shorter one, or fewer nodes.",
+}
+FAULTS = (ServiceError, ApiError, OSError, m.SnapshotError, *WORDS)
+"""What a life may end with by what was asked; all else is an error of Weir."""
 Life = Callable[[Result], tuple[Json, Json]]
 """The figures of a life, over all and by queue."""
 LIVES: Mapping[StudyKind, Life] = {
@@ -108,9 +108,9 @@ def _live(row: Result) -> None:
         found, queues = LIVES[StudyKind(row.variant.study.kind)](row)
     except CancelledError:
         log.info("study %s was cancelled", row.variant.study_id)
-    except (ServiceError, ApiError, OSError, UnsettledError, m.SnapshotError) as error:
+    except FAULTS as error:
         log.warning("variant %s of study %s: %s", row.variant, row.variant.study_id, error)
-        _fail(row, NO_REST if isinstance(error, UnsettledError) else str(error)[:300])
+        _fail(row, WORDS.get(type(error), str(error)[:300]))
     except Exception:
         doors.end(row.variant.study_id, StudyState.FAILED, fault=UNEXPECTED)
         raise

@@ -56,6 +56,7 @@ HELD_BY_STEP = [
     "position",
     "eviction_count",
     "used_gpu_s",
+    "held_since",
     "lost_gpu_s",
     "virtual_start_at",
     "class_on_own_quota",
@@ -98,6 +99,7 @@ def step(
     before = "" if first else workload.state
     if to_state not in LEGAL[before]:
         raise LifecycleError(f"{workload.name} cannot go from {before or 'nothing'} to {to_state}.")
+    _charge(workload, at)
     workload.state, workload.stepped_at = to_state, at
     _tell(workload, reason, sentence, sealed)
     if to_state == State.ADMITTED:
@@ -109,17 +111,38 @@ def step(
     elif to_state == State.REQUEUED:
         _requeue(workload, at, before)
     elif to_state == State.FINISHED:
-        _finish(workload, at, before, outcome)
+        _finish(workload, at, outcome)
+    return _noted(workload, before, at, reason=reason, actor=actor)
+
+
+def resize(workload: Workload, members: int, *, at: datetime, actor: str = "cluster") -> Transition:
+    """So many members hold GPUs from ``at`` on, in memory only; returns the step from its state to itself."""
+    _charge(workload, at)
+    workload.members = members
+    return _noted(workload, workload.state, at, actor=actor, is_told=False)
+
+
+def _noted(
+    workload: Workload,
+    before: str,
+    at: datetime,
+    *,
+    actor: str,
+    reason: str = "",
+    is_told: bool = True,
+) -> Transition:
+    held = workload.allocated_gpus
     return Transition(
         workload=workload,
         at=at,
         from_state=before,
-        to_state=to_state,
+        to_state=workload.state,
         reason=reason,
-        sentence=sentence,
-        sealed=workload.sealed,
+        sentence=workload.sentence if is_told else "",
+        sealed=workload.sealed if is_told else None,
         actor=actor,
-        gpus=workload.allocated_gpus,
+        gpus=held,
+        gpu_class=workload.gpu_class if held else None,
     )
 
 
@@ -138,7 +161,6 @@ def _run(workload: Workload, at: datetime) -> None:
 def _evict(
     workload: Workload, at: datetime, lost_gpu_s: float, evicted: tuple[datetime, str] | None
 ) -> None:
-    _charge(workload, at)
     workload.saved_s += _checkpointed_s(workload, at)
     workload.eviction_count += 1
     workload.lost_gpu_s += lost_gpu_s
@@ -176,22 +198,21 @@ def _admit(
     placement: Mapping[str, int] | None,
 ) -> None:
     workload.admitted_at, workload.claim, workload.taken_gpus = at, None, 0
+    workload.held_since = at
     workload.gpu_class = gpu_class
     workload.members = workload.min_members if members is None else members
     workload.placement = dict(placement or {})
 
 
 def _charge(workload: Workload, at: datetime) -> None:
-    """Add what the run that ends at ``at`` held since its admission (GPU-seconds)."""
-    if workload.admitted_at is not None:
-        held_s = max(0.0, (at - workload.admitted_at).total_seconds())
-        workload.used_gpu_s += workload.gpus / 1000 * workload.members * held_s
+    """Add what it held up to ``at``: pods of an eviction hold until they are gone."""
+    if workload.allocated_gpus:
+        workload.used_gpu_s = workload.held_gpu_s(at)
+        workload.held_since = at
 
 
-def _finish(workload: Workload, at: datetime, before: str, outcome: Outcome | None) -> None:
+def _finish(workload: Workload, at: datetime, outcome: Outcome | None) -> None:
     """The last run's class, members and placement stay, for reports to read."""
-    if before in (State.ADMITTED, State.RUNNING):
-        _charge(workload, at)
     workload.finished_at = at
     workload.outcome = outcome or Outcome.SUCCEEDED
     if workload.outcome == Outcome.SUCCEEDED:

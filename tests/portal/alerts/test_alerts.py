@@ -366,4 +366,6 @@ def test_look_at_one_moment_says_what_the_series_says_of_it(small: Small, figure
     one = rule(small, figure)
 
     for hours_ago in (0, 3, 7, 10, 30):
-        assert figures(one, hours_ago) == pytest.approx(figures(one, 40, hours_ago)[1:], nan_ok=True)
+        assert figures(one, hours_ago) == pytest.approx(
+            figures(one, 40, hours_ago)[1:], nan_ok=True
+        )

@@ -60,7 +60,7 @@ QUERIES = {
     f"{AMS1}/queues": 6,
     f"{AMS1}/quotas": 5,
     f"{AMS1}/quota-changes": 5,
-    f"{AMS1}/workloads": 4,
+    f"{AMS1}/workloads": 5,
     f"{AMS1}/decisions": 4,
     f"{AMS1}/cycles": 4,
     f"{AMS1}/evictions": 4,

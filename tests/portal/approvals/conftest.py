@@ -12,13 +12,13 @@ import pytest
 from portal.accounts.models import Persona, User
 from portal.approvals.states import Figure, Kind
 from portal.approvals.wishes import Wish
-from portal.demo.organisation import H100
 from portal.teams import namespaces
 from portal.teams.models import Membership, Team
 from scheduling.models import MILLI, Cluster, Queue, Quota
 from scheduling.services.snapshot import build as snapshots
 from tests.factories import NOW, example_cluster, make_user
 from tests.foresight import live_of
+from workshop.demo.organisation import H100
 
 
 @dataclass

@@ -8,11 +8,11 @@ from portal.approvals import doors
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind
 from portal.approvals.wishes import WishError
-from portal.demo.organisation import H100
 from scheduling.models import MILLI, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
 from tests.factories import NOW
 from tests.portal.approvals.conftest import queue_of
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

@@ -9,13 +9,13 @@ from portal.approvals import clock, doors
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import State
 from portal.audit.models import AuditEntry
-from portal.demo.organisation import H100
 from scheduling.models import MILLI, Queue, QuotaChange, Stop
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import deliver_due
 from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
 from tests.factories import NOW
 from tests.portal.approvals.conftest import nominal, queue_of, set_clock
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

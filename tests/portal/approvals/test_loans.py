@@ -14,13 +14,13 @@ from portal.approvals import clock
 from portal.approvals.loans import doors
 from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import LoanState
-from portal.demo.organisation import H100
 from scheduling.models import MILLI, Announcement, Loan, Quota
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy import rows as policies
 from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
 from tests.factories import NOW
 from tests.portal.approvals.conftest import queue_of, set_clock
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 UNTIL = NOW + timedelta(days=10)

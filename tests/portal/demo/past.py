@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from portal.demo import seed
-from portal.demo.past import live
-from portal.demo.past.foretold import Foretold
-from portal.demo.setting import CALM, CLUSTER
-from portal.demo.week import BEGIN, snapshot
 from scheduling.models import Cluster
 from scheduling.simulation.run.simulator import simulate
 from scheduling.simulation.scenario import generate
 from tests.factories import make_cluster
+from workshop.demo import seed
+from workshop.demo.past import live
+from workshop.demo.past.foretold import Foretold
+from workshop.demo.setting import CALM, CLUSTER
+from workshop.demo.week import BEGIN, snapshot
 
 
 def organisation() -> Cluster:

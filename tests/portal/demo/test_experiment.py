@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from portal.demo import experiment as demo
-from portal.demo.organisation import H100
 from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import running
 from tests.factories import example_cluster
 from tests.foresight import live_of
 from tests.lab import with_work
+from workshop.demo import experiment as demo
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

@@ -10,13 +10,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.demo import later
 from portal.display.later import MONTHS, STARTS, left, note, unfinished
 from scheduling.models import UsageSample
 from scheduling.services.snapshot import build as snapshots
 from tests.factories import example_cluster, make_member
 from tests.foresight import live_of
 from tests.portal.demo.past import lived, organisation
+from workshop.demo import later
 
 pytestmark = pytest.mark.django_db
 

@@ -6,10 +6,6 @@ import pytest
 
 from portal.accounts.models import User
 from portal.approvals.who import Bound, Decider
-from portal.demo import organisation as org
-from portal.demo.past import live as past
-from portal.demo.past.live import DEMAND
-from portal.demo.work.arrivals import manifest_of
 from portal.teams.service import service_classes
 from scheduling.engine.model import GpuClass, Node, Snapshot
 from scheduling.models import PriorityClass, Queue, Quota, Workload
@@ -17,6 +13,10 @@ from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import submit as workloads
 from scheduling.simulation.scenario import stream
 from tests.factories import example_cluster
+from workshop.demo import organisation as org
+from workshop.demo.past import live as past
+from workshop.demo.past.live import DEMAND
+from workshop.demo.work.arrivals import manifest_of
 
 
 @pytest.mark.parametrize("gpu_class", [c.name for c in org.CLASSES])

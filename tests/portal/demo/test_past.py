@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from portal.demo.past import live
-from portal.demo.past.foretold import tell_past
-from portal.demo.week import BEGIN, snapshot
 from scheduling.models import Cycle, Decision, ForecastOutcome, GpuUse, State, Transition, Workload
 from scheduling.services.tables.bulk import ROWS
 from scheduling.simulation.scenario import generate
 from tests.portal.demo.past import lived, organisation
+from workshop.demo.past import live
+from workshop.demo.past.foretold import tell_past
+from workshop.demo.week import BEGIN, snapshot
 
 pytestmark = pytest.mark.django_db
 

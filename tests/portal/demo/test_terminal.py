@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from portal.accounts.models import User
-from portal.demo import terminal
 from tests.factories import make_user
+from workshop.demo import terminal
 
 pytestmark = pytest.mark.django_db
 

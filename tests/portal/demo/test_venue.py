@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portal.demo.cluster.venue import Venue
-from portal.demo.management.commands.demo import _default_folder
+from workshop.demo.cluster.venue import Venue
+from workshop.management.commands.demo import _default_folder
 
 
 @pytest.mark.parametrize("text", ["embedded", "real", "context:kind-lab"])

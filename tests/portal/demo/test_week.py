@@ -4,10 +4,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from portal.demo.management.commands.demo_week import table
-from portal.demo.week import Day, lived
-from portal.demo.week_drawing import PANELS, svg
 from scheduling.models import Workload
+from workshop.demo.week import Day, lived
+from workshop.demo.week_drawing import PANELS, svg
+from workshop.management.commands.demo_week import table
 
 DAY = Day("Mon 09 Nov", 285, 60.0, 0.91, 1.2, 50, 56.0, 22.0, 57.5, 88.3)
 NOTHING = replace(

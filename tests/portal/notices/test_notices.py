@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.approvals import clock, doors
-from portal.demo.organisation import H100
 from portal.notices import inbox, outbox, times
 from portal.notices.models import Cursor, Hours, Kind, Notice
 from scheduling.models import MILLI, Delivery, Eviction, Transition, Workload
 from scheduling.services import events
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of, set_clock
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 
@@ -186,6 +186,14 @@ def test_stop_at_its_limit_is_told_and_other_waits_are_not(cluster, people, reas
     Transition.objects.create(workload=work, at=NOW, to_state="requeued", reason=reason)
     outbox.look(cluster)
     assert Notice.objects.filter(user=people.asker, kind=Kind.FAILED).count() == count
+
+
+def test_change_of_size_is_no_start(cluster, people):
+    outbox.look(cluster)
+    work = make_workload(queue_of(cluster, "alignment"), user="s.marchetti", submitted_at=NOW)
+    later = NOW + timedelta(hours=9)
+    Transition.objects.create(workload=work, at=later, from_state="running", to_state="running")
+    assert outbox.look(cluster) == 0
 
 
 def at(hour: int) -> datetime:

@@ -6,13 +6,13 @@ import pytest
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.demo.organisation import H100
 from portal.notices import watch
 from portal.notices.models import Kind, Notice, Preference, When
 from scheduling.models import MILLI, ForecastOutcome, Quota, StartForecast, Transition, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

@@ -11,14 +11,22 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from portal.reports.filters import ReportFilters
-from scheduling.models import Cluster, GpuClass, Queue, UsageSample
+from scheduling.models import (
+    Cluster,
+    GpuClass,
+    Outcome,
+    Queue,
+    State,
+    Transition,
+    UsageSample,
+)
 from scheduling.models.ledger import Resolution
-from tests.factories import NOW, make_cluster, make_member
+from tests.factories import NOW, make_cluster, make_member, make_workload
 
 HOUR = timedelta(hours=1)
 END = NOW.replace(minute=0, second=0, microsecond=0)
@@ -56,7 +64,8 @@ class Small:
         seconds: int = 3600,
         **gpus: float | None,
     ) -> None:
-        """``gpus`` are whole GPUs (or slices): installed, ready, allocated, used, nominal, pending."""
+        """``gpus`` are whole GPUs (or slices): installed, ready, allocated, used, nominal, pending. What
+        a leaf has allocated is held by work that names nobody."""
         values = {
             f"{name}_gpus": None if value is None else value * 1000 for name, value in gpus.items()
         }
@@ -68,6 +77,21 @@ class Small:
             seconds=seconds,
             **values,
         )
+        if (held := gpus.get("allocated")) and queue in (self.vision, self.speech, self.platform):
+            self.hold(queue, gpu_class, held, END - HOUR * hours_ago, timedelta(seconds=seconds))
+
+    def hold(
+        self, queue: Queue, gpu_class: GpuClass, gpus: float, at: datetime, long: timedelta
+    ) -> None:
+        milli = round(gpus * 1000)
+        work = make_workload(
+            queue, user="", gpus=milli, gpu_class=gpu_class,
+            state=State.FINISHED, outcome=Outcome.CANCELLED, submitted_at=at, finished_at=at + long,
+        )  # fmt: skip
+        for when, state, held in ((at, State.RUNNING, milli), (at + long, State.FINISHED, 0)):
+            Transition.objects.create(
+                workload=work, at=when, to_state=state, gpus=held, gpu_class=gpu_class
+            )
 
     def last(self, hours: float = 24, **fields: object) -> ReportFilters:
         fields = {"compare": False, **fields}

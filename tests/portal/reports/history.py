@@ -6,8 +6,6 @@ import math
 import random
 from datetime import datetime, timedelta
 
-from portal.demo import organisation as org
-from portal.demo.seed import seed_cluster
 from scheduling.models import (
     MILLI,
     Cluster,
@@ -23,6 +21,8 @@ from scheduling.models import (
 )
 from scheduling.models.ledger import Resolution
 from tests.factories import make_cluster
+from workshop.demo import organisation as org
+from workshop.demo.seed import seed_cluster
 
 LEAVES = tuple(org.USERS)
 SPECS = {spec.name: spec for spec in org.QUEUES}

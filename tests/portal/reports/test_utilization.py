@@ -215,7 +215,7 @@ def test_queries_do_not_grow_with_the_history(
     two_hours(small)
     with django_assert_num_queries(12):  # type: ignore[operator]
         utilization(small.cluster, small.last(), small.operator)
-    with django_assert_num_queries(17):  # type: ignore[operator]
+    with django_assert_num_queries(19):  # type: ignore[operator]
         utilization(small.cluster, small.last(1, compare=True), small.operator)
 
 
@@ -253,7 +253,7 @@ def worked(small: Small, seed: int) -> None:
 
 
 SUMMED = (
-    *("installed", "capacity", "allocated", "measured", "used"),
+    *("installed", "capacity", "allocated", "known", "measured", "used"),
     *("lost", "free", "down", "idle"),
 )
 
@@ -297,7 +297,7 @@ def test_means_of_the_series_add_up_to_the_totals(
     report = utilization(small.cluster, small.last(48, **asked), small.operator)
     rows = report.tables()[0].as_dicts()
     for column, total in (
-        ("allocated_gpus", report.total.allocated),
+        ("allocated_gpus", report.total.known),
         (f"{report.against}_gpus", report.total.capacity),
     ):
         summed = sum((row[column] or 0) * row["seconds_known"] / 3600 for row in rows)
@@ -313,8 +313,10 @@ def test_mean_is_over_the_time_that_is_known(small: Small) -> None:
 
 
 @pytest.mark.django_db
-def test_work_is_counted_over_the_time_that_capacity_is_known(small: Small) -> None:
+def test_work_is_charged_for_all_its_time_and_compared_over_what_is_known(small: Small) -> None:
     two_hours(small)
     held_work(small, small.vision, END - 9 * HOUR)
     report = utilization(small.cluster, small.last(24, user="rea"), small.operator)
-    assert report.total.allocated == pytest.approx(8)
+    assert report.total.allocated == pytest.approx(36)
+    assert report.total.known == pytest.approx(8)
+    assert report.total.allocated_share == pytest.approx(8 / 24)

@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.setup import inviting
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota
-from scheduling.testbed.server import EmbeddedServer
+from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
 LABEL = "nvidia.com/gpu.product"

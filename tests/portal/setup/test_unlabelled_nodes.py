@@ -6,8 +6,8 @@ from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass
 from scheduling.services.clusters import discovery
 from scheduling.services.clusters.add import find_classes
-from scheduling.testbed.server import EmbeddedServer
 from tests.portal.setup.test_first_run import LABEL, connect, node
+from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from portal.approvals.models import LoanOffer, QuotaLoan
-from portal.demo.organisation import H100
 from scheduling.models import MILLI, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/loans/"

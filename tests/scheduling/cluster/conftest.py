@@ -8,9 +8,9 @@ import pytest
 
 from scheduling.cluster.connection.client import Client, configuration_of
 from scheduling.models import Cluster
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.control_plane import ON
 from tests.scheduling.real_server import RealServer, real_server
+from workshop.testbed.server import EmbeddedServer
 
 
 @pytest.fixture

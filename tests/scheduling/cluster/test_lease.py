@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.lease import Lease, LeaseLostError
-from scheduling.testbed.server import EmbeddedServer
+from workshop.testbed.server import EmbeddedServer
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"
 

@@ -12,8 +12,8 @@ from scheduling.cluster.connection import reflector as module
 from scheduling.cluster.connection.client import Client, ConflictError
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.connection.reflector import untrimmed
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import eventually
+from workshop.testbed.server import EmbeddedServer
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALL = {"maps": ("/api/v1/configmaps", untrimmed)}

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.engine import (
     Action,
     GpuClass,
@@ -30,6 +29,7 @@ from scheduling.engine import (
 from scheduling.engine.model import Lowered
 from tests.scheduling.engine.evolve import apply, held, let_leave
 from tests.scheduling.engine.worlds import CLASSES, NOW, PRIORITIES, organisations, worlds
+from workshop.benches.engine.lp import shares_by_lp
 
 
 @given(worlds())

@@ -104,3 +104,11 @@ def test_kept_code_damaged_all_is_compiled(first: Path) -> None:
         "4",
         "bounded decide grown least",
     )
+
+
+@pytest.mark.parametrize("damaged", ["*.nbi", "*.nbc"])
+def test_machine_code_damaged_it_is_made_again_from_what_is_kept(first: Path, damaged: str) -> None:
+    for made in (first / "cache").rglob(damaged):
+        made.write_bytes(made.read_bytes()[:-100])
+    assert _decided(first, RULES) == ("6", "decide")
+    assert _decided(first, RULES) == ("6", "")

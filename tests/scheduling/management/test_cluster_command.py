@@ -16,8 +16,8 @@ from django.core.management import CommandError, call_command
 
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, ClusterMode
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import node, policy
+from workshop.testbed.server import EmbeddedServer
 
 
 def run(*arguments: str) -> str:

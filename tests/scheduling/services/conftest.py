@@ -8,10 +8,10 @@ import pytest
 
 from scheduling.cluster.connection.client import Client
 from scheduling.services.worker import held as workers
-from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World, add_node, node, policy
 from tests.scheduling.real_server import RealServer, real_server
+from workshop.testbed.server import Clock, EmbeddedServer
 
 
 @pytest.fixture

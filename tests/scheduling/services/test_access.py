@@ -15,9 +15,9 @@ from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
 from scheduling.services.clusters.guardrails import guard
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 from scheduling.services.worker import held as workers
-from scheduling.testbed.server.http.routing import parse_path
-from scheduling.testbed.server.kinds.resources import Resource
 from tests.scheduling.kube import World, eventually
+from workshop.testbed.server.http.routing import parse_path
+from workshop.testbed.server.kinds.resources import Resource
 
 Grant = tuple[str, str, str]
 """(API group, resource, verb)"""

@@ -17,10 +17,10 @@ from scheduling.models import Cluster, GpuClass, Queue, State
 from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.project import missing
 from scheduling.services.snapshot import blocked
-from scheduling.testbed.kubelets import STOPPED
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 from tests.scheduling.manifests import node_affinity
+from workshop.testbed.kubelets import STOPPED
 
 S = State
 OUTLINE = cycle.outline

@@ -26,8 +26,8 @@ from scheduling.services.cycle.record import shares as share_rows
 from scheduling.services.cycle.record import throttle as telling
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
+from workshop.testbed.server import EmbeddedServer
 
 S = State
 

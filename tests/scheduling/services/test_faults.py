@@ -24,11 +24,11 @@ from scheduling.models import Cluster, Quota, State
 from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
-from scheduling.testbed.kubelets import STOPPED
 from tests.scheduling.auditing import audited, gpus_of, jobs_of, put_under_one_roof
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, add_node, node
 from tests.scheduling.real_server import RealServer
+from workshop.testbed.kubelets import STOPPED
 
 SETTLED_S = 30.0
 """After the end of a fault."""

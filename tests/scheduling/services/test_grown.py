@@ -140,3 +140,18 @@ def test_gang_that_cannot_be_cut_back_to_what_it_was_waits_anew(site: World) -> 
     site.cycles_until(lambda: site.row("w1").eviction_count == 1)
     runs(site, operator)
     assert site.row("w1").members == 5
+
+
+def test_size_changed_while_it_runs_is_a_step_that_is_charged(world: World) -> None:
+    job = world.manifest("wide", pods=2)
+    job["metadata"].setdefault("annotations", {})["weir.dev/min-members"] = "1"
+    world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
+    world.cycles_until(lambda: world.row("wide").state == State.RUNNING)
+    world.edit("wide", {"spec": {"parallelism": 1}})
+    world.cycles_until(lambda: world.row("wide").members == 1)
+
+    row = world.row("wide")
+    step = row.transitions.last()
+    assert step is not None
+    assert (step.from_state, step.to_state, step.gpus) == (State.RUNNING, State.RUNNING, 1000)
+    assert (row.held_since, step.gpu_class) == (step.at, row.gpu_class)

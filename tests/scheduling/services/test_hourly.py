@@ -2,10 +2,10 @@ from datetime import timedelta
 
 import pytest
 
-from portal.demo.past.hourly import HourlyUsage
 from scheduling.engine.model import Plan, Share
 from scheduling.models import MILLI
 from tests.factories import NOW, example_cluster
+from workshop.demo.past.hourly import HourlyUsage
 
 START = NOW.replace(minute=0, second=0)
 H100 = "h100-80gb"

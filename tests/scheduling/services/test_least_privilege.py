@@ -19,9 +19,9 @@ from scheduling.services.clusters.guardrails import guard
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.testbed.control_plane.access import Access
-from scheduling.testbed.kubelets import Machine, node_manifest
 from tests.scheduling.kube import add_node, eventually, policy
+from workshop.testbed.control_plane.access import Access
+from workshop.testbed.kubelets import Machine, node_manifest
 
 pytestmark = pytest.mark.real
 

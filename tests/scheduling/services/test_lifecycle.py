@@ -48,7 +48,7 @@ def test_whole_life_with_an_eviction_books_what_was_held_and_lost(workload: Work
     lifecycle.transition(workload, State.FINISHED, at=after(40), outcome=Outcome.SUCCEEDED)
 
     kept = Workload.objects.get()
-    assert kept.used_gpu_s == 4 * 60 * 20
+    assert kept.used_gpu_s == 4 * 60 * 21  # With the minute in which it left.
     assert (kept.eviction_count, kept.lost_gpu_s) == (1, 900.0)
     assert (kept.first_started_at, kept.started_at) == (after(11), after(30))
     assert (kept.outcome, kept.finished_at) == (Outcome.SUCCEEDED, after(40))
@@ -97,3 +97,13 @@ def test_way_between_two_looks_is_the_shortest_legal_one(
     state: State, to_state: State, way: tuple[State, ...]
 ) -> None:
     assert lifecycle.way(state, to_state) == way
+
+
+def test_change_of_size_is_charged_from_when_it_was_made(workload: Workload) -> None:
+    admit(workload, after(0))
+    step = lifecycle.resize(workload, 1, at=after(10))
+    ended = lifecycle.step(workload, State.FINISHED, at=after(30))
+
+    assert (step.from_state, step.to_state, step.gpus) == (State.ADMITTED, State.ADMITTED, 2000)
+    assert workload.used_gpu_s == 60 * (4 * 10 + 2 * 20)
+    assert (ended.gpus, ended.gpu_class) == (0, None)

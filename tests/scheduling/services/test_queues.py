@@ -2,7 +2,6 @@
 
 import pytest
 
-from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.tree import (
@@ -13,6 +12,7 @@ from scheduling.services.quotas.tree import (
     subtree,
 )
 from tests.factories import example_cluster, make_user
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, save_quotas
 from tests.factories import example_cluster
+from workshop.demo.organisation import H100
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-from portal.demo.cluster.furnish import furnish
-from portal.demo.cluster.real import RealCluster
-from portal.demo.work.arrivals import simulated
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.clusters import talking
@@ -20,9 +17,12 @@ from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.testbed.control_plane.plane import ControlPlane
-from scheduling.testbed.kubelets import Machine
 from tests.scheduling.kube import eventually, policy
+from workshop.demo.cluster.furnish import furnish
+from workshop.demo.cluster.real import RealCluster
+from workshop.demo.work.arrivals import simulated
+from workshop.testbed.control_plane.plane import ControlPlane
+from workshop.testbed.kubelets import Machine
 
 LONG_S = 90.0
 

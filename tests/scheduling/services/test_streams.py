@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from portal.demo.work.arrivals import LIVED_DAYS, open_trace
 from scheduling.simulation.traces import TraceError
+from workshop.demo.work.arrivals import LIVED_DAYS, open_trace
 
 FIRST = datetime(2017, 10, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import pytest
 
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, ClusterMode, Node, Queue, State
-from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.kube import JOBS, World, add_node, node, policy
+from workshop.testbed.server import Clock, EmbeddedServer
 
 
 @pytest.fixture

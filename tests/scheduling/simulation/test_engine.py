@@ -19,7 +19,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.replay.weir import EngineRun, replay_engine
+from scheduling.simulation.replay import EngineRun, replay_engine
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.simulator import Observer, Options, simulate
 from scheduling.simulation.scenario import (

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduling.benches.engine.huge import HUGE, SHARES, measure_huge
-from scheduling.benches.engine.large import Load, Part, fill, organisation
 from scheduling.engine import encode
 from scheduling.engine.state.units import PENDING
+from workshop.benches.engine.huge import HUGE, SHARES, measure_huge
+from workshop.benches.engine.large import Load, Part, fill, organisation
 
 SMALL = replace(
     HUGE, nodes=8 * 512, leaves=8, running=200, pending=9_000, changes=40, rounds=2, questions=2

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from scheduling.simulation.result import Replay
-from scheduling.simulation.rivals.costs import Costs
-from scheduling.simulation.rivals.kai import divide, replay_kai
-from scheduling.simulation.rivals.kueue import replay_kueue
-from scheduling.simulation.rivals.sharing import Quotas
+from workshop.rivals.costs import Costs
+from workshop.rivals.kai import divide, replay_kai
+from workshop.rivals.kueue import replay_kueue
+from workshop.rivals.sharing import Quotas
 
 from .conftest import make_trace
 

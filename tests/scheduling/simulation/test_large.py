@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduling.benches.engine.large import (
+from scheduling.engine import Frame, encode, plan_frame
+from scheduling.engine.state.units import GPUS, PENDING, RUNNING
+from workshop.benches.engine.large import (
     PHILLY,
     SIZES,
     TRAINING,
@@ -15,8 +17,6 @@ from scheduling.benches.engine.large import (
     measure_large,
     organisation,
 )
-from scheduling.engine import Frame, encode, plan_frame
-from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 
 SMALL = Load(
     nodes=64, leaves=8, running=100, pending=400, changes=12, rounds=2, odds=PHILLY, questions=3

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Workload
 from scheduling.simulation.compiled.lives import live_submissions
-from scheduling.simulation.replay.weir import EngineRun, lived_replay
+from scheduling.simulation.replay import EngineRun, lived_replay
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.run.simulator import simulate

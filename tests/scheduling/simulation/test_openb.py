@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduling.benches.engine.bound import most_allocated
-from scheduling.benches.engine.fragmentation import Run, arrivals, frame_of, place_all
-from scheduling.benches.engine.moving import bounds_pct, with_moves
 from scheduling.simulation.traces import TraceError
 from scheduling.simulation.traces.openb import OpenbNode, OpenbPod, find_list, read_nodes, read_pods
+from workshop.benches.engine.bound import most_allocated
+from workshop.benches.engine.fragmentation import Run, arrivals, frame_of, place_all
+from workshop.benches.engine.moving import bounds_pct, with_moves
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,16000,65536,2,T4\nn2,8000,65536,2,P100\n"
 PODS = (

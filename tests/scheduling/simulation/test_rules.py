@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from scheduling.simulation.replay.replays import POLICIES, replay
+from scheduling.simulation.replay import TooLargeError
 from scheduling.simulation.replications import interval
 from scheduling.simulation.result import Replay
-from scheduling.simulation.rivals.backfill import replay_backfill
-from scheduling.simulation.rivals.costs import Costs
-from scheduling.simulation.rivals.noised import noised
-from scheduling.simulation.rivals.preemptive import Preemption, Rank, replay_preemptive
-from scheduling.simulation.rivals.queues import TooLargeError
-from scheduling.simulation.rivals.registry import RULES, replay_rule
 from scheduling.simulation.traces import TIGHT_NODES, Trace, read_trace
+from workshop.compare.replays import POLICIES, replay
+from workshop.rivals.backfill import replay_backfill
+from workshop.rivals.costs import Costs
+from workshop.rivals.noised import noised
+from workshop.rivals.preemptive import Preemption, Rank, replay_preemptive
+from workshop.rivals.registry import RULES, replay_rule
 
 from .conftest import make_trace
 

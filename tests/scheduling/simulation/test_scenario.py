@@ -17,8 +17,8 @@ from scheduling.simulation.scenario import (
     generate,
     stream,
 )
-from scheduling.simulation.scenario.kinds import ALL, CI, FINETUNE, PRETRAIN, SERVICE, SWEEP
 from scheduling.simulation.scenario.rhythm import factor, week
+from workshop.demo.work.kinds import ALL, CI, FINETUNE, PRETRAIN, SERVICE, SWEEP
 
 START = datetime(2026, 11, 2, 10, 20, tzinfo=UTC)  # a Monday
 STEADY = Kind(

@@ -9,9 +9,9 @@ import pytest
 
 from scheduling.engine.model import Policy, Sharing
 from scheduling.simulation.compiled.lives import Life
-from scheduling.simulation.replay.sharing_lives import Lived, fairness_figures, jittered
-from scheduling.simulation.replay.weir import EngineRun, lived_replay
+from scheduling.simulation.replay import EngineRun, lived_replay
 from scheduling.simulation.traces import Trace
+from workshop.compare.sharing_lives import Lived, fairness_figures, jittered
 
 from .conftest import make_trace
 

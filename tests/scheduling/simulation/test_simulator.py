@@ -21,11 +21,11 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.simulation.laws.room import LawError, broken_laws
-from scheduling.simulation.replay.weir import EngineRun, gang, pool, replay_engine, submissions
-from scheduling.simulation.rivals.queues import Rival, replay_pooled
+from scheduling.simulation.replay import EngineRun, gang, pool, replay_engine, submissions
 from scheduling.simulation.run.agenda import Agenda, Turn
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.simulator import Observer, Options, UnsettledError, simulate
+from workshop.rivals.queues import Rival, replay_pooled
 
 from .conftest import ORIGIN, make_trace
 from .fakes import Evicting, first_come

@@ -118,7 +118,7 @@ class Projection:
             self._copy(row, observed, situation, rows, changes)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
-                self._copy_holding(row, observed, rows, class_by_node, changes)
+                self._copy_holding(row, observed, rows, class_by_node, changes, now)
             known[observed.uid] = Known(situation)
         moves += [farewell(row, picture) for row in self._vanished(picture)]
         self._step(moves, rows, now, class_by_node, changes, picture.strayed)
@@ -299,12 +299,14 @@ class Projection:
         rows: PolicyRows,
         class_by_node: Mapping[str, str],
         changes: Changes,
+        now: datetime,
     ) -> None:
         """What an admitted one holds now; a gang that ends one member after another keeps its size."""
         if row.state not in HOLDING:
             return
         gpu_class = rows.class_by_name.get(class_of(observed, class_by_node) or "")
-        values: dict[str, Any] = {"members": observed.members}
+        changes.resize(row, observed.members, now)
+        values: dict[str, Any] = {}
         if gpu_class is not None:
             values["gpu_class_id"] = gpu_class.pk
         elif row.gpu_class_id not in {c.pk for c in rows.gpu_classes}:

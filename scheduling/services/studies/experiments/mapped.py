@@ -21,7 +21,7 @@ import numpy as np
 from scheduling.engine import model as m
 from scheduling.services.errors import ServiceError
 from scheduling.simulation.ahead.period import Period
-from scheduling.simulation.replay.weir import gang
+from scheduling.simulation.replay import gang
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.traces import Trace, TraceJob
 

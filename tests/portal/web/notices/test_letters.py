@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.audit.models import AuditEntry
-from portal.demo import ways
-from portal.demo.management.commands.demo import at_home
 from portal.notices import delivery, webhooks
 from portal.notices.arrivals import MailBackend, take
 from portal.notices.models import Arrival, Letter, Webhook
 from portal.notices.wording import signature
 from scheduling.services.events import deliver_due
 from tests.factories import example_cluster, make_user
+from workshop.demo import ways
+from workshop.management.commands.demo import at_home
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from portal.demo.organisation import H100
 from scheduling.models import (
     Eviction,
     Quota,
@@ -19,6 +18,7 @@ from scheduling.services.studies import running, what_if
 from scheduling.services.studies.kinds import KINDS
 from tests.factories import example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/quotas/research/"

@@ -9,10 +9,10 @@ import pytest
 from django.utils.html import escape
 
 from portal.accounts.models import User
-from portal.demo.organisation import A100, H100, L4
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
 from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
 from tests.factories import NOW, example_cluster, make_member
+from workshop.demo.organisation import A100, H100, L4
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/quotas/research/"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from scheduling.testbed.kubelets import Machine, node_manifest
-from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.control_plane import ON
+from workshop.testbed.kubelets import Machine, node_manifest
+from workshop.testbed.server import Clock, EmbeddedServer
 
 from .api import Api, condition, eventually
 

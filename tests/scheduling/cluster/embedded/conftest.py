@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.testbed.server import EmbeddedServer, ManualClock
+from workshop.testbed.server import EmbeddedServer, ManualClock
 
 from ..contract.api import Api
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.testbed.server.admission.cel import CelError, evaluate
+from workshop.testbed.server.admission.cel import CelError, evaluate
 
 POD = {
     "metadata": {"name": "p", "labels": {"a/b": "x"}},

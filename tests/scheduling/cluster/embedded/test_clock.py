@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduling.testbed.server import Clock, ManualClock
+from workshop.testbed.server import Clock, ManualClock
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 

@@ -8,9 +8,9 @@ import pytest
 
 from scheduling.cluster.connection.client import Client, NotFoundError, configuration_of
 from scheduling.models import Cluster
-from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.manifests import job_set, mpi_job
 from tests.scheduling.operators import DEFINITIONS, adapter_of, definitions
+from workshop.testbed.server import EmbeddedServer
 
 SETS = adapter_of("JobSet").path("default", "")
 

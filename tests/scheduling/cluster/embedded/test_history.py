@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.testbed.server import EmbeddedServer
+from workshop.testbed.server import EmbeddedServer
 
 from ..contract.api import Api, config_map
 from .conftest import Cluster

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from scheduling.testbed.server import EmbeddedServer, User, kubeconfig_yaml
+from workshop.testbed.server import EmbeddedServer, User, kubeconfig_yaml
 
 from ..contract.api import Api, config_map
 from .conftest import Cluster

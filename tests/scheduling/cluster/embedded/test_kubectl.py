@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.testbed.server import Clock, EmbeddedServer, kubeconfig_yaml
+from workshop.testbed.server import Clock, EmbeddedServer, kubeconfig_yaml
 
 from ..contract.api import Api, eventually, job
 

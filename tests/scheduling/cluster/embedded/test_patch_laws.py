@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduling.testbed.server.kinds.resources import CONFIG_MAPS
-from scheduling.testbed.server.patches.apply import Manager, apply
-from scheduling.testbed.server.patches.fields import changed, fields_of, minus, removed, union
-from scheduling.testbed.server.patches.merge import merge_patch
-from scheduling.testbed.server.patches.strategic import strategic_patch
+from workshop.testbed.server.kinds.resources import CONFIG_MAPS
+from workshop.testbed.server.patches.apply import Manager, apply
+from workshop.testbed.server.patches.fields import changed, fields_of, minus, removed, union
+from workshop.testbed.server.patches.merge import merge_patch
+from workshop.testbed.server.patches.strategic import strategic_patch
 
 NAMES = st.sampled_from(["a", "b", "c", "nodeSelector"])
 LEAVES = st.one_of(st.integers(0, 3), st.sampled_from(["x", "y"]), st.booleans())

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
-from scheduling.testbed.server import EmbeddedServer, ManualClock
+from workshop.testbed.server import EmbeddedServer, ManualClock
 
 from ..contract.api import Api, config_map, eventually
 from .conftest import Cluster

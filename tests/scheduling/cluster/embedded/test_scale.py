@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from scheduling.testbed.server import EmbeddedServer, ManualClock
-from scheduling.testbed.server.kinds.resources import JOBS
-from scheduling.testbed.server.store.context import Caller
-from scheduling.testbed.server.verbs.create import create
+from workshop.testbed.server import EmbeddedServer, ManualClock
+from workshop.testbed.server.kinds.resources import JOBS
+from workshop.testbed.server.store.context import Caller
+from workshop.testbed.server.verbs.create import create
 
 from ..contract.api import job
 from .conftest import Cluster

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.connection.client import Client, configuration_from
-from scheduling.testbed.control_plane.furniture import example_machines
-from scheduling.testbed.control_plane.plane import ControlPlane
-from scheduling.testbed.kubelets import SIMULATED, STOPPED, Machine, node_manifest
 from tests.scheduling.kube import eventually
+from workshop.testbed.control_plane.furniture import example_machines
+from workshop.testbed.control_plane.plane import ControlPlane
+from workshop.testbed.kubelets import SIMULATED, STOPPED, Machine, node_manifest
 
 pytestmark = pytest.mark.real
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.testbed.control_plane import binaries
-from scheduling.testbed.control_plane.binaries import PROGRAMS, NoBinariesError, find
+from workshop.testbed.control_plane import binaries
+from workshop.testbed.control_plane.binaries import PROGRAMS, NoBinariesError, find
 
 
 def furnish(folder: Path, *names: str) -> Path:

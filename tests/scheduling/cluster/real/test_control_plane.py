@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from scheduling.cluster.connection.client import ApiError, Client, configuration_from
-from scheduling.testbed.control_plane.access import kubeconfig_of, read
-from scheduling.testbed.control_plane.binaries import find
-from scheduling.testbed.control_plane.plane import STORAGE, ControlPlane, forget
 from tests.scheduling.cluster.contract.api import Api
+from workshop.testbed.control_plane.access import kubeconfig_of, read
+from workshop.testbed.control_plane.binaries import find
+from workshop.testbed.control_plane.plane import STORAGE, ControlPlane, forget
 
 pytestmark = pytest.mark.real
 

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from scheduling.cluster.connection.client import Client, configuration_from
-from scheduling.simulation.rivals.native import pods_after
-from scheduling.testbed.control_plane import flags
-from scheduling.testbed.control_plane.access import kubeconfig_of
-from scheduling.testbed.control_plane.binaries import find
-from scheduling.testbed.control_plane.plane import ControlPlane
-from scheduling.testbed.control_plane.processes import Process
 from tests.scheduling.kube import add_node, eventually, node
 from tests.scheduling.simulation.conftest import make_trace
+from workshop.rivals.native import pods_after
+from workshop.testbed.control_plane import flags
+from workshop.testbed.control_plane.access import kubeconfig_of
+from workshop.testbed.control_plane.binaries import find
+from workshop.testbed.control_plane.plane import ControlPlane
+from workshop.testbed.control_plane.processes import Process
 
 pytestmark = pytest.mark.real
 

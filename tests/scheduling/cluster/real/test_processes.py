@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.testbed.control_plane.processes import Identity, Process, ProcessDiedError, end_all
+from workshop.testbed.control_plane.processes import Identity, Process, ProcessDiedError, end_all
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 STUBBORN = [
@@ -62,7 +62,7 @@ def test_process_that_ended_by_itself_is_reported_with_its_last_words(tmp_path: 
 def test_processes_of_a_killed_starter_are_found(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from scheduling.testbed.control_plane.processes import Process\n"
+        "from workshop.testbed.control_plane.processes import Process\n"
         f"Process(Path({str(tmp_path)!r}), 'orphan', {SLEEP!r}).start()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from scheduling.benches.worker.record import throughput
-from scheduling.benches.worker.registry import SERVICE_BENCHES, run_load
-from scheduling.benches.worker.work import JobClass, Load
+from workshop.benches.worker.record import throughput
+from workshop.benches.worker.registry import SERVICE_BENCHES, run_load
+from workshop.benches.worker.work import JobClass, Load
 
 TINY = Load(
     cohorts=2,

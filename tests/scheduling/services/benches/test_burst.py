@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.benches.worker.burst import measured
+from workshop.benches.worker.burst import measured
 
 
 def test_all_of_a_burst_and_its_probes_are_started() -> None:

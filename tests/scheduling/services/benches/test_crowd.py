@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 import requests
 
-from scheduling.benches.worker.crowd import Visits, crowd, sign_in
+from workshop.benches.worker.crowd import Visits, crowd, sign_in
 
 
 class Site(BaseHTTPRequestHandler):

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from scheduling.benches.evidence.claims import CLAIMS, Claim, at_least, at_most, equal, within
-from scheduling.benches.evidence.rendering import PageError, block, missed, rendered
-from scheduling.benches.evidence.running import kept, report_of, run_all
-from scheduling.management.commands.bench import ALL
+from workshop.benches.evidence.claims import CLAIMS, Claim, at_least, at_most, equal, within
+from workshop.benches.evidence.rendering import PageError, block, missed, rendered
+from workshop.benches.evidence.running import kept, report_of, run_all
+from workshop.management.commands.bench import ALL
 
 CLAIM = Claim("division", (at_most("ms_1000", "1,000 leaves, ms", 5), at_least("n", "many", 10, 0)))
 REPORT: dict[str, Any] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.benches.worker import first_run
-from scheduling.benches.worker.overview import NoDemoError
+from workshop.benches.worker import first_run
+from workshop.benches.worker.overview import NoDemoError
 
 MAKEFILE = """
 setup: ; @{setup}

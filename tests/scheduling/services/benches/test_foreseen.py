@@ -1,6 +1,6 @@
 """What learning and predicting take, measured small."""
 
-from scheduling.benches.worker.foreseen import measured
+from workshop.benches.worker.foreseen import measured
 
 
 def test_passes_are_measured_in_a_process_and_database_of_their_own() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.benches.worker.live_life import Course, Taken, Work, figures
-from scheduling.benches.worker.live_loop import lived, simulated_course
+from workshop.benches.worker.live_life import Course, Taken, Work, figures
+from workshop.benches.worker.live_loop import lived, simulated_course
 
 WORKS = [
     Work("v", 0, "research", "low", 8, 9000, 60),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduling.benches.worker.large import Person
-from scheduling.benches.worker.load import Watched, _figures
+from workshop.benches.worker.large import Person
+from workshop.benches.worker.load import Watched, _figures
 
 
 def watched(*mib):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.benches.worker.record import Cost, Record, latency, throughput
-from scheduling.benches.worker.runner import Course
-from scheduling.benches.worker.stage import writes_in
-from scheduling.benches.worker.work import JobClass, Load
+from workshop.benches.worker.record import Cost, Record, latency, throughput
+from workshop.benches.worker.runner import Course
+from workshop.benches.worker.stage import writes_in
+from workshop.benches.worker.work import JobClass, Load
 
 COST = Cost(
     worker_cpu_s=2.5, worker_peak_mib=300.0, server_cpu_s=7.0, writes={"jobs": 6, "events": 2}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.benches.worker.managers import start_reference
-from scheduling.benches.worker.record import throughput
-from scheduling.benches.worker.reference import Cohort
-from scheduling.benches.worker.registry import run_load
-from scheduling.benches.worker.work import JobClass, Load
+from workshop.benches.worker.managers import start_reference
+from workshop.benches.worker.record import throughput
+from workshop.benches.worker.reference import Cohort
+from workshop.benches.worker.registry import run_load
+from workshop.benches.worker.work import JobClass, Load
 
 TWO_QUEUES = Load(
     cohorts=1,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.benches.worker.resting import cores, figures_of
 from scheduling.services.worker.spending import MIB, TICK_S, Spent, spent_by_name
+from workshop.benches.worker.resting import cores, figures_of
 
 
 def seen(*looks):

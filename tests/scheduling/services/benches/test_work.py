@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.benches.worker.work import BASELINE, LARGE, LIVE, JobClass, Load
+from workshop.benches.worker.work import BASELINE, LARGE, LIVE, JobClass, Load
 
 ONE_EACH = Load(
     cohorts=1,

@@ -14,8 +14,8 @@ from scheduling.services.forecasts.recent_waits import RecentWaits
 from scheduling.services.forecasts.told import Foreseen, Rest, by_end, held_back
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker import held as workers
-from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.kube import World, add_node, node, policy
+from workshop.testbed.server import Clock, EmbeddedServer
 
 AT = datetime(2026, 11, 24, 12, tzinfo=UTC)
 REST = Rest(AT, 60, 600, 1200)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from portal.demo.cluster.furnish import furnish
 from scheduling.cluster.connection.client import ApiError, Person
 from scheduling.models import GpuClass, PriorityClass, Queue, Quota
 from scheduling.services.clusters import rails
@@ -13,6 +12,7 @@ from scheduling.services.policy import rows as policies
 from scheduling.services.workloads.submit import submit
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
+from workshop.demo.cluster.furnish import furnish
 
 from .lab import Lab, Pass, job
 

@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from portal.demo.organisation import H100
 from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, grid, save_quotas
 from tests.factories import NOW
+from workshop.demo.organisation import H100
 
 
 def cell(queue, value, *, gpu_class=H100, field=Field.NOMINAL):

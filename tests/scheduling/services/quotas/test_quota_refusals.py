@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from portal.demo.organisation import A100, H100
 from scheduling.models import Quota, QuotaChange
 from scheduling.services.quotas.save import Field
 from tests.factories import NOW
 from tests.scheduling.services.quotas.desk import cell, faults, nominal, save, values
+from workshop.demo.organisation import A100, H100
 
 pytestmark = pytest.mark.django_db
 

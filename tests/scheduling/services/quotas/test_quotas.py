@@ -14,7 +14,6 @@ from datetime import timedelta
 
 import pytest
 
-from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.save import (
@@ -27,6 +26,7 @@ from scheduling.services.quotas.save import (
 )
 from tests.factories import NOW, make_user
 from tests.scheduling.services.quotas.desk import cell, nominal, save, values
+from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from portal.demo.organisation import H100, L4
 from scheduling.models import Cluster, GpuClass, Loan, Queue, Quota, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.studies.experiments import worlds
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
+from workshop.demo.organisation import H100, L4
 
 pytestmark = pytest.mark.django_db
 BEGIN, END = NOW - timedelta(days=8), NOW - timedelta(days=3)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.judged import DAY_S, HOURS, SUBMITS, Told, _moments, judge
 from scheduling.simulation.traces import Trace
+from workshop.compare.judged import DAY_S, HOURS, SUBMITS, Told, _moments, judge
 
 WAIT_S = 7200
 

@@ -1,0 +1,64 @@
+"""What a workload held, class by class, as its steps say: the one ledger that is charged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models.functions import Coalesce
+
+from scheduling.models import MILLI, GpuClass, Transition, Workload
+from scheduling.services.ledger.prices import Change, cut
+
+OF_STEP: Final = Coalesce("gpu_class_id", "workload__gpu_class_id")
+"""The class by which a transition's GPUs count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """So many GPUs (or slices) of a class, by id, from one step of a workload to its next."""
+
+    gpu_class: int
+    begin: datetime
+    end: datetime
+    gpus: float
+
+    @property
+    def gpu_s(self) -> float:
+        return self.gpus * (self.end - self.begin).total_seconds()
+
+
+def holds_of(work: Workload, steps: Iterable[Transition], now: datetime) -> list[Hold]:
+    """What ``work`` held up to ``now``; ``steps`` are all of its. Where those are kept no more, all of it
+    counts as one run on the class that it held last, which ended when it did."""
+    ordered = sorted(steps, key=lambda step: (step.at, step.pk or 0))
+    ends = [*(step.at for step in ordered[1:]), work.finished_at or now]
+    found = []
+    for step, end in zip(ordered, ends, strict=False):
+        pk, until = step.gpu_class_id or work.gpu_class_id, min(end, now)
+        if step.gpus and pk is not None and until > step.at:
+            found.append(Hold(pk, step.at, until, step.gpus / MILLI))
+    return found or _unknown(work, now)
+
+
+def _unknown(work: Workload, now: datetime) -> list[Hold]:
+    gpu_s, end = work.held_gpu_s(now), work.finished_at or now
+    begin = work.started_at or work.submitted_at
+    if work.gpu_class_id is None or not gpu_s or begin >= end:
+        return []
+    return [Hold(work.gpu_class_id, begin, end, gpu_s / (end - begin).total_seconds())]
+
+
+def charged(
+    holds: Iterable[Hold], classes: Mapping[int, GpuClass], changes: Iterable[Change]
+) -> float:
+    """What ``holds`` cost, each at the prices of its time; of known ``classes`` alone."""
+    known = list(changes)
+    return sum(
+        Hold(hold.gpu_class, part.start, part.end, hold.gpus).gpu_s / 3600
+        * part.prices[hold.gpu_class]
+        for hold in holds if hold.gpu_class in classes
+        for part in cut(classes, known, hold.begin, hold.end)
+    )  # fmt: skip

@@ -1,0 +1,104 @@
+"""Pages of the demo before a crowd: the demo's own process, asked as browsers ask it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+from django.conf import settings
+
+from workshop.benches.engine.outcomes import Outcome, Progress
+from workshop.benches.worker.crowd import crowd
+from workshop.testbed.parts import free_port
+
+CLIENTS = 50
+SPAN_S = 30.0
+LIMIT_MS = 1000.0
+PEOPLE = ("researcher", "lead", "admin")
+PASSWORD = "weir"  # noqa: S105 - the demo's own, printed at every start
+PAGES = {"overview": "/c/fra1/", "account": "/account/"}
+"""The account page shows next to nothing: what any page costs this server before a crowd."""
+ADDRESS = re.compile(r"Weir is at (http://\S+)/")
+START_S = 20.0
+END_S = 20.0
+
+
+class NoDemoError(Exception):
+    """The demo did not start; the message ends with what it said last."""
+
+
+def run_overview(_traces: Path, progress: Progress) -> Outcome:
+    """50 sessions of the demo's three people on its overview. Raises NoDemoError."""
+    try:
+        return _measure(progress)
+    except requests.RequestException as failed:
+        raise NoDemoError(f"The demo could not be visited: {failed}") from failed
+
+
+def _measure(progress: Progress) -> Outcome:
+    measured: dict[str, float] = {"clients": CLIENTS}
+    with demo(progress) as base, crowd(base, PEOPLE, PASSWORD, CLIENTS) as people:
+        people.visit(PAGES["overview"], 3.0)
+        for name, address in PAGES.items():
+            progress(f"{CLIENTS} clients on {address} for {SPAN_S:.0f} s")
+            measured |= people.visit(address, SPAN_S).figures(name, SPAN_S)
+    measured["overview_p95_to_limit"] = round(measured["overview_p95_ms"] / LIMIT_MS, 2)
+    notes = [
+        f"limit of p95: {LIMIT_MS:.0f} ms; no pause between an answer and the next question",
+        "server, worker, cluster and work of the demo are one process; the crowd is another",
+    ]
+    return Outcome(measured, notes=notes)
+
+
+@contextmanager
+def demo(progress: Progress) -> Iterator[str]:
+    """The base address of a demo seeded anew, on a free port. Raises NoDemoError."""
+    with tempfile.TemporaryDirectory(prefix="weir-pages-") as folder:
+        command = [sys.executable, "manage.py", "demo", "--port", str(free_port())]
+        process = subprocess.Popen(  # noqa: S603 - ourselves
+            [*command, "--data", f"{folder}/demo"],
+            cwd=settings.BASE_DIR,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        try:
+            yield _started(process, progress)
+        finally:
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _started(process: subprocess.Popen[str], progress: Progress) -> str:
+    last = ""
+    for line in process.stdout or ():
+        if found := ADDRESS.search(line):
+            wait_until_it_listens(found[1])
+            return found[1]
+        if last := line.strip() or last:
+            progress(last)
+    raise NoDemoError(f"The demo ended before it served: {last}")
+
+
+def wait_until_it_listens(base: str) -> None:
+    """It tells its address a moment before it takes connections. Raises NoDemoError."""
+    until = time.monotonic() + START_S
+    while time.monotonic() < until:
+        try:
+            requests.get(f"{base}/sign-in/", timeout=START_S).raise_for_status()
+        except requests.ConnectionError:
+            time.sleep(0.1)
+        else:
+            return
+    raise NoDemoError(f"The demo did not answer at {base} within {START_S:.0f} s.")

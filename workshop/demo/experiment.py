@@ -1,0 +1,46 @@
+"""An experiment of the example organisation, so that the policy lab is not empty: written down once
+the portal serves, lived by its worker in the background."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+
+from portal.display.format import zone
+from scheduling.models import Cluster, Study, StudyKind
+from scheduling.services.errors import ServiceError
+from scheduling.services.studies.experiments.asking import Asked, ask
+from workshop.demo.organisation import H100
+
+DAYS, WARM_UP, REPLAYS = 2, timedelta(days=1), 8
+"""About a second of one core for each replay of a variant."""
+VARIANTS = (
+    {
+        "name": "Reclaim at once",
+        "changes": [{"kind": "policy", "setting": "preemption_delay_s", "value": 0}],
+    },
+    {"name": "4 nodes more", "changes": [{"kind": "capacity", "gpu_class": H100, "nodes": 4}]},
+)
+
+
+def begin() -> None:
+    """Of every cluster that has none; nothing where its past is too short."""
+    for cluster in Cluster.objects.all():
+        if not Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT).exists():
+            _begin(cluster)
+
+
+def _begin(cluster: Cluster) -> None:
+    tz = zone(cluster.display_time_zone)
+    end = datetime.combine(cluster.now().astimezone(tz).date(), time(), tzinfo=tz)
+    asked = Asked(
+        name="Patience and h100 supply",
+        begin=end - timedelta(days=DAYS),
+        end=end,
+        warm_up=WARM_UP,
+        replays=REPLAYS,
+        variants=VARIANTS,
+    )
+    try:
+        ask(cluster=cluster, author="admin", asked=asked)
+    except ServiceError:
+        return
