@@ -18,14 +18,18 @@ from django.conf import settings
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from scheduling.cluster.connection.client import ApiError
+from scheduling.engine import model as m
 from scheduling.models import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.studies import OPEN
+from scheduling.services.errors import ServiceError
 from scheduling.services.studies import doors, what_if
 from scheduling.services.studies.capacity import lives as capacity
 from scheduling.services.studies.experiments import lives as experiments
 from scheduling.services.studies.experiments.figures import Json
 from scheduling.services.studies.kinds import AWAITED, kind_of
 from scheduling.services.whatif.replay import CancelledError
+from scheduling.simulation.run.options import UnsettledError
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The look at a cluster: what replays have shown is acted on, and once a day something new is asked of them.
 
-1. ``look`` goes one step on. Two at once do nothing twice: a cluster has one open trial, and each change of its
-   state is a conditional update.
+1. ``look`` goes one step on. Two at once do nothing twice: a cluster has one open trial, and each change of
+   its state is a conditional update.
 2. A trial whose replays are over is decided: a step is taken or not, kept, or taken back.
 3. A step on trial has the days since replayed with both values, once a day: worse beyond noise in any figure,
    and it is taken back at once; after a week it is kept if waits were better beyond noise, else taken back.
