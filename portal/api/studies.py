@@ -117,7 +117,7 @@ def _compared(study: Study) -> dict[str, Any]:
 
 
 class AskSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=[StudyKind.REPLAY])
+    kind = serializers.CharField(max_length=10, help_text="Of which these fields are.")
 
 
 class AskWhatIfSerializer(AskSerializer):
@@ -140,8 +140,6 @@ class AskWhatIfSerializer(AskSerializer):
 class AskNowSerializer(AskWhatIfSerializer):
     """What changes would do now; answered at once."""
 
-    kind = serializers.ChoiceField(choices=[StudyKind.NOW])
-
     def ask(self, cluster: Cluster, author: str, told: dict[str, Any]) -> Study:
         return what_if.ask(cluster=cluster, author=author, document=told["changes"], replays=False)
 
@@ -149,7 +147,6 @@ class AskNowSerializer(AskWhatIfSerializer):
 class AskCapacitySerializer(AskSerializer):
     """How long work would have waited on more and fewer GPUs. An SLO is a field of its GPU class."""
 
-    kind = serializers.ChoiceField(choices=[StudyKind.CAPACITY])
     days = serializers.IntegerField(
         required=False,
         default=capacities.DAYS,
@@ -222,7 +219,6 @@ class AskedTraceSerializer(serializers.Serializer[Any]):
 class AskExperimentSerializer(AskSerializer):
     """A past period, or a trace, lived again under variants of policy, quotas and nodes."""
 
-    kind = serializers.ChoiceField(choices=[StudyKind.EXPERIMENT])
     name = serializers.CharField(max_length=120, validators=[one_line])
     begin = serializers.DateTimeField(
         required=False, help_text="Of what is judged. Of a trace both may be left out."

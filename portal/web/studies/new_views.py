@@ -182,5 +182,5 @@ def _composing(
         "kept_traces": traces.kept(),
         "endings": traces.ENDINGS,
         "most_sent": traces.MOST_SENT,
-        "tab": "experiments",
+        "tab": "studies",
     }

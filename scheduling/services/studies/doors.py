@@ -111,14 +111,24 @@ def end(study_id: int, state: StudyState, *, fault: str = "", **more: Any) -> bo
     return bool(ended)
 
 
+def outcome(study_id: int) -> StudyState:
+    """That of the variant that came furthest; what is cut short is done."""
+    states = set(Variant.objects.filter(study_id=study_id).values_list("state", flat=True))
+    if states <= {StudyState.CANCELLED, StudyState.FAILED}:
+        return StudyState.FAILED if StudyState.FAILED in states else StudyState.CANCELLED
+    return StudyState.DONE
+
+
 def cancel(study: Study, *, letter: str = "", author: str = "") -> int:
     """Stop one variant, or all; how many waited or ran still."""
     mine = Variant.objects.filter(study=study, state__in=OPEN)
     if letter:
         mine = mine.filter(letter=letter)
     count = mine.update(state=StudyState.CANCELLED)
-    if not letter or not study.variants.filter(state__in=OPEN).exists():
+    if not letter:
         end(study.pk, StudyState.CANCELLED)
+    elif not study.variants.filter(state__in=OPEN).exists():
+        end(study.pk, outcome(study.pk))
     if count and kind_of(study.kind).is_compared:
         announce(
             "lab.cancelled", actor=author, cluster=study.cluster, subject=study.name,

@@ -46,6 +46,8 @@ FAULTS = (ServiceError, ApiError, OSError, m.SnapshotError, *WORDS)
 """What a life may end with by what was asked; all else is an error of Weir."""
 Life = Callable[[Result], tuple[Json, Json]]
 """The figures of a life, over all and by queue."""
+HEAVY = ("variant__study__world", "variant__study__work")
+"""Megabytes, which a kind's lives read once for several of them."""
 LIVES: Mapping[StudyKind, Life] = {
     StudyKind.NOW: what_if.live,
     StudyKind.REPLAY: what_if.live,
@@ -93,7 +95,7 @@ def claim(study_id: int) -> Result | None:
     while True:
         now = timezone.now()
         rows = _free(now).filter(variant__study_id=study_id).order_by("seed", "variant_id")
-        row = rows.select_related("variant__study__cluster").first()
+        row = rows.select_related("variant__study__cluster").defer(*HEAVY).first()
         if row is None or (row.variant.study.kind not in AWAITED and _is_busy(now)):
             return None
         row.claim, row.held_until = uuid4().hex, now + doors.LEASE
@@ -155,7 +157,4 @@ def _settle(study_id: int) -> None:
     open_.update(progress=min(99, 100 * (count - left.count()) // count))
     spent_s, question = open_.values_list("cpu_s", "question").first() or (0, {})
     if spent_s >= question.get("most_cpu_s", float("inf")) or not left.exists():
-        states = set(Variant.objects.filter(study_id=study_id).values_list("state", flat=True))
-        order = (StudyState.RUNNING, StudyState.DONE, StudyState.FAILED, StudyState.CANCELLED)
-        state = next((one for one in order if one in states), StudyState.DONE)
-        doors.end(study_id, StudyState.DONE if state == StudyState.RUNNING else state)
+        doors.end(study_id, doors.outcome(study_id))
