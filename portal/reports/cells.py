@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from portal.display.csv import Cell
-from portal.display.format import NONE, duration, hours, moment, number, percent
+from portal.display.format import NONE, duration, hours, number, percent, when
+from portal.reports.filters import ReportFilters
 
 UNITS = {"gpu_hours": "GPU-hours", "gpus": "GPUs", "kwh": "kWh", "gpu": "GPU", "w": "W"}
 
@@ -14,12 +15,12 @@ def is_number(cell: Cell) -> bool:
     return isinstance(cell, int | float)
 
 
-def said(cell: Cell, column: str, zone: str = "UTC") -> str:
-    """A share in percent, seconds as a duration, an instant in ``zone``; other numbers to a tenth."""
+def said(cell: Cell, column: str, filters: ReportFilters) -> str:
+    """A share in percent, seconds as a duration, an instant in local time; other numbers to a tenth."""
     if cell is None:
         return NONE
     if isinstance(cell, datetime):
-        return moment(cell, zone)
+        return when(cell, filters.end, filters.zone)
     if not isinstance(cell, int | float):
         return str(cell)
     if "share" in column:

@@ -22,10 +22,10 @@ def lines_of(kind: str, report: Any, filters: ReportFilters) -> list[list[str]]:
     lines.append(["In short", str(REPORTS[kind].finding(report))])
     letter = REPORTS[kind].letter
     table = next((table for table in report.tables() if table.name == letter.table), None)
-    return [*lines, *(_rows(table, letter) if table else [])]
+    return [*lines, *(_rows(table, letter, filters) if table else [])]
 
 
-def _rows(table: Table, letter: Letter) -> list[list[str]]:
+def _rows(table: Table, letter: Letter, filters: ReportFilters) -> list[list[str]]:
     at = {name: i for i, name in enumerate(table.columns)}
     wanted = [
         (at[name], name, words)
@@ -36,7 +36,7 @@ def _rows(table: Table, letter: Letter) -> list[list[str]]:
     return [
         [
             str(row[at[letter.name]]),
-            ", ".join(words.format(said(row[i], name)) for i, name, words in wanted) + ".",
+            ", ".join(words.format(said(row[i], name, filters)) for i, name, words in wanted) + ".",
         ]
         for row in table.rows[:LINES]
     ]

@@ -172,7 +172,7 @@ def _table(found: Sequence[Reservation]) -> Table:
         )
         for one in found
     ]  # fmt: skip
-    return Table("reservations", "Single reservations", columns, rows)
+    return Table("single", "Single reservations", columns, rows)
 
 
 def finding(report: ReservationsReport) -> Finding:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from portal.config.deployed import DEPLOYED, MIGRATE
+from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
 from tests.deploy.charts import (
     CHART,
     EXTERNAL,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from portal.config.deployed import DEPLOYED, MIGRATE
 from portal.web.operations.processes import STARTED_BY
 from scheduling.models import Role
+from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
 from tests.deploy.charts import CHART
 from tests.parts import deployment
 

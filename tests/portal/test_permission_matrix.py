@@ -314,7 +314,6 @@ ROWS = {
     "no_such_api": Row(NOBODY),
 }
 OPEN = {
-    "exported_metrics",
     "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive",
     "account_signup", "web:sent_sink",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",

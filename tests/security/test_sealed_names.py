@@ -274,7 +274,6 @@ ADDRESSES = {
     "api:alert_past": PLAIN,
     "api:alert": PLAIN,
     "api:alert_test": PLAIN,
-    "exported_metrics": PLAIN,
     "reports:use_nudge": PLAIN,
     "reports:use_keep": PLAIN,
     "reports:budgets": Address(

@@ -16,8 +16,8 @@ LINES = 10
 """Of a table, until all are asked for."""
 NARROWS = {"queue": "queue", "gpu_class": "class", "user": "user", "type": "type"}
 """Columns whose values a report can be narrowed to, and the filter."""
-HIDDEN = "uid"
-"""It is where the name beside it leads."""
+UID = "uid"
+"""It is where the name of the workload leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ def tables_page(
 
 def _shown(table: Table, cluster: str, filters: ReportFilters, show_all: bool) -> ShownTable:
     rows = table.rows if show_all else table.rows[:LINES]
-    numeric = {
-        name for i, name in enumerate(table.columns) if any(is_number(row[i]) for row in table.rows)
-    }
+    columns = list(zip(table.columns, zip(*table.rows, strict=True), strict=True))
+    numeric = {name for name, cells in columns if any(map(is_number, cells))}
+    hidden = {UID, *(name for name, cells in columns if all(cell is None for cell in cells))}
     return ShownTable(
         table.name,
         table.title,
-        tuple(ShownCell("", head(n), n in numeric) for n in table.columns if n != HIDDEN),
+        tuple(ShownCell("", head(n), n in numeric) for n in table.columns if n not in hidden),
         tuple(
-            _row(dict(zip(table.columns, row, strict=True)), numeric, cluster, filters)
+            _row(dict(zip(table.columns, row, strict=True)), numeric, hidden, cluster, filters)
             for row in rows
         ),
         len(table.rows) if len(rows) < len(table.rows) else 0,
@@ -63,23 +63,27 @@ def _shown(table: Table, cluster: str, filters: ReportFilters, show_all: bool) -
 
 
 def _row(
-    cells: dict[str, Cell], numeric: set[str], cluster: str, filters: ReportFilters
+    cells: dict[str, Cell],
+    numeric: set[str],
+    hidden: set[str],
+    cluster: str,
+    filters: ReportFilters,
 ) -> tuple[ShownCell, ...]:
     return tuple(
         ShownCell(
-            head(name), said(cell, name, filters.zone), name in numeric,
+            head(name), said(cell, name, filters), name in numeric,
             _link(name, cell, cells, cluster, filters),
         )
         for name, cell in cells.items()
-        if name != HIDDEN
+        if name not in hidden
     )  # fmt: skip
 
 
 def _link(
     name: str, cell: Cell, cells: dict[str, Cell], cluster: str, filters: ReportFilters
 ) -> str:
-    if name == "workload" and cells.get(HIDDEN):
-        return reverse("web:workload", args=[cluster, cells[HIDDEN]])
+    if name == "workload" and cells.get(UID):
+        return reverse("web:workload", args=[cluster, cells[UID]])
     if name in NARROWS and cell:
         return f"?{filters.query(**{NARROWS[name]: str(cell).rpartition('/')[2]})}"
     return ""

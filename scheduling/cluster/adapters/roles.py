@@ -333,7 +333,10 @@ class RoleAdapter:
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            "bounds": bounds.written(owns),
+            "bounds": bounds.written(
+                {**own, "beside": pods_of.beside(each, names)}
+                for own, each in zip(owns, asks, strict=True)
+            ),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)

@@ -12,10 +12,6 @@ from scheduling.models import GpuClass
 LONGEST = 60
 
 
-BRANDS = rf"^(({'|'.join(vendor.name for vendor in vendors.VENDORS)}|tesla)-)+"
-"""What products are called before the name of the model."""
-
-
 def product_label(labels: Mapping[str, str]) -> dict[str, str]:
     """The one label of a node that tells its GPUs from others of their resource; empty where none does."""
     key = next((k for k in vendors.product_labels() if labels.get(k)), None)
@@ -29,7 +25,8 @@ def name_for(resource: str, label: Mapping[str, str], taken: Collection[str] = (
     Devices are called as their class is: it tells them apart, and its prefix belongs to who wrote it.
     """
     known = {} if resource.startswith(PREFIX) else label
-    product = _cut(re.sub(BRANDS, "", _plain(next(iter(known.values()), ""))))
+    brands = "|".join(map(re.escape, vendors.brands()))
+    product = _cut(re.sub(rf"^(({brands})-)+", "", _plain(next(iter(known.values()), ""))))
     if product and vendors.is_partition(resource):
         product = f"{product}-{resource.partition('/')[2]}"
     name = _cut(product) or _cut(_of_resource(resource)) or "gpu"
