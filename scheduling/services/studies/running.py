@@ -42,7 +42,7 @@ WORDS: Mapping[type[Exception], str] = {
     " operates Weir.",
     MemoryError: "This past asks for more memory than there is. Choose a shorter one, or fewer nodes.",
 }
-FAULTS = (ServiceError, ApiError, OSError, m.SnapshotError, *WORDS)
+FAULTS: tuple[type[Exception], ...] = (ServiceError, ApiError, OSError, m.SnapshotError, *WORDS)
 """What a life may end with by what was asked; all else is an error of Weir."""
 Life = Callable[[Result], tuple[Json, Json]]
 """The figures of a life, over all and by queue."""
