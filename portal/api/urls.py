@@ -8,15 +8,14 @@ from portal.api import (
     adapting,
     alerts,
     audit,
-    capacity,
     clusters,
     consolidations,
     docs,
-    experiments,
     foresight,
     ledger,
     letters,
     loans,
+    logs,
     members,
     notices,
     people,
@@ -29,6 +28,7 @@ from portal.api import (
     request_rules,
     requests,
     setting_up,
+    studies,
     workloads,
 )
 from portal.reports.kinds import REPORTS
@@ -142,6 +142,8 @@ urlpatterns = [
     path(f"{CLUSTER}/workload-actions", acting.WorkloadActions.as_view(), name="workload_actions"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/sooner", previews.WorkloadSooner.as_view(), name="workload_sooner"),
+    path(f"{WORKLOAD}/log", logs.WorkloadLog.as_view(), name="workload_log"),
+    path(f"{WORKLOAD}/events", logs.WorkloadEvents.as_view(), name="workload_events"),
     path(f"{WORKLOAD}/cancel", workloads.WorkloadCancel.as_view(), name="workload_cancel"),
     path(f"{WORKLOAD}/hold", workloads.WorkloadHold.as_view(), name="workload_hold"),
     path(f"{WORKLOAD}/release", workloads.WorkloadRelease.as_view(), name="workload_release"),
@@ -165,27 +167,11 @@ urlpatterns = [
         report_views.SavedViewDetail.as_view(),
         name="report_view",
     ),
-    path(f"{CLUSTER}/experiments", experiments.ExperimentList.as_view(), name="experiments"),
+    path(f"{CLUSTER}/studies", studies.StudyList.as_view(), name="studies"),
+    path(f"{CLUSTER}/studies/<int:pk>", studies.StudyDetail.as_view(), name="study"),
+    path(f"{CLUSTER}/studies/<int:pk>/cancel", studies.StudyCancel.as_view(), name="study_cancel"),
     path(
-        f"{CLUSTER}/experiments/<int:pk>", experiments.ExperimentDetail.as_view(), name="experiment"
-    ),
-    path(
-        f"{CLUSTER}/experiments/<int:pk>/cancel",
-        experiments.ExperimentCancel.as_view(),
-        name="experiment_cancel",
-    ),
-    path(
-        f"{CLUSTER}/experiments/<int:pk>/promote",
-        experiments.ExperimentPromote.as_view(),
-        name="experiment_promote",
-    ),
-    path(f"{CLUSTER}/what-ifs", foresight.WhatIfList.as_view(), name="what_ifs"),
-    path(f"{CLUSTER}/what-ifs/<int:pk>", foresight.WhatIfDetail.as_view(), name="what_if"),
-    path(f"{CLUSTER}/capacity", capacity.CapacityStudies.as_view(), name="capacity_studies"),
-    path(
-        f"{CLUSTER}/capacity/<int:pk>",
-        capacity.CapacityStudyDetail.as_view(),
-        name="capacity_study",
+        f"{CLUSTER}/studies/<int:pk>/promote", studies.StudyPromote.as_view(), name="study_promote"
     ),
     path(
         f"{CLUSTER}/consolidations",

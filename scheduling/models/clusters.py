@@ -79,6 +79,8 @@ class Cluster(models.Model):
     )
     """Of a predicted run time: what is over by then passes who keeps nodes or a turn."""
     cooldown_s = models.PositiveIntegerField(default=600)
+    claim_hold_s = models.PositiveIntegerField(default=600)
+    """What is kept for work that others left for is kept so long past the time when it was due."""
     fair_share_delay_s = models.PositiveIntegerField(default=3600)
     max_evictions = models.PositiveIntegerField(null=True, blank=True, default=3)
     max_moves = models.PositiveIntegerField(default=0)

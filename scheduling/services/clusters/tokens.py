@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from django.utils import timezone
 
 from scheduling.models import Cluster
+from scheduling.models.credentials import is_kept, read
 from scheduling.services.errors import ServiceError
 
 LONGEST = timedelta(days=90)
@@ -63,14 +63,24 @@ class Ending:
 
 def ending(cluster: Cluster, now: datetime) -> Iterator[Ending]:
     """Those of its tokens that end soon, or have ended."""
-    for account, file in ((ENGINE, cluster.token_file), (PORTAL, cluster.portal_token_file)):
-        ends = ends_at(_text(file)) if file else None
+    for account, column in ((ENGINE, "token_file"), (PORTAL, "portal_token_file")):
+        place = getattr(cluster, column)
+        ends = ends_at(_text(place)) if place else None
         if ends is not None and ends < now + SOON:
-            yield Ending(account, ends, f"{made_by(account)} > {file}")
+            yield Ending(account, ends, _renewal(cluster, account, column, place))
 
 
-def _text(file: str) -> str:
+def _renewal(cluster: Cluster, account: str, column: str, place: str) -> str:
+    if not is_kept(place):
+        return f"{made_by(account)} > {place}"
+    option = f"--{column.replace('_', '-')}"
+    return (
+        f"{made_by(account)} > token && python manage.py cluster keep {cluster.name} {option} token"
+    )
+
+
+def _text(place: str) -> str:
     try:
-        return Path(file).read_text()
+        return read(place)
     except OSError:
         return ""

@@ -63,7 +63,7 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     with _readable(adapter):
         body = adapter.queued(body)
     where = adapter.path(meta["namespace"], "")
-    person = _person(user)
+    person = person_of(user)
     with acting_on(cluster) as client:
         try:
             return client.create(where, body, as_person=person)
@@ -173,7 +173,7 @@ def cull(workload: Workload) -> None:
 
 def _delete(workload: Workload, user: str) -> None:
     _refuse_finished(workload)
-    person = _person(user)
+    person = person_of(user)
     with acting_on(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             body: Json = {
@@ -318,7 +318,7 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
     return queue
 
 
-def _person(user: str) -> Person:
+def person_of(user: str) -> Person:
     """``user`` as the portal acts for them, which has let them act already.
 
     Raises ServiceError for a name that the cluster keeps for its own parts: they may do more than people.
@@ -357,7 +357,7 @@ def _annotate(workload: Workload, notes: Json, user: str) -> None:
 
 def _patch(workload: Workload, meta: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
-    person = _person(user)
+    person = person_of(user)
     with acting_on(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)
