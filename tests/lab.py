@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduling.models import Cluster, Experiment, PriorityClass, Variant, Workload, WorkloadType
-from scheduling.services.lab import experiments, running
+from django.db.models import F
+
+from scheduling.models import Cluster, PriorityClass, Study, Variant, Workload, WorkloadType
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies import running
+from scheduling.services.studies.experiments import asking as experiments
 from tests.factories import NOW
 from tests.foresight import live_of, with_past
 
@@ -28,24 +31,20 @@ def with_work(cluster: Cluster) -> None:
     """The past of the forecasts, in a priority class, so that it can be lived again; close enough to wait."""
     with_past(cluster)
     training = PriorityClass.objects.filter(type=WorkloadType.TRAINING).order_by("name").first()
-    for row in Workload.objects.filter(cluster=cluster, uid__startswith="past-"):
-        row.priority_class, row.used_gpu_s = training, row.used_gpu_s * 6
-        row.save(update_fields=["priority_class", "used_gpu_s"])
+    past = Workload.objects.filter(cluster=cluster, uid__startswith="past-")
+    past.update(priority_class=training, used_gpu_s=F("used_gpu_s") * 6)
 
 
 def empty_experiment(
     cluster: Cluster, name: str = "vermilion-experiment", author: str = "lead"
-) -> Experiment:
+) -> Study:
     """One of A and B, of which nothing is lived."""
-    made = Experiment.objects.create(
-        cluster=cluster, name=name, author=author, begin=NOW - timedelta(days=2),
-        end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
+    made = Study.objects.create(
+        cluster=cluster, kind="experiment" if author else "adapting", name=name, author=author,
+        begin=NOW - timedelta(days=2), end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
     )  # fmt: skip
     for letter, changes in (("A", []), ("B", CHANGES["changes"])):
-        kind = "changes" if changes else "in_force"
-        Variant.objects.create(
-            experiment=made, letter=letter, name=name, kind=kind, changes=changes
-        )
+        Variant.objects.create(study=made, letter=letter, name=name, changes=changes)
     return made
 
 
@@ -62,15 +61,13 @@ def asked(**more) -> experiments.Asked:
     return experiments.Asked(**{**told, **more})
 
 
-def experiment(cluster: Cluster, monkeypatch, **more) -> Experiment:
+def experiment(cluster: Cluster, monkeypatch, **more) -> Study:
     """Written down, nothing lived yet."""
-    running._stage.cache_clear()
-    running._own.cache_clear()
     monkeypatch.setattr(snapshots, "live", live_of)
     return experiments.ask(cluster=cluster, author="admin", asked=asked(**more))
 
 
-def lived(cluster: Cluster, monkeypatch, **more) -> Experiment:
+def lived(cluster: Cluster, monkeypatch, **more) -> Study:
     made = experiment(cluster, monkeypatch, **more)
     while running.work(made.pk):
         pass

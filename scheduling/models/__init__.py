@@ -3,7 +3,6 @@
 from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.adapting import Adaptation, AdaptingParameter, AdaptingTrial, TrialState
-from scheduling.models.capacity import CapacityCurve, CapacityPoint, CapacityStudy
 from scheduling.models.clusters import (
     ClassOrder,
     Cluster,
@@ -15,6 +14,7 @@ from scheduling.models.clusters import (
     Standing,
 )
 from scheduling.models.consolidation import PARTLY_DONE, Consolidation, ConsolidationState
+from scheduling.models.credentials import Credential, LostCredentialError
 from scheduling.models.demand import DemandForecast
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
@@ -22,11 +22,7 @@ from scheduling.models.foresight import (
     ForecastOutcome,
     ForecastRun,
     StartForecast,
-    WhatIf,
-    WhatIfKind,
-    WhatIfState,
 )
-from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -51,6 +47,7 @@ from scheduling.models.predictions import (
 from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.rollups import WorkDay
+from scheduling.models.studies import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.workloads import (
     CheckpointHabit,
     EndCause,
@@ -69,9 +66,6 @@ __all__ = [
     "AdaptingParameter",
     "AdaptingTrial",
     "Announcement",
-    "CapacityCurve",
-    "CapacityPoint",
-    "CapacityStudy",
     "Cause",
     "CheckpointHabit",
     "ClassOrder",
@@ -79,16 +73,15 @@ __all__ = [
     "ClusterMode",
     "Consolidation",
     "ConsolidationState",
+    "Credential",
     "Cycle",
     "CycleRecord",
     "Decision",
     "Delivery",
     "DemandForecast",
-    "DifferenceKind",
     "EndCause",
     "Eviction",
     "EvictionRule",
-    "Experiment",
     "ForecastOutcome",
     "ForecastRun",
     "GpuClass",
@@ -99,6 +92,7 @@ __all__ = [
     "Lane",
     "LapseCause",
     "Loan",
+    "LostCredentialError",
     "Node",
     "NodePool",
     "Outcome",
@@ -113,6 +107,7 @@ __all__ = [
     "Quota",
     "QuotaChange",
     "Reason",
+    "Result",
     "Role",
     "RunTimeQuestion",
     "Share",
@@ -122,17 +117,15 @@ __all__ = [
     "State",
     "StepKind",
     "Stop",
+    "Study",
+    "StudyKind",
+    "StudyState",
     "TaskPass",
     "Transition",
     "TrialState",
     "UsageSample",
     "UserUsage",
     "Variant",
-    "VariantReplay",
-    "VariantState",
-    "WhatIf",
-    "WhatIfKind",
-    "WhatIfState",
     "WorkDay",
     "Workload",
     "WorkloadType",

@@ -39,7 +39,7 @@ SUBMITTED = "submitted"
 MOST_DECISIONS = 300
 """Of one workload that its history reads."""
 KEEP_SUBMITTED = timedelta(minutes=10)
-NEVER_ASKS = ("never_fits", "no_such_class", "misrouted")
+NEVER_ASKS = ("never_fits", "nodes_out", "no_such_class", "misrouted")
 """Reasons of work that no queue asks for: nothing of the hatch is its."""
 
 

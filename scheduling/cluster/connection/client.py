@@ -22,7 +22,7 @@ import urllib3
 from kubernetes import client as official
 from kubernetes import config as official_config
 
-from scheduling.cluster.connection.kubeconfig import configuration_from
+from scheduling.cluster.connection.kubeconfig import configuration_from, configuration_of_text
 from scheduling.cluster.connection.wire import Header, Stream, Wire
 
 if TYPE_CHECKING:
@@ -120,21 +120,45 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
     """How ``cluster`` is reached: ``api_url``, else ``kubeconfig``, else the pod's service account.
 
     Raises the official client's ConfigException when a kubeconfig or service account is unusable,
-    OSError when the token file cannot be read.
+    OSError when the token cannot be read.
     """
+    from scheduling.models.credentials import is_kept, read
+
     configuration = official.Configuration()
     if cluster.api_url:
         configuration.host = cluster.api_url.rstrip("/")
-        configuration.ssl_ca_cert = cluster.ca_file or None
-        if cluster.token_file:
-            _follow_token_file(configuration, Path(cluster.token_file))
+        _trust(configuration, cluster.ca_file)
+        _identify(configuration, cluster.token_file)
     elif cluster.kubeconfig:
+        if is_kept(cluster.kubeconfig):
+            text = read(cluster.kubeconfig)
+            return configuration_of_text(text, f"kubeconfig of {cluster.name}", cluster.context)
         return configuration_from(cluster.kubeconfig, cluster.context)
     else:
         official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
             client_configuration=configuration
         )
     return configuration
+
+
+def _trust(configuration: official.Configuration, ca: str) -> None:
+    from scheduling.models.credentials import is_kept, read
+
+    if is_kept(ca):
+        configuration.ca_cert_data = read(ca)
+    else:
+        configuration.ssl_ca_cert = ca or None
+
+
+def _identify(configuration: official.Configuration, token: str) -> None:
+    from scheduling.models.credentials import is_kept, read
+
+    if is_kept(token):
+        # Another one has another reference, and makes another client.
+        configuration.api_key_prefix["authorization"] = "Bearer"
+        configuration.api_key["authorization"] = read(token)
+    elif token:
+        _follow_token_file(configuration, Path(token))
 
 
 def _follow_token_file(configuration: official.Configuration, path: Path) -> None:

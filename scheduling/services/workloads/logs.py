@@ -15,7 +15,7 @@ from typing import Any
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import Client, NotFoundError, Person
 from scheduling.models import Workload
-from scheduling.services.clusters.talking import talking_to
+from scheduling.services.clusters.talking import acting_on
 from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
@@ -95,7 +95,7 @@ def log(
     Raises ServiceError where the cluster refuses the person or does not answer, and for a pod or container
     that is none of the workload's (field 'pod' or 'container').
     """
-    with talking_to(workload.cluster) as client:
+    with acting_on(workload.cluster) as client:
         pods = _pods(client, workload, person)
         if not pods and not pod:
             return Log((), why_not=_no_pods(workload))
@@ -128,7 +128,7 @@ def events(workload: Workload, *, person: Person, pods: Sequence[str] = ()) -> l
         *(f"involvedObject.name={name}" for name in pods),
     ]
     found = []
-    with talking_to(workload.cluster) as client:
+    with acting_on(workload.cluster) as client:
         for selector in chosen:
             query: dict[str, str | int] = {"fieldSelector": selector, "limit": MOST_EVENTS}
             answer = client.request("GET", path, query=query, as_person=person, tries=2)

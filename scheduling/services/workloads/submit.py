@@ -28,7 +28,7 @@ from scheduling.cluster.vocabulary.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
-from scheduling.services.clusters.talking import talking_to
+from scheduling.services.clusters.talking import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.policy import service_classes
@@ -64,7 +64,7 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
         body = adapter.queued(body)
     where = adapter.path(meta["namespace"], "")
     person = person_of(user)
-    with talking_to(cluster) as client:
+    with acting_on(cluster) as client:
         try:
             return client.create(where, body, as_person=person)
         except ConflictError as error:
@@ -174,7 +174,7 @@ def cull(workload: Workload) -> None:
 def _delete(workload: Workload, user: str) -> None:
     _refuse_finished(workload)
     person = person_of(user)
-    with talking_to(workload.cluster) as client:
+    with acting_on(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             body: Json = {
                 "apiVersion": "v1",
@@ -358,6 +358,6 @@ def _annotate(workload: Workload, notes: Json, user: str) -> None:
 def _patch(workload: Workload, meta: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
     person = person_of(user)
-    with talking_to(workload.cluster) as client:
+    with acting_on(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)
