@@ -7,7 +7,7 @@ entitled to what. Totals are the whole cluster's; rows are only those the person
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -104,6 +104,24 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Others:
+    """What the ``count`` queues below one have that the person may not see: with it the rows add up."""
+
+    path: str
+    """Folds with the queue above them."""
+    depth: int
+    count: int
+    allocated: float
+    fair_share: float
+    nominal: float
+    pending: float
+
+    @property
+    def excess(self) -> float:
+        return self.allocated - self.fair_share
+
+
+@dataclass(frozen=True)
 class Total:
     """The row that closes the sum: fair shares + kept back + unclaimed = ready."""
 
@@ -136,6 +154,8 @@ class Tree:
     gpu_class: GpuClass
     axis: Axis
     rows: list[Row]
+    lines: list[Row | Others]
+    """The rows, and after those below a queue what of it stays unseen."""
     total: Total
 
     @property
@@ -189,14 +209,61 @@ def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capa
         Row(q, depth, q.pk in inner, figures[q.pk], bar(q.name, figures[q.pk], on))
         for q, depth in depth_first(visible)
     ]
-    return Tree(gpu_class, on, rows, _total(cluster, shares, visible, ready_and_down))
+    every = list(Queue.objects.filter(cluster=cluster).only("parent_id"))
+    lines = list(_with_others(rows, _hidden(every, visible), shares))
+    return Tree(gpu_class, on, rows, lines, _total(every, shares, visible, ready_and_down))
+
+
+def _hidden(every: list[Queue], visible: list[Queue]) -> dict[int | None, list[int]]:
+    """Queue -> those right below it that are not seen."""
+    seen, found = {queue.pk for queue in visible}, defaultdict(list)
+    for queue in every:
+        if queue.pk not in seen:
+            found[queue.parent_id].append(queue.pk)
+    return found
+
+
+def _with_others(
+    rows: list[Row], hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
+) -> Iterator[Row | Others]:
+    open_: list[Row] = []
+    for row in rows:
+        while open_ and open_[-1].depth >= row.depth:
+            yield from _others(open_.pop(), hidden, shares)
+        yield row
+        open_.append(row)
+    while open_:
+        yield from _others(open_.pop(), hidden, shares)
+    root = next((row.queue.parent_id for row in rows if row.depth == 0), None)
+    if kept := hidden.get(root):
+        yield _sum_of("", 0, kept, shares)
+
+
+def _others(
+    row: Row, hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
+) -> Iterator[Others]:
+    if kept := hidden.get(row.queue.pk):
+        yield _sum_of(row.queue.path, row.depth + 1, kept, shares)
+
+
+def _sum_of(path: str, depth: int, kept: list[int], shares: Mapping[int, Share]) -> Others:
+    mine = [shares[pk] for pk in kept if pk in shares]
+    return Others(
+        f"{path}/others".lstrip("/"),
+        depth,
+        len(kept),
+        allocated=sum(s.allocated for s in mine),
+        fair_share=sum(s.fair_share for s in mine),
+        nominal=sum(s.nominal for s in mine),
+        pending=sum(s.pending for s in mine),
+    )
 
 
 def _total(
-    cluster: Cluster, shares: Mapping[int, Share], visible: list[Queue], nodes: Capacity
+    every: list[Queue], shares: Mapping[int, Share], visible: list[Queue], nodes: Capacity
 ) -> Total:
-    top = Queue.objects.filter(cluster=cluster, parent__parent=None, parent__isnull=False)
-    mine = [shares[pk] for pk in top.values_list("pk", flat=True) if pk in shares]
+    root = next((queue.pk for queue in every if queue.parent_id is None), None)
+    mine = [shares[q.pk] for q in every if q.parent_id == root and q.pk in shares]
     kept_back = sum(s.kept_back for s in mine)
     return Total(
         allocated=sum(s.allocated for s in mine),

@@ -18,7 +18,7 @@ from portal.approvals.loans.who import led_queues, open_offers
 from portal.display.format import zone
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, turned
 from portal.web.frame.shell import get_cluster
 from portal.web.people.forms import WeirForm
 from portal.web.requests.forms import MomentField, gpus_field
@@ -100,6 +100,8 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     if not led_queues(request.user).filter(cluster=found).exists():
         raise Http404
+    if other := turned(request):
+        return other
     query = request.POST if request.method == "POST" else request.GET
     kind = query.get("kind", "ask")
     kind = kind if kind in KINDS else "ask"

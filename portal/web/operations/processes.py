@@ -9,11 +9,14 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from portal.display.format import counted, duration
 from scheduling.models import Cluster, Process, Role
 from scheduling.services.worker.deployed import DEPLOYED
 from scheduling.services.worker.lanes import LaneNow
 from scheduling.services.worker.processes import LOST_S, Standing, missing, standings
 
+STUCK_S = 120.0
+"""A worker that is busy, or a machine that is, leaves tasks for a while."""
 STARTED_BY = {Role(one.role): " ".join(one.command) for one in DEPLOYED}
 """Role -> the command that runs it."""
 WITHOUT = {
@@ -143,5 +146,7 @@ def _stuck(lanes: Sequence[LaneNow], now: datetime) -> Iterator[str]:
             yield "the broker does not answer"
             return
         taken = lane.served_at
-        if lane.waiting and (taken is None or (now - taken).total_seconds() > LOST_S):
-            yield f"{lane.waiting} tasks wait in {lane.name} and no worker takes them"
+        if lane.waiting and (taken is None or (now - taken).total_seconds() > STUCK_S):
+            wait = "waits" if lane.waiting == 1 else "wait"
+            since = f"has taken one for {duration(now - taken)}" if taken else "ever took one"
+            yield f"{counted(lane.waiting, 'task')} {wait} for {lane.what}, and no worker {since}"

@@ -54,8 +54,12 @@ class MemberForm(WeirForm):
     persona = forms.ModelChoiceField(
         Persona.objects.none(),
         to_field_name="name",
-        empty_label=None,
-        error_messages={"invalid_choice": "Choose one of the personas that you may hand out."},
+        # Nothing is chosen beforehand: the first by name may do everything.
+        empty_label="Choose a persona",
+        error_messages={
+            "required": "Choose a persona.",
+            "invalid_choice": "Choose one of the personas that you may hand out.",
+        },
     )
     until = forms.DateField(
         required=False,

@@ -20,7 +20,7 @@ from portal.approvals.wishes import Wish, WishError
 from portal.approvals.wishes import check as check_wish
 from portal.display.format import number
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, turned
 from portal.web.frame.shell import get_cluster
 from portal.web.requests import lists, page, views
 from portal.web.requests.forms import RequestForm, initial_of
@@ -57,7 +57,7 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
     if not askable_queues(request.user).filter(cluster=found).exists():
         raise Http404
     if request.method == "POST":
-        return _keep(request, found, None)
+        return turned(request) or _keep(request, found, None)
     kind = _kind(request.GET)
     return _page(request, found, _form(request, found, kind, initial=request.GET.dict()), None)
 
@@ -75,7 +75,7 @@ def edit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     ):
         raise Http404
     if request.method == "POST":
-        return _keep(request, found, asked)
+        return turned(request) or _keep(request, found, asked)
     if not asked.is_editable:
         messages.info(request, f"{asked} is no longer yours to edit.")
         return redirect("web:request", found.name, asked.pk)

@@ -58,11 +58,15 @@ def test_everybody_may_have_run_what_is_submitted_in_their_name():
     since = datetime(2026, 11, 2, tzinfo=UTC)
     asked = past.sensible(cluster, stream(organisation, since, past.SEED))
     classes = {c.name: c for c in cluster.gpu_classes.all()}
-    refused = set()
+    refused, ends = set(), set()
     for each in islice(asked, 1000):
         work = each.workload
         queue = queues[work.queue]
-        read = workloads.read(cluster, manifest_of(each, "w", queue, classes))
+        made = manifest_of(each, "w", queue, classes)
+        notes = made["spec"]["template"]["metadata"]["annotations"]
+        ends.add((each.outcome == "failed", notes.get("weir.dev/exit-code")))
+        read = workloads.read(cluster, made)
         found = judge(replace(read, user=work.user), queue.path, rules)
         refused |= {(work.user, fault.code) for fault in found.faults}
     assert refused == set()
+    assert ends == {(False, None), (True, "1")}

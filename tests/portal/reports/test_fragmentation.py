@@ -170,7 +170,8 @@ def test_finding_counts_now_and_on_average(small: Small) -> None:
     waits(small, 4)
     looked(small, 1, 4)
     assert str(fragmentation_finding(report(small))).startswith(
-        "5 of 9 free GPUs are of no use to what waits or usually runs. On average 4 were in these 24 hours"
+        "5 of 9 free GPUs are of no use to what waits, or where nothing waits to what usually runs."
+        " On average 4 were in these 24 hours"
     )
 
 

@@ -8,6 +8,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from portal.accounts.models import User
+from portal.selectors import overview
 from portal.web.frame.context import Shell
 from scheduling.models import Cluster, Eviction, Queue, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
@@ -68,6 +69,18 @@ def test_researcher_reads_no_name_of_a_foreign_queue(cluster, as_user):
     assert "research/language/pretraining" in html
     for foreign in ("assistant", "recommend", "speech", "vision"):
         assert not re.search(rf"\b{foreign}\b", html)
+
+
+@pytest.mark.parametrize("figure", ["allocated", "fair_share", "nominal", "pending"])
+@pytest.mark.parametrize("name", ["m.okafor", "admin"])
+def test_rows_of_the_tree_add_up_for_whoever_sees_a_part(cluster, name, figure):
+    user = User.objects.get(username=name)
+    found = overview.capacity(cluster, cluster.gpu_classes.filter(name="h100-80gb"))[0]
+    tree = overview.tree(cluster, user, found.gpu_class, found)
+    figures = [(line.depth, getattr(line, "figures", line)) for line in tree.lines]
+    top = sum(getattr(of, figure) for depth, of in figures if depth == 0)
+    assert top == getattr(tree.total, figure)
+    assert any(line not in tree.rows for line in tree.lines) == (name != "admin")
 
 
 def many(cluster, count):

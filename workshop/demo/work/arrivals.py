@@ -28,6 +28,7 @@ Json = dict[str, Any]
 Ints = npt.NDArray[np.int64]
 
 RUN_SECONDS = "weir.dev/run-seconds"
+EXIT_CODE = "weir.dev/exit-code"
 CHECKPOINT_SECONDS = "weir.dev/checkpoint-seconds"
 IMAGE = "registry.example/train:1"
 KEEP_FINISHED_S = 3600
@@ -242,7 +243,10 @@ def manifest_of(
     )
     run_s = submission.duration_s if left_s is None else left_s
     made = simulated(manifest, run_s=run_s, checkpoint_s=submission.checkpoint_s)
-    made["spec"]["template"]["metadata"]["annotations"].update(notes_of(name))
+    notes = made["spec"]["template"]["metadata"]["annotations"]
+    notes.update(notes_of(name))
+    if submission.outcome == "failed":
+        notes[EXIT_CODE] = "1"
     return made
 
 

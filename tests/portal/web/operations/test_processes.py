@@ -84,7 +84,19 @@ def test_tasks_that_nobody_takes_are_a_fault(operator):
     Lane.objects.create(
         name="cluster-fra1", waiting=7, asked_at=now, served_at=now - timedelta(minutes=5)
     )
-    assert "7 tasks wait in cluster-fra1 and no worker takes them" in page(operator)
+    said = "7 tasks wait for cycles and guardrails of this cluster, and no worker has taken one for 5 min"
+    assert said in page(operator)
+
+
+def test_task_that_a_worker_took_a_minute_ago_is_no_fault(operator):
+    alive()
+    now = timezone.now()
+    Lane.objects.create(
+        name="celery", waiting=12, asked_at=now, served_at=now - timedelta(seconds=60)
+    )
+    text = page(operator)
+    assert "no worker" not in text
+    assert "celery" not in text.replace("celery -A", "")
 
 
 def test_broker_that_does_not_answer_is_a_fault(operator):

@@ -144,3 +144,10 @@ def test_deactivated_person_is_signed_out(cluster, as_user, client):
     make_member(cluster.queues.get(name="search"), name="leaver")
     as_user("admin").post("/people/leaver/active/")
     assert not User.objects.get(username="leaver").is_active
+
+
+def test_no_persona_is_chosen_beforehand(cluster, as_user):
+    page = as_user("admin").get("/teams/pretraining/").content.decode()
+    assert '<option value="" selected>Choose a persona</option>' in page
+    answer = as_user("admin").post("/teams/pretraining/", {"user": "lead", "persona": ""})
+    assert "Choose a persona." in answer.content.decode()

@@ -217,3 +217,15 @@ def test_outcome_of_a_form_that_nothing_was_typed_into_is_no_fault(cluster, peop
     told = client_of(people.lead).get(url("request_preview"), {**TYPED, "gpus": ""})
     assert "Fill in what you ask for" in told.content.decode()
     assert "It asks for no GPU" not in told.content.decode()
+
+
+def test_other_kind_keeps_what_was_typed_and_no_token_in_the_address(cluster, people):
+    sent = TYPED | {"turn": "boost", "csrfmiddlewaretoken": "secret"}
+    answer = client_of(people.asker).post(url("request_new"), sent)
+    address = answer.headers["Location"]
+    assert "secret" not in address
+    assert "kind=boost" in address
+    assert not QuotaRequest.objects.exists()
+    page = client_of(people.asker).get(address).content.decode()
+    assert 'value="8"' in page
+    assert 'formmethod="get"' not in page

@@ -4,8 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from portal.accounts.models import User
+from portal.selectors.logs import reads_as
 from scheduling.cluster.connection.client import Client, ForbiddenError
 from scheduling.models import GpuUse, State, Workload
+from scheduling.services.errors import ServiceError
 from scheduling.services.workloads.logs import clean
 from tests.factories import make_workload
 from workshop.testbed.server.kinds.clock import stamp
@@ -122,7 +125,7 @@ def test_cluster_is_asked_in_the_reader_s_name(as_user, failed, monkeypatch):
 
     monkeypatch.setattr(Client, "tail", tail)
     as_user("researcher").get(url(failed))
-    assert [person.name for person in asked] == ["researcher"]
+    assert [person.name for person in asked] == ["weir:researcher"]
 
 
 def test_events_of_the_workload_are_listed(as_user, failed, kube):
@@ -151,8 +154,13 @@ def test_page_has_the_use_of_the_gpus(as_user, failed, cluster):
 
 
 def test_log_is_hidden_from_whoever_may_not_see_the_workload(as_user, failed):
-    assert as_user("outsider").get(url(failed)).status_code == 404
-    assert as_user("outsider").get(url(failed, "events")).status_code == 404
+    assert as_user("p.rossi").get(url(failed)).status_code == 404
+    assert as_user("p.rossi").get(url(failed, "events")).status_code == 404
+
+
+def test_log_is_not_read_for_who_is_of_no_team_of_its_queue(failed):
+    with pytest.raises(ServiceError, match="for its owner and the teams of its queue"):
+        reads_as(User.objects.get(username="p.rossi"), failed)
 
 
 def test_cluster_that_refuses_is_said_as_it_says(as_user, failed, monkeypatch):
