@@ -30,9 +30,7 @@ GPUS = 4
 def living_cluster(jobs: int) -> Iterator[World]:
     """Two nodes of 8 GPUs and ``jobs`` suspended Jobs in four queues, of which no cycle knows yet."""
     with (
-        patch.object(
-            Allowance, "left", lambda allowance: allowance._at_once
-        ),  # wall seconds fill it
+        patch.object(Allowance, "left", _full),
         EmbeddedServer(port=0, clock=Clock(speed=1), startup_s=0.01, seed=1) as server,
     ):
         cluster = policy("enforce", server.url, *QUEUES, nominal_gpus=GPUS, name="living")
@@ -43,6 +41,11 @@ def living_cluster(jobs: int) -> Iterator[World]:
         yield world
         workers.close_all()
         world.kube.close()
+
+
+def _full(allowance: Allowance) -> int:
+    """Wall seconds fill it otherwise."""
+    return allowance._at_once
 
 
 def submit(world: World, first: int, count: int) -> None:

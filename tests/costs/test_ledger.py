@@ -62,8 +62,6 @@ BACKGROUND: dict[str, Callable[[Cluster], Any]] = {
 PAGES = ("", "queues/", "queues/pretraining/", "work/", "workloads/", "quotas/", "nodes/", "alerts/",
          "requests/", "cluster/", "policy/")  # fmt: skip
 PEOPLE = "admin", "researcher"
-
-
 PAIRS = [(str(SIZES[0]), str(SIZES[1])), (f"{JOBS[0]} Jobs", f"{JOBS[1]} Jobs")]
 TURNS = "first", "again", "after a change"
 CHANGED = 20
@@ -126,6 +124,8 @@ def test_another_pass_costs_what_has_changed_and_not_what_there_is(
     small, large = (
         {w: c for w, c in one.items() if w.endswith(turn)} for one in _ledger(less, more)
     )
+
+    large.get(f"cycle, {turn}", {}).pop("calls", None)  # A plan is over all that waits.
 
     assert small
     assert _more(small, large, MORE) == []
