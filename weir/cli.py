@@ -12,6 +12,7 @@ from weir.api import Api
 from weir.commands import (
     loans,
     login,
+    logs,
     quotas,
     reports,
     requests,
@@ -65,7 +66,7 @@ def completion(shell: str) -> None:
 for command in (
     login.login, login.logout, login.whoami, login.clusters,
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
-    workloads.eta, workloads.cancel, workloads.hold, workloads.release,
+    workloads.eta, logs.logs, workloads.cancel, workloads.hold, workloads.release,
     workloads.priority,
     quotas.quota, loans.loan, requests.request, studies.study,
     reports.report,

@@ -14,6 +14,7 @@ from scheduling.models.clusters import (
     Standing,
 )
 from scheduling.models.consolidation import PARTLY_DONE, Consolidation, ConsolidationState
+from scheduling.models.credentials import Credential, LostCredentialError
 from scheduling.models.demand import DemandForecast
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
@@ -72,6 +73,7 @@ __all__ = [
     "ClusterMode",
     "Consolidation",
     "ConsolidationState",
+    "Credential",
     "Cycle",
     "CycleRecord",
     "Decision",
@@ -90,6 +92,7 @@ __all__ = [
     "Lane",
     "LapseCause",
     "Loan",
+    "LostCredentialError",
     "Node",
     "NodePool",
     "Outcome",

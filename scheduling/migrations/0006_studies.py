@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scheduling", "0003_task_pass"),
+        ("scheduling", "0005_credentials"),
     ]
 
     operations = [
