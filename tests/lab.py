@@ -42,6 +42,7 @@ def empty_experiment(
     made = Study.objects.create(
         cluster=cluster, kind="experiment" if author else "adapting", name=name, author=author,
         begin=NOW - timedelta(days=2), end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
+        basis={"jobs": 0, "source": {"kind": "ledger"}, "world": {}, "recorded": {}},
     )  # fmt: skip
     for letter, changes in (("A", []), ("B", CHANGES["changes"])):
         Variant.objects.create(study=made, letter=letter, name=name, changes=changes)

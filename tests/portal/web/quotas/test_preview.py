@@ -125,7 +125,7 @@ def test_last_week_is_asked_once_for_an_edit_and_told_when_it_is_lived(as_user, 
     assert "Waits for its turn" in text(lead.post(f"{URL}replay/", edit))
     lead.post(f"{URL}replay/", edit)
     question = Study.objects.get()
-    assert question.answer["base"] == [
+    assert question.question["base"] == [
         {"kind": "quota", "queue": "vision", "gpu_class": H100, "nominal_gpus": 16.0}
     ]
     running.work(question.pk)

@@ -133,7 +133,7 @@ def test_no_better_value_says_what_the_replays_showed(cluster):
 def test_wait_that_varies_more_than_it_gains_is_noise(cluster):
     trial = asked(cluster)
     answer(trial.study, {})
-    for row in Variant.objects.get(letter="C").replays.all():
+    for row in Variant.objects.get(letter="C").results.all():
         row.figures["avg_wait_s"] += -400 if row.seed % 2 else 300
         row.save()
     looking.look(cluster)
