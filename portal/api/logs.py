@@ -75,7 +75,7 @@ class WorkloadLog(WorkloadView):
         work = get_object_or_404(self.get_queryset(), uid=uid)
         asked = LogQuerySerializer(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        found = service.log(work, person=reads_as(self.person, work), **asked.validated_data)
+        found = service.log(work, user=reads_as(self.person, work), **asked.validated_data)
         return Response(LogSerializer(found).data)
 
 
@@ -87,5 +87,5 @@ class WorkloadEvents(WorkloadView):
     def get(self, request: Request, cluster: str, uid: str) -> Response:
         """What the cluster says happened to its object and pods, the newest first."""
         work = get_object_or_404(self.get_queryset(), uid=uid)
-        found = service.events(work, person=reads_as(self.person, work))
+        found = service.events(work, user=reads_as(self.person, work))
         return Response(EventsSerializer({"events": found}).data)

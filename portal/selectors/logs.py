@@ -9,7 +9,6 @@ from portal.accounts.models import User
 from portal.teams.access import may_operate_workload, tops
 from scheduling.models import Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.workloads.submit import Actor, person_of
 
 HOURS = 48
 """The last ones that are drawn."""
@@ -18,7 +17,7 @@ BAR = 12
 HEIGHT = 40
 
 
-def reads_as(user: User, work: Workload) -> Actor:
+def reads_as(user: User, work: Workload) -> str:
     """In whose name the cluster is asked. A log may say more than the portal shows of a workload: it is for
     whoever may act on the work, and for the teams of its queue and of those above.
 
@@ -30,7 +29,7 @@ def reads_as(user: User, work: Workload) -> Actor:
             "Its log and events are for its owner and the teams of its queue.",
             "Ask its owner, or an admin for a place in the team.",
         )
-    return person_of(user.get_username())
+    return user.get_username()
 
 
 def _is_of_their_team(user: User, work: Workload) -> bool:

@@ -20,6 +20,7 @@ from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.format import zone
 from portal.display.units import gpus_each, unit
 from portal.selectors.loans import loans_in
+from portal.selectors.unseen import Others, hidden_below, sum_of
 from portal.teams.access import own_queues, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
@@ -101,24 +102,6 @@ class Row:
     @property
     def excess(self) -> float:
         return self.figures.allocated - self.figures.fair_share
-
-
-@dataclass(frozen=True)
-class Others:
-    """What the ``count`` queues below one have that the person may not see: with it the rows add up."""
-
-    path: str
-    """Folds with the queue above them."""
-    depth: int
-    count: int
-    allocated: float
-    fair_share: float
-    nominal: float
-    pending: float
-
-    @property
-    def excess(self) -> float:
-        return self.allocated - self.fair_share
 
 
 @dataclass(frozen=True)
@@ -210,17 +193,8 @@ def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capa
         for q, depth in depth_first(visible)
     ]
     every = list(Queue.objects.filter(cluster=cluster).only("parent_id"))
-    lines = list(_with_others(rows, _hidden(every, visible), shares))
+    lines = list(_with_others(rows, hidden_below(every, visible), shares))
     return Tree(gpu_class, on, rows, lines, _total(every, shares, visible, ready_and_down))
-
-
-def _hidden(every: list[Queue], visible: list[Queue]) -> dict[int | None, list[int]]:
-    """Queue -> those right below it that are not seen."""
-    seen, found = {queue.pk for queue in visible}, defaultdict(list)
-    for queue in every:
-        if queue.pk not in seen:
-            found[queue.parent_id].append(queue.pk)
-    return found
 
 
 def _with_others(
@@ -236,27 +210,14 @@ def _with_others(
         yield from _others(open_.pop(), hidden, shares)
     root = next((row.queue.parent_id for row in rows if row.depth == 0), None)
     if kept := hidden.get(root):
-        yield _sum_of("", 0, kept, shares)
+        yield sum_of("", 0, kept, shares)
 
 
 def _others(
     row: Row, hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
 ) -> Iterator[Others]:
     if kept := hidden.get(row.queue.pk):
-        yield _sum_of(row.queue.path, row.depth + 1, kept, shares)
-
-
-def _sum_of(path: str, depth: int, kept: list[int], shares: Mapping[int, Share]) -> Others:
-    mine = [shares[pk] for pk in kept if pk in shares]
-    return Others(
-        f"{path}/others".lstrip("/"),
-        depth,
-        len(kept),
-        allocated=sum(s.allocated for s in mine),
-        fair_share=sum(s.fair_share for s in mine),
-        nominal=sum(s.nominal for s in mine),
-        pending=sum(s.pending for s in mine),
-    )
+        yield sum_of(row.queue.path, row.depth + 1, kept, shares)
 
 
 def _total(

@@ -26,7 +26,7 @@ def log(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     try:
         shown["log"] = service.log(
             work,
-            person=reads_as(request.user, work),
+            user=reads_as(request.user, work),
             pod=query.get("pod", ""),
             container=query.get("container", ""),
             previous=query.get("previous") == "1",
@@ -43,7 +43,7 @@ def events(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     work = _work(request, cluster, uid)
     shown: dict[str, object] = {"cluster": work.cluster, "work": work}
     try:
-        shown["events"] = service.events(work, person=reads_as(request.user, work))
+        shown["events"] = service.events(work, user=reads_as(request.user, work))
     except ServiceError as error:
         shown["fault"] = error
     return render(request, "web/workloads/_events_read.html", shown)

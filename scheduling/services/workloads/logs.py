@@ -17,6 +17,7 @@ from scheduling.cluster.connection.client import Client, NotFoundError, Person
 from scheduling.models import Workload
 from scheduling.services.clusters.talking import acting_on
 from scheduling.services.errors import ServiceError
+from scheduling.services.workloads.submit import person_of
 
 Json = dict[str, Any]
 
@@ -83,7 +84,7 @@ class Event:
 def log(
     workload: Workload,
     *,
-    person: Person,
+    user: str,
     pod: str = "",
     container: str = "",
     lines: int = LINES,
@@ -95,6 +96,7 @@ def log(
     Raises ServiceError where the cluster refuses the person or does not answer, and for a pod or container
     that is none of the workload's (field 'pod' or 'container').
     """
+    person = person_of(user)
     with acting_on(workload.cluster) as client:
         pods = _pods(client, workload, person)
         if not pods and not pod:
@@ -119,9 +121,10 @@ def log(
         return Log(pods, chosen.name, name, found, why_not, is_live=chosen.is_running)
 
 
-def events(workload: Workload, *, person: Person, pods: Sequence[str] = ()) -> list[Event]:
+def events(workload: Workload, *, user: str, pods: Sequence[str] = ()) -> list[Event]:
     """Events of the workload's object and of ``pods``, the newest first. The cluster forgets them after an
     hour or so. Raises ServiceError where it refuses the person or does not answer."""
+    person = person_of(user)
     path = f"/api/v1/namespaces/{workload.namespace}/events"
     chosen = [
         f"involvedObject.uid={workload.uid}",

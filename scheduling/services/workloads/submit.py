@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, merging
 from scheduling.cluster.adapters.podgroup import gather
@@ -316,10 +316,6 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
             field="queue",
         )
     return queue
-
-
-Actor: TypeAlias = Person
-"""In whose name a cluster is asked."""
 
 
 def person_of(user: str) -> Person:
