@@ -19,9 +19,11 @@ from scheduling.models.demand import DemandForecast
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
     Cause,
+    Change,
     ForecastOutcome,
     ForecastRun,
     StartForecast,
+    ToldStart,
     WhatIf,
     WhatIfKind,
     WhatIfState,
@@ -72,6 +74,7 @@ __all__ = [
     "CapacityPoint",
     "CapacityStudy",
     "Cause",
+    "Change",
     "CheckpointHabit",
     "ClassOrder",
     "Cluster",
@@ -121,6 +124,7 @@ __all__ = [
     "State",
     "StepKind",
     "Stop",
+    "ToldStart",
     "Transition",
     "TrialState",
     "UsageSample",

@@ -27,7 +27,7 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, ForecastRun, GpuClass, StartForecast, State, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.starts import outcomes
+from scheduling.services.starts import outcomes, record
 from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
 from scheduling.services.starts.known import BOOKED_LATE, Known, known_of
 from scheduling.services.starts.movers import movers
@@ -152,6 +152,7 @@ def keep(
     ]
     outcomes.note(cluster, scored, now)
     with transaction.atomic():
+        record.note(cluster, forecasts, now)
         _write(cluster, forecasts)
         _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
     return len(told)
