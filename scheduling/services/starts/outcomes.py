@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
-from scheduling.models import Cluster, ForecastOutcome, GpuClass, State, Workload
+from scheduling.models import MILLI, Cluster, ForecastOutcome, GpuClass, State, Workload
+from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, Correction, correction_from
+from scheduling.simulation.ahead.correction import Came, Correction, Kind, correction_from
 
 AGAIN = timedelta(hours=1)
 REMEMBERED = timedelta(days=28)
@@ -47,9 +48,10 @@ def _came(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[Came]:
 
 def came(one: ForecastOutcome, until: datetime, *, started: bool) -> Came:
     """A forecast as the correction learns from it: it waited until then, and started there or waits still."""
-    raw = Band(one.raw_p50_s, one.raw_p90_s)
+    raw, told = Band(one.raw_p50_s, one.raw_p90_s), Band(one.p50_s, one.p90_s)
     waited_s = (until - one.told_at).total_seconds()
-    return Came(raw, one.told_at.timestamp(), waited_s, started)
+    kind = Kind.of(one.gpus / MILLI, first=one.at_submission)
+    return Came(raw, one.told_at.timestamp(), waited_s, started, told, kind)
 
 
 def settle(cluster: Cluster, since: datetime | None = None) -> int:
@@ -116,6 +118,15 @@ def _told_since(cluster: Cluster, at: datetime) -> set[int]:
         workload__cluster=cluster, told_at__gt=at, started_at=None
     )
     return set(told.order_by().values_list("workload", flat=True))
+
+
+def told_before(cluster: Cluster, now: datetime) -> set[int]:
+    """Who waits and was told first an hour ago or longer: until then what is told counts as first."""
+    first = ForecastOutcome.objects.filter(
+        workload__cluster=cluster, at_submission=True, told_at__lte=now - AGAIN
+    )
+    waits = first.filter(workload__state__in=WAITING)
+    return set(waits.order_by().values_list("workload", flat=True))
 
 
 def _ever_told(rows: Sequence[Workload]) -> set[int]:

@@ -40,18 +40,18 @@ def test_time_that_has_passed_is_no_time_to_come(in_, p50, p90, why_not) -> None
 
 @pytest.fixture
 def reserved(world: World) -> World:
-    """Half of each node is held by a run of an hour, and ``wide`` needs a whole node."""
+    """A run of an hour leaves 3 GPUs free on each node, and ``wide`` needs 6 on one."""
     Quota.objects.filter(queue__name="products").update(nominal_gpus=0)
     Quota.objects.filter(queue__name="research").update(nominal_gpus=16_000)
     runs = {labels.PREDICTED_SECONDS: "3600,7200"}
     for name in ("half-1", "half-2"):
-        job = world.manifest(name, gpus=4)
+        job = world.manifest(name, gpus=5)
         job["metadata"].setdefault("annotations", {}).update(runs)
         world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
     world.cycles_until(
         lambda: all(world.row(n).state == State.RUNNING for n in ("half-1", "half-2"))
     )
-    world.job("wide", gpus=8)
+    world.job("wide", gpus=6)
     world.cycle()
     assert world.row("wide").reason == m.Reason.RESERVED
     return world
