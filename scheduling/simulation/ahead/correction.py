@@ -45,15 +45,15 @@ class Kind(Enum):
     """Forecasts that share their levels; how far one miss moves those of P50 and P90, and as how many at most
     the forecasts of a day do: a busy day is one change of load, not thousands."""
 
-    FIRST = (0.05, 0.02), 10
-    SMALL = (0.02, 0.01), 60
-    LARGE = (0.02, 0.01), 60
+    FIRST = "first", (0.05, 0.02), 10
+    SMALL = "small", (0.02, 0.01), 60
+    LARGE = "large", (0.02, 0.01), 60
 
     @classmethod
     def of(cls, gpus: float, *, first: bool) -> Kind:
         return cls.FIRST if first else cls.LARGE if gpus >= LARGE_GPUS else cls.SMALL
 
-    def __init__(self, steps: tuple[float, float], daily: int) -> None:
+    def __init__(self, _name: str, steps: tuple[float, float], daily: int) -> None:
         self.steps, self.daily = steps, daily
 
 
