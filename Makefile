@@ -9,6 +9,8 @@ TRACE ?=
 NODES ?=
 FROM ?=
 CLUSTER ?=
+VALUES ?=
+FOLDER ?=
 SUITE ?= sid
 FULL ?=
 TESTS ?= tests
@@ -104,6 +106,12 @@ test-services: .venv/.dev services ## On PostgreSQL and Redis: suites, then sepa
 load: setup services .venv-load ## 500 people with personas at a large organisation: PEOPLE=, MINUTES=
 	@$(BIN)/python manage.py load $(if $(PEOPLE),--people $(PEOPLE)) $(if $(MINUTES),--minutes $(MINUTES))
 
+test-deploy: .venv/.dev services ## The chart rendered, validated and applied to a control plane, its rules tried, an installation looked at
+	WEIR_TEST_DEPLOY=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/deploy
+
+manifests: ## The chart as plain manifests and a Kustomize base: VALUES=file, FOLDER=
+	@deploy/tools/manifests.sh "$(VALUES)" "$(or $(FOLDER),var/manifests)"
+
 test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist worksteal tests/scheduling/engine/test_laws.py \
@@ -143,4 +151,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-load.in -o requirements-load.txt
 
-.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-services test-nightly test-fresh mutants load check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-deploy manifests test-services test-nightly test-fresh mutants load check format lock

@@ -7,10 +7,19 @@ class SchedulingConfig(AppConfig):
 
     def ready(self) -> None:
         from celery import current_app
+        from celery.signals import beat_init, worker_init
 
         from scheduling.services.worker import ending  # noqa: F401 - connects it
         from scheduling.services.worker.clock import ClusterClock
         from scheduling.services.worker.consuming import ClusterQueues
         from scheduling.services.worker.hearts import Beating
 
+        for began in (worker_init, beat_init):
+            began.connect(_listen, weak=False)
         current_app.steps["consumer"].update((ClusterQueues, ClusterClock, Beating))
+
+
+def _listen(**_: object) -> None:
+    from scheduling.services.worker.probes import listen_if_asked
+
+    listen_if_asked()

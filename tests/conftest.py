@@ -6,8 +6,11 @@ from collections import OrderedDict
 from pathlib import Path
 
 import pytest
+from allauth.account.authentication import get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
 from celery import current_app
 from django.conf import settings as django_settings
+from django.contrib.auth.signals import user_logged_in
 from django.core.cache import cache
 from django.db import connections
 from django.db.backends.base.operations import BaseDatabaseOperations
@@ -103,6 +106,19 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def proved_sessions():
+    """A client that is signed in without a page has shown a password just now, as one by the page has."""
+
+    def prove(request, user, **kwargs):
+        if not get_authentication_records(request, user):
+            record_authentication(request, user, "password")
+
+    user_logged_in.connect(prove, weak=False)
+    yield
+    user_logged_in.disconnect(prove)
+
+
 @pytest.fixture(scope="session")
 def real_control_plane():
     """Kubernetes on loopback: etcd, API server, controllers, scheduler and simulated kubelets."""
@@ -121,8 +137,13 @@ def kubernetes(real_control_plane):
 
 def pytest_collection_modifyitems(config, items):
     """What only a real control plane can show runs in `make test-cluster`, what needs production parts in
-    `make test-services`. Files that take minutes come first: one that begins last leaves a core idle."""
-    wanted = {"real": ON, "parts": bool(os.environ.get("WEIR_TEST_PARTS"))}
+    `make test-services`, what needs helm in `make test-deploy`. Files that take minutes come first: one that
+    begins last leaves a core idle."""
+    wanted = {
+        "real": ON,
+        "parts": bool(os.environ.get("WEIR_TEST_PARTS")),
+        "deploy": bool(os.environ.get("WEIR_TEST_DEPLOY")),
+    }
     elsewhere = {name for name, runs in wanted.items() if not runs}
     left = [item for item in items if elsewhere & {mark.name for mark in item.iter_markers()}]
     config.hook.pytest_deselected(items=left)

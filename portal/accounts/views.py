@@ -31,6 +31,7 @@ from portal.accounts.forms import (
     lock_of,
 )
 from portal.accounts.models import User
+from portal.accounts.proof import proving
 from portal.accounts.sessions import digest_of
 from portal.accounts.tries import LockedError
 from scheduling.services.errors import ServiceError
@@ -125,6 +126,7 @@ def _ends() -> str:
 
 
 @login_required
+@proving
 @require_POST
 def issue_token(request: HttpRequest) -> HttpResponse:
     """Make a token and show it, this once: only its digest is kept, so there is no way back to it."""

@@ -23,6 +23,8 @@ from scheduling.services.events import announce
 MOST = 100
 OF_CLUSTER = frozenset({Figure.ENGINE_STALLED, Figure.MIRROR_STALE, Figure.OVERSUBSCRIBED})
 """Of no single queue."""
+FROM_ONE = frozenset({Figure.OVERSUBSCRIBED, Figure.IN_VAIN})
+"""Should be none at all, so that a rule may say *more than 0*."""
 HOUR, DAY = 3600, 86_400
 FIRST: tuple[dict[str, Any], ...] = (
     {"figure": Figure.LONGEST_WAIT, "over": 24 * HOUR, "tell": Tell.LEADS},
@@ -91,7 +93,7 @@ def check(user: User, cluster: Cluster, wish: Wish) -> None:
             "nobodys", "That is of no single workload, so nobody owns it.",
             "Tell leads or operators.", field="tell",
         )  # fmt: skip
-    if wish.over < 0 or (wish.over == 0 and wish.figure != Figure.OVERSUBSCRIBED):
+    if wish.over < 0 or (wish.over == 0 and wish.figure not in FROM_ONE):
         raise ServiceError("always", "It would always fire.", "Write more than 0.", field="over")
     check_circle(user, wish)
 

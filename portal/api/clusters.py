@@ -17,6 +17,7 @@ from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, GpuClass, Guardrail, Node, PriorityClass
 from scheduling.services.clusters.add import set_mode
+from scheduling.services.policy.knobs import KNOBS
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -33,27 +34,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "guarded_at",
             "currency",
             "display_time_zone",
-            "history_strength",
-            "usage_half_life_s",
-            "preemption_delay_s",
-            "eviction_cap",
-            "placement",
-            "spread_weight",
-            "order",
-            "class_order",
-            "stale_gang_grace_s",
-            "user_history_strength",
-            "charge_s",
-            "lowering_grace_s",
-            "reserve_after_s",
-            "backfill_quantile",
-            "cooldown_s",
-            "fair_share_delay_s",
-            "max_evictions",
-            "max_moves",
-            "idle_after_s",
-            "cull_after_s",
-            "cycle_interval_s",
+            *(knob.field for knob in KNOBS),
         ]
         read_only_fields = fields
 

@@ -165,6 +165,7 @@ SPEAKING = frozenset(
     {
         "not_allowed",
         "out_of_scope",
+        "proof_needed",
         "parse_error",
         "authentication_failed",
         "permission_denied",

@@ -33,4 +33,13 @@ class BoundedJsonParser(JSONParser):
         try:
             return from_json(raw)
         except MalformedError as error:
-            raise ParseError(f"This is no JSON that Weir reads. {error}") from error
+            raise UnreadableError(error) from error
+
+
+class UnreadableError(ParseError):
+    """At the field, where the fault is one of a value and not of the whole."""
+
+    def __init__(self, error: MalformedError) -> None:
+        super().__init__(f"This is no JSON that Weir reads. {error}")
+        if "a key of" not in error.path and error.path:
+            self.fields = {error.path.replace("[", ".").replace("]", ""): [str(error)]}

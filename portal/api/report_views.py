@@ -12,12 +12,12 @@ from rest_framework.response import Response
 from portal.accounts.models import Scope
 from portal.api.scope import ClusterView
 from portal.reports import saved
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
 
 
 class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
-    kind = serializers.ChoiceField(choices=list(KINDS), help_text="Which report.")
+    kind = serializers.ChoiceField(choices=list(REPORTS), help_text="Which report.")
     query = serializers.CharField(
         max_length=2000, allow_blank=True, default="",
         help_text="Its filters as they stand in the address: range=7d&queue=vision.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -10,10 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.scope import ClusterView
+from portal.reports.declared import Report
 from portal.reports.filters import PRESETS
 from portal.reports.forms import form_of
-from portal.reports.kinds import KINDS
-from scheduling.models import WorkloadType
+from portal.reports.kinds import REPORTS
+from scheduling.models import Cluster, WorkloadType
 
 PARAMETERS = [
     OpenApiParameter("range", str, enum=list(PRESETS), description="Default: 14d."),
@@ -35,77 +38,45 @@ SCHEMA = extend_schema(
 )
 
 
+class ReportSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="Its address: reports/{name}.")
+    title = serializers.CharField()
+    about = serializers.CharField(help_text="What it answers.")
+
+
+class ReportList(ClusterView):
+    serializer_class = ReportSerializer
+    queryset = Cluster.objects.none()
+    pagination_class = None
+
+    @extend_schema(responses=ReportSerializer(many=True))
+    def get(self, request: Request, cluster: str) -> Response:
+        """Which reports there are."""
+        rows = (
+            list(REPORTS.values()) if self.cluster else []
+        )  # absent where the person may not see it
+        return Response(ReportSerializer(rows, many=True).data)
+
+
 class ReportView(ClusterView):
     serializer_class = serializers.Serializer
     pagination_class = None
+    report: Report
 
-    def report(self, kind: str, typed: QueryDict) -> Response:
+    def answer(self, typed: QueryDict) -> Response:
         """Raises ValidationError at the filter at fault, Http404 where the person has no queue."""
         form = form_of(self.cluster, self.person, typed)
         if not form.is_valid():
             raise ValidationError(form.errors)
-        report = KINDS[kind].compute(self.cluster, form.filters(), self.person)
-        return Response(report.as_dict())
+        return Response(self.report.compute(self.cluster, form.filters(), self.person).as_dict())
 
 
-class Utilization(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Capacity, allocated and really used GPU-hours by class, queue, user and type; how work ended."""
-        return self.report("utilization", request.query_params)
+def view_of(declared: Report) -> type[ReportView]:
+    """The view of one report; what its operation is described by is what the report says of itself."""
 
+    def get(self: ReportView, request: Request, cluster: str) -> Response:
+        return self.answer(request.query_params)
 
-class Use(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """What of the allocated GPUs was really used, what idles now, asked for against used."""
-        return self.report("use", request.query_params)
-
-
-class Waits(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Queue waits: percentiles over time, by size, by hour of the week."""
-        return self.report("waits", request.query_params)
-
-
-class Longest(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Who waited longest and why, and all waiting by reason and queue."""
-        return self.report("longest", request.query_params)
-
-
-class Fairness(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """How far work was ahead of the quota of its queue alone, and who ended later than alone."""
-        return self.report("fairness", request.query_params)
-
-
-class Fragmentation(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Free GPUs that nobody can use: now, over time, by node, and what waited for whole room."""
-        return self.report("fragmentation", request.query_params)
-
-
-class Showback(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Costs by queue, class and person, idle and lost apart; budgets with their forecast."""
-        return self.report("showback", request.query_params)
-
-
-class Forecast(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Demand ahead against capacity, by the hour and week, with bands and how earlier forecasts did."""
-        return self.report("forecast", request.query_params)
-
-
-class Preemptions(ReportView):
-    @SCHEMA
-    def get(self, request: Request, cluster: str) -> Response:
-        """Evictions: over time, who for whom, by rule, GPU-hours lost."""
-        return self.report("preemptions", request.query_params)
+    get.__doc__ = declared.about
+    members = {"get": SCHEMA(get), "report": declared, "__module__": __name__}
+    return type(declared.name.title(), (ReportView,), members)

@@ -31,6 +31,7 @@ from portal.api import (
     setting_up,
     workloads,
 )
+from portal.reports.kinds import REPORTS
 
 app_name = "api"
 
@@ -149,25 +150,21 @@ urlpatterns = [
     path(f"{CLUSTER}/cycles/<int:number>", ledger.CycleDetail.as_view(), name="cycle"),
     path(f"{CLUSTER}/decisions", ledger.DecisionList.as_view(), name="decisions"),
     path(f"{CLUSTER}/evictions", ledger.EvictionList.as_view(), name="evictions"),
-    path(f"{CLUSTER}/reports/utilization", reports.Utilization.as_view(), name="utilization"),
-    path(f"{CLUSTER}/reports/waits", reports.Waits.as_view(), name="waits"),
     path(f"{CLUSTER}/alerts", alerts.Alerts.as_view(), name="alerts"),
     path(f"{CLUSTER}/alerts/past", alerts.AlertPast.as_view(), name="alert_past"),
     path(f"{CLUSTER}/alerts/<int:pk>", alerts.AlertDetail.as_view(), name="alert"),
     path(f"{CLUSTER}/alerts/<int:pk>/test", alerts.AlertTest.as_view(), name="alert_test"),
-    path(f"{CLUSTER}/reports/use", reports.Use.as_view(), name="use"),
-    path(f"{CLUSTER}/reports/showback", reports.Showback.as_view(), name="showback"),
-    path(f"{CLUSTER}/reports/fragmentation", reports.Fragmentation.as_view(), name="fragmentation"),
+    path(f"{CLUSTER}/reports", reports.ReportList.as_view(), name="reports"),
+    *(
+        path(f"{CLUSTER}/reports/{name}", reports.view_of(report).as_view(), name=name)
+        for name, report in REPORTS.items()
+    ),
     path(f"{CLUSTER}/reports/views", report_views.SavedViews.as_view(), name="report_views"),
     path(
         f"{CLUSTER}/reports/views/<int:pk>",
         report_views.SavedViewDetail.as_view(),
         name="report_view",
     ),
-    path(f"{CLUSTER}/reports/forecast", reports.Forecast.as_view(), name="forecast"),
-    path(f"{CLUSTER}/reports/longest", reports.Longest.as_view(), name="longest"),
-    path(f"{CLUSTER}/reports/fairness", reports.Fairness.as_view(), name="fairness"),
-    path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),
     path(f"{CLUSTER}/experiments", experiments.ExperimentList.as_view(), name="experiments"),
     path(
         f"{CLUSTER}/experiments/<int:pk>", experiments.ExperimentDetail.as_view(), name="experiment"

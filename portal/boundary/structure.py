@@ -22,7 +22,21 @@ TAG: Final = "tag:yaml.org,2002:"
 
 
 class MalformedError(ValueError):
-    """What was sent is not the JSON or YAML that it should be; ``str()`` is a sentence for people."""
+    """What was sent is not the JSON or YAML that it should be; ``str()`` is a sentence for people.
+
+    ``path`` names the value at fault, as ``a.b[0]``, where there is one.
+    """
+
+    def __init__(self, sentence: str, path: str = "") -> None:
+        self.path = path
+        super().__init__(f"{path}: {sentence}" if path else sentence)
+
+
+class _Unfit:
+    """Stands where a number stood that nobody reckons with, until the walk knows its path."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
 
 
 def from_json(raw: bytes) -> Any:
@@ -49,11 +63,13 @@ def checked(value: Any) -> Any:
     for path, depth, part in _parts(value):
         if depth > DEEPEST:
             raise MalformedError(_too_deep())
+        if isinstance(part, _Unfit):
+            raise MalformedError(part.sentence, path)
         if isinstance(part, str):
             try:
                 readable(part)
             except ValidationError as error:
-                raise MalformedError(f"{path or 'The text'}: {error.messages[0]}") from error
+                raise MalformedError(error.messages[0], path or "The text") from error
     return value
 
 
@@ -87,19 +103,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(text: str) -> Any:
-    raise MalformedError(f"{text} is no number of JSON.")
+    return _Unfit(f"{text} is no number of JSON.")
 
 
-def _float(text: str) -> float:
+def _float(text: str) -> float | _Unfit:
     number = float(text)
-    if not math.isfinite(number):
-        raise MalformedError(f"{text[:30]} is too large a number.")
-    return number
+    return number if math.isfinite(number) else _Unfit(f"{text[:30]} is too large a number.")
 
 
-def _int(text: str) -> int:
+def _int(text: str) -> int | _Unfit:
     if len(text) > 20 or not -MOST - 1 <= int(text) <= MOST:
-        raise MalformedError(f"{text[:30]} is a whole number of more than 64 bits.")
+        return _Unfit(f"{text[:30]} is a whole number of more than 64 bits.")
     return int(text)
 
 

@@ -18,5 +18,6 @@ refuse_to_start()
 django = application_of_django()
 
 from portal.config.lifespan import living  # noqa: E402 - models, once Django is set up
+from portal.config.probes import probed  # noqa: E402 - the same
 
-application = living(bounded(django))
+application = probed(living(bounded(django)))

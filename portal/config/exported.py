@@ -1,19 +1,15 @@
-"""Weir's own metrics, in the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/.
+"""Weir's own metrics of all clusters, which web servers tell.
 
-Read from the ledger when they are asked for, so every web process tells the same and none keeps counters.
+Read from the ledger when they are asked for, so every web process tells the same.
 """
 
 from __future__ import annotations
 
-import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from django.conf import settings
 from django.db.models import Count, Sum
-from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -22,31 +18,21 @@ from portal.notices.models import Letter, LetterState
 from scheduling.models import (
     MILLI,
     Cluster,
+    ClusterMode,
     Cycle,
     Eviction,
     IdleSpell,
+    Lane,
+    Role,
     Share,
     State,
     Workload,
 )
+from scheduling.services.worker.processes import standings
 
 SHARES = ("allocated", "fair_share", "nominal", "pending")
 Labels = tuple[str, ...]
 Row = tuple[Labels, float]
-
-
-@require_safe
-def metrics(request: HttpRequest) -> HttpResponse:
-    """For whoever has the token of ``WEIR_METRICS_TOKEN``; without one set there is no such page."""
-    wanted = f"Bearer {settings.WEIR_METRICS_TOKEN}"
-    given = request.headers.get("Authorization", "")
-    if not settings.WEIR_METRICS_TOKEN or not secrets.compare_digest(
-        given.encode(), wanted.encode()
-    ):
-        raise Http404
-    registry = CollectorRegistry()
-    registry.register(Weir())
-    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 
 class Weir(Collector):
@@ -55,6 +41,7 @@ class Weir(Collector):
     def collect(self) -> Iterator[Metric]:
         clusters = list(Cluster.objects.all())
         yield from _health(clusters)
+        yield from _installation()
         yield from _work()
         yield from _gpus()
         yield _gauge(
@@ -84,6 +71,10 @@ def _gauge(name: str, says: str, labels: Labels, rows: Iterable[Row]) -> GaugeMe
 
 
 def _health(clusters: list[Cluster]) -> Iterator[Metric]:
+    yield _gauge(
+        "weir_cluster_enforced", "1 where Weir writes to the cluster.", ("cluster",),
+        (((c.name,), float(c.mode == ClusterMode.ENFORCE)) for c in clusters),
+    )  # fmt: skip
     now, last = timezone.now(), {}
     for cluster in clusters:
         last[cluster.name] = Cycle.objects.filter(cluster=cluster).first()
@@ -103,6 +94,23 @@ def _health(clusters: list[Cluster]) -> Iterator[Metric]:
     yield _gauge(
         "weir_measured_gpus", "GPUs in the last readings.", ("cluster",),
         (((c.name,), float(c.measured_gpus)) for c in clusters if c.metrics_url),
+    )  # fmt: skip
+
+
+def _installation() -> Iterator[Metric]:
+    alive = Counter(one.process.role for one in standings() if one.alive)
+    yield _gauge(
+        "weir_processes", "That are heard of.", ("role",),
+        (((role,), float(alive[role])) for role in Role.values),
+    )  # fmt: skip
+    now, lanes = timezone.now(), list(Lane.objects.all())
+    yield _gauge(
+        "weir_lane_waiting_tasks", "As the broker said last.", ("lane",),
+        (((lane.name,), float(lane.waiting)) for lane in lanes if lane.waiting is not None),
+    )  # fmt: skip
+    yield _gauge(
+        "weir_lane_silent_seconds", "Since a worker took a heartbeat out of the lane.", ("lane",),
+        (((one.name,), (now - one.served_at).total_seconds()) for one in lanes if one.served_at),
     )  # fmt: skip
 
 

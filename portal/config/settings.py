@@ -247,6 +247,8 @@ WEIR_ENDLESS_TOKENS = env.bool("WEIR_ENDLESS_TOKENS", default=False)
 
 # Requests a minute of one person, and of one address that says nobody's name; 0 is unlimited.
 WEIR_METRICS_TOKEN = env.str("WEIR_METRICS_TOKEN", default="")
+# Where what serves no pages answers who looks after it; 0 nowhere.
+WEIR_PROBE_PORT = env.int("WEIR_PROBE_PORT", default=0)
 WEIR_API_RATE = env.int("WEIR_API_RATE", default=1200)
 WEIR_API_RATE_UNKNOWN = env.int("WEIR_API_RATE_UNKNOWN", default=60)
 # Streams one person may hold open at once: a tab in front of somebody holds one.

@@ -3,12 +3,10 @@
 from django.urls import include, path, re_path
 
 from portal.api.docs import NoSuchAddress
-from portal.config import exported
 
 urlpatterns = [
     path("", include("portal.accounts.urls")),
     path("", include("portal.accounts.entry_urls")),
-    path("metrics", exported.metrics, name="exported_metrics"),
     path("api/v1/", include("portal.api.urls")),
     re_path(r"^api(?:/.*)?$", NoSuchAddress.as_view(), name="no_such_api"),
     path("c/<slug:cluster>/reports/", include("portal.web.reports.urls")),

@@ -13,7 +13,7 @@ from portal.display.format import zone
 from portal.notices.models import Kind
 from portal.notices.outbox import tell
 from portal.notices.times import hours_of
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from portal.reports.mailed import lines_of
 from portal.reports.models import SavedView
 from portal.reports.saved import filters_of
@@ -57,7 +57,7 @@ def _tell(view: SavedView, monday: date) -> bool:
             return False
         tell(
             view.user, Kind.REPORT, view.cluster, source=f"view {view.pk} {monday}", about=view.name,
-            title=f"{view.name}: {KINDS[view.kind].title.lower()} of {view.cluster.name}",
+            title=f"{view.name}: {REPORTS[view.kind].title.lower()} of {view.cluster.name}",
             lines=lines, address=f"{page}?{view.query}",
         )  # fmt: skip
     return True
@@ -67,7 +67,7 @@ def _lines(view: SavedView) -> list[list[str]]:
     """As the person may have it now; what stands against it where they may no longer."""
     try:
         filters = filters_of(view.query, view.cluster, view.user)
-        report = KINDS[view.kind].compute(view.cluster, filters, view.user)
+        report = REPORTS[view.kind].compute(view.cluster, filters, view.user)
     except ServiceError as error:
         return [["Not made", str(error)]]
     except Http404:

@@ -1,16 +1,10 @@
-"""Which reports there are, by the name that stands in their address."""
+"""Which reports there are, in the order of their tabs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
-
-from portal.accounts.models import User
-from portal.display.csv import Table
-from portal.reports import words
+from portal.reports import energy, reservations, words
+from portal.reports.declared import Letter, Report
 from portal.reports.fairness import fairness
-from portal.reports.filters import ReportFilters
 from portal.reports.forecast import forecast
 from portal.reports.fragmentation import fragmentation
 from portal.reports.longest import longest
@@ -19,42 +13,72 @@ from portal.reports.showback import showback
 from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
-from portal.reports.words import Finding
-from scheduling.models import Cluster
 
-
-class Report(Protocol):
-    """What every report has: its tables, of which the first is the main one, and all of it as JSON."""
-
-    @property
-    def is_empty(self) -> bool: ...
-    def tables(self) -> tuple[Table, ...]: ...
-    def as_dict(self) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True)
-class Kind:
-    """``compute`` raises Http404 for who has no queue in the cluster, ValidationError at a faulty filter;
-    ``finding`` is the sentence above a report that is not empty."""
-
-    name: str
-    title: str
-    compute: Callable[[Cluster, ReportFilters, User], Any]
-    finding: Callable[[Any], Finding]
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("utilization", "Utilization", utilization, words.utilization_finding),
-        Kind("use", "Real use", use, words.use_finding),
-        Kind("waits", "Queue waits", waits, words.waits_finding),
-        Kind("longest", "Longest waits", longest, words.longest_finding),
-        Kind("preemptions", "Preemptions", preemptions, words.preemptions_finding),
-        Kind("fairness", "Fairness", fairness, words.fairness_finding),
-        Kind("fragmentation", "Fragmentation", fragmentation, words.fragmentation_finding),
-        Kind("showback", "Showback", showback, words.showback_finding),
-        Kind("forecast", "Forecast", forecast, words.forecast_finding),
-    )
-}
-"""In the order of their tabs."""
+_ALL = (
+    Report(
+        "utilization", "Utilization",
+        "Capacity, allocated and really used GPU-hours by class, queue, user and type; how work ended.",
+        utilization, words.utilization_finding,
+        Letter("classes", "gpu_class", (
+            ("allocated_share_of_ready|allocated_share_of_nominal", "{} allocated"),
+            ("really_used_share_of_allocated", "{} of it really used"),
+        )),
+    ),
+    Report(
+        "use", "Real use",
+        "What of the allocated GPUs was really used, what idles now, asked for against used.",
+        use, words.use_finding,
+        Letter("idle_now", "workload", (("gpus", "{} GPUs idle"), ("user", "of {}"))),
+    ),
+    energy.REPORT,
+    Report(
+        "waits", "Queue waits",
+        "Queue waits: percentiles over time, by size, by hour of the week.",
+        waits, words.waits_finding,
+        Letter("classes", "gpu_class", (("p50_s", "P50 {}"), ("p90_s", "P90 {}"))),
+    ),
+    Report(
+        "longest", "Longest waits",
+        "Who waited longest and why, and all waiting by reason and queue.",
+        longest, words.longest_finding,
+        Letter("causes", "cause", (("hours", "{} h"), ("share", "{} of all waiting"))),
+    ),
+    reservations.REPORT,
+    Report(
+        "preemptions", "Preemptions",
+        "Evictions: over time, who for whom, by rule, GPU-hours lost.",
+        preemptions, words.preemptions_finding,
+        Letter("queues", "queue", (
+            ("evictions", "{} evictions"), ("lost_gpu_hours", "{} GPU-hours lost"),
+        )),
+    ),
+    Report(
+        "fairness", "Fairness",
+        "How far work was ahead of the quota of its queue alone, and who ended later than alone.",
+        fairness, words.fairness_finding,
+        Letter("entitled", "queue", (("received_share", "received {} of what it was entitled to"),)),
+    ),
+    Report(
+        "fragmentation", "Fragmentation",
+        "Free GPUs that nobody can use: now, over time, by node, and what waited for whole room.",
+        fragmentation, words.fragmentation_finding,
+        Letter("now", "gpu_class", (
+            ("free_gpus", "{} free"), ("fragmented_gpus", "{} of them fragmented"),
+        )),
+    ),
+    Report(
+        "showback", "Showback",
+        "Costs by queue, class and person, idle and lost apart; budgets with their forecast.",
+        showback, words.showback_finding,
+        Letter("classes", "gpu_class", (("gpu_hours", "{} GPU-hours"),)),
+    ),
+    Report(
+        "forecast", "Forecast",
+        "Demand ahead against capacity, by the hour and week, with bands and how earlier forecasts did.",
+        forecast, words.forecast_finding,
+        Letter("classes", "gpu_class", (
+            ("hours_above_of_next_168", "{} of the next 168 hours above what there is"),
+        )),
+    ),
+)  # fmt: skip
+REPORTS = {report.name: report for report in _ALL}

@@ -51,6 +51,7 @@ CAUSES = (
     })),
     Cause("room", "No free room", "more capacity", frozenset({
         Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_ROOM_ON_ITS_NODES,
+        Reason.NODES_OUT,
     })),
     Cause("fragmented", "Fragmented", "consolidation; smaller pods", frozenset({
         Reason.FRAGMENTED, Reason.NO_ROOM_IN_TOPOLOGY,

@@ -11,7 +11,7 @@ from portal.accounts.models import User
 from portal.boundary.reading import readable
 from portal.reports.filters import ReportFilters
 from portal.reports.forms import form_of
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
@@ -33,7 +33,7 @@ def save_view(
     Raises ServiceError at the field at fault, Http404 for who has no report in the cluster.
     """
     name = _named(name)
-    if kind not in KINDS:
+    if kind not in REPORTS:
         raise ServiceError(
             "no_report", f"There is no report {kind}.", "Open one first.", field="kind"
         )

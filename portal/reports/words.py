@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from portal.display.format import (
@@ -22,6 +21,7 @@ from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
 from portal.display.spread import share
 from portal.display.units import gpus_each
+from portal.reports.declared import Finding
 from portal.reports.entitled import Entitlement
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
@@ -35,17 +35,6 @@ from portal.reports.utilization import QueueRow, UtilizationReport
 from portal.reports.waits import WaitsReport
 
 WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """``bold`` answers, ``rest`` explains."""
-
-    bold: str
-    rest: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.bold} {self.rest}".strip()
 
 
 def range_label(filters: ReportFilters) -> str:

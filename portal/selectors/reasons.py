@@ -58,8 +58,8 @@ REASONS: Final[Sequence[Waiting]] = (
     Waiting(
         Reason.NO_ROOM_ON_ITS_NODES,
         Ends.ROOM,
-        "Its node selector, node affinity, tolerations or runtime class keep it to nodes that are full. "
-        "Others may be free: ask for less of where it runs.",
+        "Its node selector, node affinity, tolerations, runtime class or devices beside GPUs keep it to nodes that "
+        "are full. Others may be free: ask for less of where it runs.",
     ),
     Waiting(
         Reason.FRAGMENTED,
@@ -122,6 +122,12 @@ REASONS: Final[Sequence[Waiting]] = (
         "You run or hold as much as one person may in this queue, or as your persona lets you at once.",
     ),
     Waiting(Reason.HELD, Ends.OTHER, "Somebody put it on hold. Release it."),
+    Waiting(
+        Reason.NODES_OUT,
+        Ends.ROOM,
+        "It starts once enough of the nodes that are out take work again. Operators see why on the page of "
+        "nodes. Another GPU class may have room.",
+    ),
     Waiting(
         Reason.NEVER_FITS,
         Ends.OWNER,

@@ -60,9 +60,10 @@ def add_rule(
 ) -> GroupRule:
     """Whoever was in the group at their last sign-in has the membership at once.
 
-    Raises ServiceError: ``name_taken`` where the group has a rule for this team, ``not_yours`` where
-    ``by`` may not give this persona.
+    Raises ServiceError: ``forbidden`` where ``by`` may not rule, ``name_taken`` where the group has a rule
+    for this team, ``not_yours`` where ``by`` may not give this persona.
     """
+    _check_rules(by)
     check_within(by, persona, team, "give")
     if GroupRule.objects.filter(group=group, team=team).exists():
         sentence = f"{group} has a rule for {team} already."
@@ -75,7 +76,10 @@ def add_rule(
 
 @transaction.atomic
 def delete_rule(by: User, rule: GroupRule, *, request: Asked) -> None:
-    """What it gave goes with it, unless another rule gives the same people something in that team."""
+    """What it gave goes with it, unless another rule gives the same people something in that team.
+
+    Raises ServiceError ``forbidden`` for who may not rule."""
+    _check_rules(by)
     record("group_rule.deleted", request, user=by, **_facts(rule))
     holders = list(User.objects.filter(memberships__rule=rule))
     Membership.objects.filter(rule=rule).delete()
@@ -86,6 +90,15 @@ def delete_rule(by: User, rule: GroupRule, *, request: Asked) -> None:
 
 def may_rule(user: User) -> bool:
     return is_admin(user)
+
+
+def _check_rules(user: User) -> None:
+    if not may_rule(user):
+        raise ServiceError(
+            "forbidden",
+            "You make no rules for groups.",
+            "Ask somebody who administers the installation.",
+        )
 
 
 def _follow_all(request: Asked) -> None:

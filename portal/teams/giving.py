@@ -111,9 +111,11 @@ def _beyond(persona: Persona, mine: Persona) -> Iterator[Excess]:
 
 
 def check_within(giver: User, persona: Persona, team: Team, act: str) -> None:
-    """For what acts with a persona (an account, its token, a rule): raises ServiceError ``not_yours`` at
-    ``persona`` where it has more than ``giver``; ``act`` is what the giver was about to do with it.
+    """For what acts with a persona (an account, its token, a rule): raises ServiceError ``forbidden`` for who
+    gives no personas in ``team``, and ``not_yours`` at ``persona`` where it has more than ``giver``; ``act``
+    is what the giver was about to do with it.
     """
+    check_may_give(giver, team)
     over = excess(giver, persona, team)
     if over is not None:
         sentence = f"You may not {act} the persona {persona} in {team}. {over.sentence}"
@@ -125,7 +127,7 @@ def check_may_give(giver: User, team: Team) -> None:
     """Raises ServiceError ``forbidden`` for who gives no personas in ``team``."""
     place = team.queue
     rights = rights_of(giver)
-    if rights.everywhere(Capability.MEMBERS):
+    if rights.everywhere(Capability.MEMBERS) or is_admin(giver):
         return
     if rights.granting(Capability.MEMBERS, place.cluster_id, place.path) is None:
         raise ServiceError(

@@ -7,7 +7,7 @@ from django.db.models import Q
 from portal.accounts.models import User
 from portal.teams.access import dividable_queues, is_admin
 from scheduling.models import Queue
-from scheduling.services.clusters.discovery import has_namespace
+from scheduling.services.clusters.discovery import has_namespace, what_stands
 from scheduling.services.errors import ServiceError
 
 PREFIX = "weir-"
@@ -23,13 +23,18 @@ def made_for(name: str) -> str:
     return PREFIX + name
 
 
-def judge(author: User, queue: Queue) -> None:
+def judge(author: User, queue: Queue, taking: str = "") -> None:
     """Raises ServiceError at ``namespace`` unless ``author`` may give ``queue`` the one it now has.
 
-    An admin may name any. Others may name one that the queues they divide, or those below, hold already,
-    or ``made_for`` the queue's name, where neither a queue nor the cluster has a namespace of that name.
+    An admin may name any; of one that stands on the cluster and is no queue's they are shown first what
+    becomes of it, and ``taking`` says that they were. Others may name one that the queues they divide, or
+    those below, hold already, or ``made_for`` the queue's name, where neither a queue nor the cluster has a
+    namespace of that name.
     """
-    if is_admin(author) or queue.namespace in (own := _own(author, queue)):
+    if is_admin(author):
+        _show_what_stands(queue, taking)
+        return
+    if queue.namespace in (own := _own(author, queue)):
         return
     if queue.namespace != made_for(queue.name):
         choices = ", ".join([*own, made_for(queue.name)])
@@ -46,6 +51,34 @@ def judge(author: User, queue: Queue) -> None:
             "Choose another name for the queue, or ask an admin for the namespace.",
             field="namespace",
         )
+
+
+def _show_what_stands(queue: Queue, taking: str) -> None:
+    """Raises ServiceError ``namespace_stands`` with what taking it would do, unless that was shown."""
+    name = queue.namespace
+    others = Queue.objects.filter(cluster=queue.cluster, namespace=name).exclude(pk=queue.pk)
+    if taking == name or others.exists():
+        return
+    found = what_stands(queue.cluster, name)
+    if found is None:
+        return
+    raise ServiceError(
+        "namespace_stands",
+        f"The namespace {name} stands on the cluster with {found}. As this queue's, {_becomes(queue)}",
+        f"Look at what runs there; then say so with taking: {name}.",
+        field="namespace",
+    )
+
+
+def _becomes(queue: Queue) -> str:
+    who = f"the group {queue.access_group} and people" if queue.access_group else "people"
+    return (
+        f"{who} of its team get the role weir-member there: they make pods, which may mount its secrets, and "
+        f"write its ConfigMaps and volume claims. Pod Security {queue.pod_security or 'baseline'} is "
+        "enforced on every pod that starts there, a ResourceQuota bounds all its pods together, GPU work "
+        "without a queue is refused, and pods run as the service account default or as one that the "
+        "namespace names."
+    )
 
 
 def _own(author: User, queue: Queue) -> list[str]:

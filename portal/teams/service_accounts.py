@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
-from portal.teams.giving import check_within
+from portal.teams.giving import check_may_give, check_within
 from portal.teams.models import Membership, ServiceAccount, Team
 from portal.teams.names import PROGRAMS, check_program
 from scheduling.services.errors import ServiceError, name_refused
@@ -73,7 +73,9 @@ def _account(name: str) -> User:
 
 
 def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
-    """It and its tokens are gone; what it submitted goes on, and shows its name."""
+    """It and its tokens are gone; what it submitted goes on, and shows its name. Raises ServiceError
+    ``forbidden`` for who gives no personas in its team."""
+    check_may_give(by, account.team)
     facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
     record("service_account.deleted", request, user=by, **facts)
     account.user.delete()

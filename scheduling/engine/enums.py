@@ -51,6 +51,17 @@ class Action(StrEnum):
     """A claim ends; what becomes of its workload a line of its own says."""
 
 
+class Outage(StrEnum):
+    """Why an installed node takes no work."""
+
+    CORDONED = "cordoned"
+    NOT_READY = "not_ready"
+    TAINTED = "tainted"
+    NO_GPUS = "no_gpus"
+    GONE = "gone"
+    """It is installed no more; work there still holds its seats."""
+
+
 class Reason(StrEnum):
     """Why a decision was taken. Every value has one sentence in ``reasons``."""
 
@@ -74,6 +85,7 @@ class Reason(StrEnum):
     CONSOLIDATES = "consolidates"
     # wait
     NEVER_FITS = "never_fits"
+    NODES_OUT = "nodes_out"
     AT_LIMIT = "at_limit"
     HOURS_SPENT = "hours_spent"
     QUEUE_AT_JOB_LIMIT = "queue_at_job_limit"

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from scheduling.engine.enums import Action as Action
 from scheduling.engine.enums import Lapse as Lapse
+from scheduling.engine.enums import Outage as Outage
 from scheduling.engine.enums import Phase as Phase
 from scheduling.engine.enums import Reason as Reason
 from scheduling.engine.enums import Rule as Rule
@@ -55,6 +56,8 @@ class Node:
     foreign_gpus: int = 0
     dedicated: bool = False
     """Only workloads whose node set names it may run there."""
+    outage: Outage | None = None
+    """Why it is not ready, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +260,8 @@ class Policy:
     first ``charge_s`` seconds at once. Who keeps nodes or a turn is passed by work that is over in time,
     by ``backfill_quantile`` of its run time. Where the policy packs, ``spread_weight`` weighs an even load
     against the demand mix; 0 packs alone. Nodes are kept for a gang among work without predicted run
-    times only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return. Above
+    times only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted takes
+    from nobody, but what nominal owes. Above
     its nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
     from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share; where a
     subtree gives out by merit, that one leaves for nobody. At most ``max_moves`` workloads move to make room

@@ -19,6 +19,7 @@ from scheduling.files.arguments import REFUSED
 
 MOST_FAULTS = 20
 """Lines that are printed of a broken file."""
+NO_ROOM = "The input asks for more memory than there is; give fewer nodes, members or workloads"
 
 
 class Parser(CommandParser):
@@ -45,6 +46,8 @@ class WeirCommand(BaseCommand):
                 return super().execute(*args, **options)
         except SystemCheckError:
             raise
+        except MemoryError as error:
+            raise CommandError(NO_ROOM, returncode=REFUSED) from error
         except CommandError as error:
             raise CommandError(plain(str(error)), returncode=error.returncode) from error
 

@@ -42,6 +42,7 @@ from scheduling.models.ledger import (
 )
 from scheduling.models.loans import Loan
 from scheduling.models.metrics import GpuUse, IdleEnd, IdleSpell
+from scheduling.models.passes import TaskPass
 from scheduling.models.predictions import (
     Prediction,
     Predictor,
@@ -124,6 +125,7 @@ __all__ = [
     "State",
     "StepKind",
     "Stop",
+    "TaskPass",
     "ToldStart",
     "Transition",
     "TrialState",

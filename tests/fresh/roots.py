@@ -150,8 +150,13 @@ def _run(*command: str | Path) -> None:
     done = subprocess.run(
         [str(word) for word in command],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, check=False,
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        env={**_without_temporary_folder(), "DEBIAN_FRONTEND": "noninteractive"},
     )  # fmt: skip
     if done.returncode:
         sys.stderr.write(done.stdout[-2000:])
         raise NoRootError(f"{command[0]} ended with {done.returncode}; the lines above say why")
+
+
+def _without_temporary_folder() -> dict[str, str]:
+    """This machine's, if it has one of its own, is not there in a root."""
+    return {name: value for name, value in os.environ.items() if name != "TMPDIR"}

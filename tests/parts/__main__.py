@@ -39,6 +39,7 @@ SUITES = (
     "tests/scheduling/services/metrics/test_booking.py",
     "tests/scheduling/services/test_ledger.py",
     "tests/scheduling/services/test_lifecycle.py",
+    "tests/scheduling/services/test_passes.py",
     "tests/scheduling/services/test_quotas_at_once.py",
     "tests/scheduling/services/test_workdays.py",
     "tests/security/test_guesses_at_once.py",

@@ -162,6 +162,7 @@ def weir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Weir]:
             "WEIR_CSRF_TRUSTED_ORIGINS": "http://127.0.0.1",
             "WEIR_TLS": "false",
             "WEIR_TRUSTED_PROXIES": "127.0.0.1",
+            "WEB_CONCURRENCY": "2",
             "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""),
         }
         running = Running(folder, {k: v for k, v in environment.items() if v}, free_port())

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from portal.alerts.models import Firing, Rule
 from portal.config.exported import Weir
+from scheduling.services.worker.probes import metrics
 from tests.factories import NOW, example_cluster
 
 pytestmark = pytest.mark.django_db
@@ -21,9 +21,8 @@ BOARD = Path(settings.BASE_DIR) / "docker/grafana/weir.json"
 
 
 def ask(token: str = "") -> tuple[int, str]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    answer = Client().get("/metrics", headers=headers)
-    return answer.status_code, answer.content.decode()
+    answer = metrics(f"Bearer {token}" if token else "", (Weir(),))
+    return answer.status, answer.body.decode()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from tests.security.sealed import GPUS, PERSONAS
 
 ANYBODY = frozenset({"outsider", "neighbour", *PERSONAS})
@@ -63,7 +63,6 @@ WEBHOOK, LETTER = {"pk": "webhook"}, {"pk": "letter"}
 ASKERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
 DECIDERS = frozenset({"lead", "approver", "admin"})
 
-REPORTS = tuple(KINDS)
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
@@ -301,6 +300,7 @@ ROWS = {
     "api:cycle": Row(HERE, args={"number": 7}),
     "api:decisions": Row(HERE),
     "api:evictions": Row(HERE),
+    "api:reports": Row(HERE),
     **{f"api:{name}": Row(HERE) for name in REPORTS},
     "api:experiments": Row(OPERATORS, OPERATORS),
     "api:experiment": Row(OPERATORS, OPERATORS, EXPERIMENT, by="DELETE"),
@@ -321,7 +321,6 @@ ROWS = {
     "no_such_api": Row(NOBODY),
 }
 OPEN = {
-    "exported_metrics",
     "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive",
     "account_signup", "web:sent_sink",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",

@@ -26,14 +26,15 @@ def run(words: list[str]) -> None:
         sys.argv = words[1:]
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         return
-    from django.core.management import ManagementUtility
+    import manage
 
     sys.argv = words
-    ManagementUtility(words).execute()
+    manage.main()
 
 
 def attempt(words: list[str]) -> dict[str, object]:
     out, err, began_s = io.StringIO(), io.StringIO(), time.process_time()
+    environment = dict(os.environ)
     code: object = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -43,6 +44,9 @@ def attempt(words: list[str]) -> dict[str, object]:
         except BaseException:
             code = 1
             traceback.print_exc()
+        finally:
+            os.environ.clear()
+            os.environ.update(environment)
     return {
         "code": code,
         "out": out.getvalue(),

@@ -17,7 +17,7 @@ import pytest
 from django.db import transaction
 from django.urls import Resolver404, resolve
 
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from tests.portal.kubernetes import serving
 from tests.portal.test_permission_matrix import ADDRESSES, ROWS
 from tests.security.hostile import RAW_JSON, SHAPES, SURROGATES, TEXTS, YAML, reading, replaced
@@ -42,7 +42,7 @@ TOGETHER = 8 if NIGHTLY else 16
 SKIPPED = {"csrfmiddlewaretoken"}
 TWINS = {"web:my_work", "web:queues"} | {
     f"{area}:{kind}{ending}"
-    for kind in KINDS
+    for kind in REPORTS
     for area, ending in (
         ("reports", ""), ("reports", "_csv"), ("reports", "_json"), ("api", ""),
     )

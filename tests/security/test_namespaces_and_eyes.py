@@ -4,7 +4,8 @@ fra1 ── research ── language, vision …      lead divides research; sea
 """
 
 import pytest
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
+from django.urls import reverse
 from rest_framework.exceptions import ValidationError
 from rest_framework.test import APIClient
 
@@ -45,7 +46,7 @@ def queue(name):
 @pytest.mark.parametrize("namespace", ["argocd", "search", "monitoring", "weir-other"])
 def test_lead_names_a_foreign_namespace_by_the_api_is_refused(cluster, lead, namespace):
     client = APIClient()
-    client.force_authenticate(lead)
+    client.force_login(lead)
     body = {"name": "x", "parent": "research", "namespace": namespace}
     answer = client.post(f"/api/v1/clusters/{cluster.name}/queues", body, format="json")
     assert answer.status_code == 400
@@ -74,6 +75,55 @@ def test_admin_names_any_namespace(cluster):
     admin = User.objects.get(username="admin")
     made = create_queue(parent=queue("research"), name="x", author=admin, namespace="argocd")
     assert made.namespace == "argocd"
+
+
+@pytest.fixture
+def platform(monkeypatch):
+    """``argocd`` runs five pods, some as an account that is strong."""
+    told = {"argocd": "5 pods, which run as argocd-controller, default"}
+    monkeypatch.setattr(namespaces, "what_stands", lambda cluster, name: told.get(name))
+
+
+def test_admin_is_shown_what_taking_a_namespace_does_before_it_is_taken(cluster, platform):
+    admin = User.objects.get(username="admin")
+    with pytest.raises(ServiceError) as refused:
+        create_queue(parent=queue("research"), name="x", author=admin, namespace="argocd")
+
+    assert (refused.value.code, refused.value.field) == ("namespace_stands", "namespace")
+    for told in ("argocd-controller", "weir-member", "Pod Security baseline", "ResourceQuota"):
+        assert told in refused.value.sentence
+    assert not Queue.objects.filter(name="x").exists()
+    given = {"namespace": "argocd", "taking": "argocd"}
+    made = create_queue(parent=queue("research"), name="x", author=admin, **given)
+    assert made.namespace == "argocd"
+
+
+def test_having_looked_at_another_namespace_counts_for_nothing(cluster, platform):
+    admin = User.objects.get(username="admin")
+    given = {"namespace": "argocd", "taking": "monitoring"}
+    with pytest.raises(ServiceError):
+        create_queue(parent=queue("research"), name="x", author=admin, **given)
+
+
+def test_page_asks_an_admin_to_say_that_they_looked(cluster, platform):
+    client = Client()
+    client.force_login(User.objects.get(username="admin"))
+    address = reverse("web:queue_add", args=[cluster.name, "research"])
+    typed = {"name": "x", "parent": "research", "priority": "0", "stop": "none", "namespace": "argocd",
+             "pod_security": ""}  # fmt: skip
+
+    asked = client.post(address, typed)
+
+    assert 'name="taking" value="argocd"' in asked.content.decode()
+    assert not Queue.objects.filter(name="x").exists()
+    assert client.post(address, {**typed, "taking": "argocd"}).status_code == 302
+    assert queue("x").namespace == "argocd"
+
+
+def test_lead_who_says_that_they_looked_gets_no_namespace_by_it(cluster, lead, platform):
+    given = {"namespace": "argocd", "taking": "argocd"}
+    with pytest.raises(ServiceError):
+        create_queue(parent=queue("research"), name="x", author=lead, **given)
 
 
 def persona(name):

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from tests.security.sealed import GPUS, SEALED_FROM
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
@@ -72,8 +72,7 @@ TERMS = {
     "reason": "r",
 }
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
-REPORTS = tuple(KINDS)
-QUIET = ("waits", "longest", "fairness", "fragmentation", "forecast")
+QUIET = ("energy", "reservations", "waits", "longest", "fairness", "fragmentation", "forecast")
 """Reports that the organisation has nothing for, or whose figures are of no queue."""
 ADDRESSES = {
     "accounts:sign_in": Address(
@@ -280,7 +279,6 @@ ADDRESSES = {
     "api:alert_past": PLAIN,
     "api:alert": PLAIN,
     "api:alert_test": PLAIN,
-    "exported_metrics": PLAIN,
     "reports:use_nudge": PLAIN,
     "reports:use_keep": PLAIN,
     "reports:budgets": Address(
@@ -429,6 +427,7 @@ ADDRESSES = {
     "api:cycle": PLAIN,
     "api:decisions": Address((*LEDGER, *OFFSETS), shows=True),
     "api:evictions": Address((*LEDGER, *OFFSETS), shows=True),
+    "api:reports": PLAIN,
     **{
         f"api:{name}": Address(REPORT, shows=name not in QUIET)
         for name in REPORTS

@@ -131,7 +131,7 @@ HIDDEN["no limit in a field that is none"]["metadata"]["annotations"].pop(labels
 
 def by_api(manifest):
     client = APIClient()
-    client.force_authenticate(User.objects.get(username="researcher"))
+    client.force_login(User.objects.get(username="researcher"))
     return client.post("/api/v1/clusters/fra1/workloads", {"manifest": manifest}, format="json")
 
 

@@ -226,7 +226,7 @@ def test_token_of_every_scope_makes_nothing_that_outlives_it(address):
 @pytest.fixture
 def person():
     client, user = APIClient(), make_user()
-    client.force_authenticate(user)
+    client.force_login(user)
     return client
 
 

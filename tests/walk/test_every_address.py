@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from tests.portal.test_permission_matrix import ADDRESSES, ANYBODY, OPEN, ROWS
 from tests.security.sealed import SEALED_FROM
 from tests.security.test_sealed_names import ADDRESSES as SEALED
@@ -30,7 +30,7 @@ ENDINGS = tuple(
     (area, ending)
     for area, ending in (("reports", ""), ("reports", "_csv"), ("reports", "_json"), ("api", ""))
 )
-TURN = {f"{a}:{kind}{e}": turn for kind in KINDS for turn, (a, e) in enumerate(ENDINGS)}
+TURN = {f"{a}:{kind}{e}": turn for kind in REPORTS for turn, (a, e) in enumerate(ENDINGS)}
 """Forms of one report read the same figures: a query goes to one of them, by turns; at night to each."""
 
 

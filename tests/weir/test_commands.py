@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from portal.approvals.models import QuotaRequest
+from portal.reports.kinds import REPORTS
 from scheduling.models import PriorityClass, Quota, State, Workload
 from tests.factories import make_workload
 from tests.portal.kubernetes import job
@@ -300,12 +301,16 @@ def test_what_if_of_the_live_cluster_answers_at_once(weir, kube, tmp_path):
     assert yaml.safe_load(done.stdout)["state"] == "done"
 
 
-@pytest.mark.parametrize("name", ["utilization", "waits", "preemptions"])
+@pytest.mark.parametrize("name", REPORTS)
 def test_report_names_its_tables_and_shows_one(weir, cluster, name):
     done = weir("report", name, user="admin")
     assert done.exit_code == 0, done.output
     table = done.stdout.rpartition("shows one of: ")[2].split(", ")[0].strip()
     assert weir("report", name, "--table", table, user="admin").exit_code == 0
+
+
+def test_report_without_a_name_lists_what_there_is(weir, cluster):
+    assert set(REPORTS) <= set(weir("report", user="admin").stdout.split())
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from weir.printing import facts, number, safe, table
 
 
 @click.command()
-@click.argument("name", type=click.Choice(["utilization", "waits", "preemptions"]))
+@click.argument("name", required=False)
 @click.option("--range", "span", default="14d", show_default=True, help="Such as 7d, 30d.")
 @click.option("--from", "start", help="A day or an instant; takes the place of --range.")
 @click.option("--to", "end", help="A day or an instant.")
@@ -25,10 +26,13 @@ from weir.printing import facts, number, safe, table
     help="One table of the report; else its figures and the names of its tables.",
 )
 @click.pass_obj
-def report(given: Given, /, name: str, span: str, start: str | None, end: str | None,
+def report(given: Given, /, name: str | None, span: str, start: str | None, end: str | None,
            classes: tuple[str, ...], kind: str | None, wanted: str | None, **query: Any) -> None:  # fmt: skip
-    """A report over a range: how well GPUs were used, how long work waited, who was evicted."""
+    """A report over a range, such as utilization, waits or preemptions; without NAME: which there are."""
     api = given.api()
+    if name is None:
+        _list(given, api.get(api.within("reports")))
+        return
     query |= {"class": list(classes), "type": kind, "from": start, "to": end}
     if not start:
         query["range"] = span
@@ -42,6 +46,15 @@ def report(given: Given, /, name: str, span: str, start: str | None, end: str | 
         _print(tables[wanted])
     else:
         raise click.UsageError(f"--table is one of {', '.join(tables)}.")
+
+
+def _list(given: Given, reports: list[dict[str, Any]]) -> None:
+    if not printed(given, reports):
+        table(
+            reports,
+            [("NAME", itemgetter("name")), ("WHAT IT ANSWERS", itemgetter("about"))],
+            "There are none.",
+        )
 
 
 def _sum_up(told: dict[str, Any], tables: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import doors
 from portal.accounts.forms import TokenForm
+from portal.accounts.proof import proving
 from portal.accounts.views import person
 from portal.teams import service_accounts as service
 from portal.teams.giving import givable, led_teams
@@ -35,6 +36,7 @@ def _account(request: HttpRequest, team: str, account: str) -> ServiceAccount:
 
 
 @login_required
+@proving
 @require_http_methods(["GET", "HEAD", "POST"])
 def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
     """The accounts of a team with their tokens, and a form for one more."""
@@ -64,6 +66,7 @@ def delete_account(request: HttpRequest, team: str, account: str) -> HttpRespons
 
 
 @login_required
+@proving
 @require_POST
 def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     """Make a token and show it, this once."""

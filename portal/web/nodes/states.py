@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 
 from portal.display import format as show
 from scheduling.models import Node
+from scheduling.services.words.vendors import TOOLS
 
 Json = Mapping[str, Any]
 
@@ -68,7 +69,7 @@ WORDS = {
         "no GPU offered",
         "It offers none of its GPUs any more: its device plugin has stopped, or finds none.",
         "Look at the pod of the device plugin on this node (kubectl get pods --all-namespaces"
-        " --field-selector spec.nodeName={node}), then whether the driver sees the GPUs (nvidia-smi).",
+        f" --field-selector spec.nodeName={{node}}), then whether the driver sees the GPUs ({TOOLS}).",
     ),
     "disk_pressure": Words(
         "disk full",
@@ -108,7 +109,7 @@ WORDS = {
     "unhealthy_gpus": Words(
         "GPU unhealthy",
         "It announces more GPUs than it hands out: its device plugin calls the others unhealthy.",
-        "Look for Xid errors (dmesg, nvidia-smi -q), then reset or replace the GPU.",
+        f"Look for errors of the driver (dmesg, {TOOLS}), then reset or replace the GPU.",
     ),
     "gone": Words(
         "gone",

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
 
+from portal.accounts.proof import proving
 from portal.notices import webhooks
 from portal.web.frame.requests import PersonRequest
 from portal.web.notices.views import page
@@ -16,6 +17,7 @@ from scheduling.services.errors import ServiceError
 
 
 @login_required
+@proving
 @require_POST
 @sensitive_variables("secret")
 def add(request: PersonRequest) -> HttpResponse:

@@ -9,18 +9,13 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from portal.config.deployed import DEPLOYED
 from scheduling.models import Cluster, Process, Role
 from scheduling.services.worker.lanes import LaneNow
 from scheduling.services.worker.processes import LOST_S, Standing, missing, standings
 
-STARTED_BY = {
-    Role.WEB: "uvicorn portal.config.asgi:application",
-    Role.ENGINE: "celery -A portal.config worker --pool threads --queues clusters",
-    Role.WORKER: "nice -n 19 celery -A portal.config worker --queues celery",
-    Role.STUDY: "nice -n 19 celery -A portal.config worker --queues studies",
-    Role.BEAT: "celery -A portal.config beat",
-}
-"""Role -> the command that runs it, as docker/compose.yaml has it."""
+STARTED_BY = {Role(one.role): " ".join(one.command) for one in DEPLOYED}
+"""Role -> the command that runs it."""
 WITHOUT = {
     Role.WEB: "nobody reads pages",
     Role.ENGINE: "nothing is planned or written",

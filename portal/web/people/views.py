@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
+from portal.accounts.proof import proving
 from portal.teams import people as doors
 from portal.teams.access import is_admin
 from portal.teams.factors import has_one, must_have
@@ -26,6 +27,7 @@ from scheduling.services.errors import ServiceError
 
 
 @login_required
+@proving
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: PersonRequest) -> HttpResponse:
     """Everybody whom the person sees; who gives personas may add somebody."""

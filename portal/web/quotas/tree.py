@@ -76,6 +76,9 @@ DRAFTED = (
 class QueueForm(forms.Form):
     """What a queue is called, where it hangs, and how it takes work. The service checks the rest."""
 
+    stands = False
+    """Whether its namespace was refused for what runs there, which an admin may say they looked at."""
+
     name = forms.CharField(
         max_length=63, error_messages={"required": "A queue needs a name. Workloads carry it."}
     )
@@ -99,6 +102,8 @@ class QueueForm(forms.Form):
     stop = forms.ChoiceField(choices=STOPS)
     sharing = forms.ChoiceField(choices=SHARINGS, required=False)
     namespace = forms.CharField(max_length=63, required=False)
+    taking = forms.CharField(max_length=63, required=False)
+    """The namespace that the person was shown what stands in."""
     access_group = forms.CharField(max_length=200, required=False)
     max_running = forms.IntegerField(
         required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
@@ -140,6 +145,7 @@ class QueueForm(forms.Form):
         """Put a service's refusal at the field it names; of queues that are not ``seen`` it tells nothing."""
         if error.code == NAME_TAKEN and not seen.filter(name=self.cleaned_data["name"]).exists():
             error = name_refused()
+        self.stands = error.code == "namespace_stands"
         known = error.field if error.field in self.fields else None
         self.add_error(known, str(error))
 

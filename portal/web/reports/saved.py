@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.reports import saved
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -75,7 +75,7 @@ def _page(request: PersonRequest, cluster: Cluster, form: ViewForm | None) -> Ht
     rows = saved.views_of(request.user, cluster).select_related("cluster")
     context: dict[str, Any] = {
         "cluster": cluster,
-        "rows": [(view, KINDS[view.kind].title, address_of(view)) for view in rows],
+        "rows": [(view, REPORTS[view.kind].title, address_of(view)) for view in rows],
         "form": form,
     }
     return render(request, "reports/views.html", context, status=400 if form else 200)

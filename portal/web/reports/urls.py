@@ -1,6 +1,6 @@
 from django.urls import path
 
-from portal.reports.kinds import KINDS
+from portal.reports.kinds import REPORTS
 from portal.web.reports import budgets, saved, use
 from portal.web.reports.views import report
 
@@ -16,7 +16,7 @@ urlpatterns = [
 ]
 urlpatterns += [
     path(address, report, {"kind": kind, "suffix": suffix}, name=f"{kind}{mark}")
-    for kind in KINDS
+    for kind in REPORTS
     for address, suffix, mark in (
         (kind, "", ""),
         (f"{kind}.csv", "csv", "_csv"),

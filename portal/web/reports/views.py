@@ -20,8 +20,9 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.display.csv import Table, csv_lines
+from portal.reports.declared import Computed, Report
 from portal.reports.forms import FilterForm, form_of
-from portal.reports.kinds import KINDS, Kind, Report
+from portal.reports.kinds import REPORTS
 from portal.reports.saved import views_of
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
@@ -31,6 +32,7 @@ from portal.web.reports.fragmentation import fragmentation_page
 from portal.web.reports.preemptions import preemptions_page
 from portal.web.reports.saved import address_of
 from portal.web.reports.showback import showback_page
+from portal.web.reports.tables import tables_page
 from portal.web.reports.use import use_page
 from portal.web.reports.utilization import utilization_page
 from scheduling.models import Cluster
@@ -46,7 +48,7 @@ PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "showback": showback_page,
     "forecast": forecast_page,
 }
-"""What the page of each kind of report adds."""
+"""What the page of a report adds; one without shows its tables."""
 
 
 class Tables(Protocol):
@@ -62,16 +64,16 @@ def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> H
     form = form_of(place, user, request.GET)
     wanted = suffix or request.GET.get("format", "")
     if not form.is_valid():
-        return _faulty(request, KINDS[kind], form, place, wanted)
+        return _faulty(request, REPORTS[kind], form, place, wanted)
     filters = form.filters()
-    computed = KINDS[kind].compute(place, filters, user)
+    computed = REPORTS[kind].compute(place, filters, user)
     if wanted == "csv":
         return table_of(request, computed, f"{place.name}-{kind}")
     if wanted == "json":
         return JsonResponse(computed.as_dict(), json_dumps_params={"indent": 1})
-    context = pages.frame(kind, KINDS.values(), form, place, filters)
+    context = pages.frame(kind, REPORTS.values(), form, place, filters)
     context["views"] = [(view.name, address_of(view)) for view in views_of(user, place)]
-    return _page(request, KINDS[kind], context, computed)
+    return _page(request, REPORTS[kind], context, computed, place)
 
 
 def _person(request: HttpRequest) -> User:
@@ -80,23 +82,37 @@ def _person(request: HttpRequest) -> User:
 
 
 def _faulty(
-    request: HttpRequest, kind: Kind, form: FilterForm, cluster: Cluster, wanted: str
+    request: HttpRequest, declared: Report, form: FilterForm, cluster: Cluster, wanted: str
 ) -> HttpResponse:
     """The faults at their fields; what was typed stays."""
     if wanted in {"csv", "json"}:
         return JsonResponse({"errors": form.errors}, status=400)
-    context = pages.frame(kind.name, KINDS.values(), form, cluster, form.filters())
-    return render(request, f"reports/{kind.name}.html", context, status=400)
+    context = pages.frame(declared.name, REPORTS.values(), form, cluster, form.filters())
+    return render(request, _template(declared), context | {"title": declared.title}, status=400)
+
+
+def _template(declared: Report) -> str:
+    return f"reports/{declared.name if declared.name in PAGES else 'tables'}.html"
 
 
 def _page(
-    request: HttpRequest, kind: Kind, context: dict[str, Any], computed: Report
+    request: HttpRequest,
+    declared: Report,
+    context: dict[str, Any],
+    computed: Computed,
+    cluster: Cluster,
 ) -> HttpResponse:
-    context["report"] = computed
+    context |= {"report": computed, "title": declared.title}
+    show_all = "all" in request.GET
     if not computed.is_empty:
-        context["finding"] = kind.finding(computed)
-        context |= PAGES[kind.name](computed, user=_person(request), show_all="all" in request.GET)
-    return render(request, f"reports/{kind.name}.html", context)
+        context["finding"] = declared.finding(computed)
+        if declared.name in PAGES:
+            context |= PAGES[declared.name](computed, user=_person(request), show_all=show_all)
+        else:
+            context |= tables_page(
+                computed, cluster=cluster.name, filters=context["filters"], show_all=show_all
+            )
+    return render(request, _template(declared), context)
 
 
 def table_of(request: HttpRequest, computed: Tables, name: str) -> StreamingHttpResponse:

@@ -11,6 +11,7 @@ from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials
 from scheduling.services.clusters.naming import name_origin
+from scheduling.services.words.vendors import USUAL_LABEL, USUAL_RESOURCE
 
 AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
 WAYS = (
@@ -108,12 +109,12 @@ class NewClassForm(WeirForm):
     """A GPU class that no node shows yet."""
 
     name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
-    resource_name = forms.CharField(max_length=200, initial="nvidia.com/gpu", label="Resource")
+    resource_name = forms.CharField(max_length=200, initial=USUAL_RESOURCE, label="Resource")
     label = forms.CharField(
         max_length=320,
         required=False,
         label="Node label",
-        help_text="Such as nvidia.com/gpu.product=NVIDIA-L4; empty: every node",
+        help_text=f"Such as {USUAL_LABEL}=MODEL; empty: every node",
     )
     exchange_rate = forms.DecimalField(max_digits=9, decimal_places=4, min_value=0, initial=1)
     price_per_gpu_hour = forms.DecimalField(

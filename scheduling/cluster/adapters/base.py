@@ -237,6 +237,10 @@ class Adapter(Protocol):
     api_version: str
     is_mirrored_whole: bool
     """``trim`` leaves all that a client may write, so that an object can be put back."""
+    pod_label: str
+    """By which its controller names it on its pods; empty where kubectl finds them by their owner."""
+    makes_queued: bool
+    """It makes objects which could be queued themselves; the others make pods."""
 
     @property
     def resource(self) -> str:

@@ -1,4 +1,6 @@
-"""Where the author of pods and their runtime class let them run, as one text: alike for those alike."""
+"""Where the author of pods, their runtime class and what they ask for beside GPUs let them run, as one text:
+alike for those alike.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ def written(owns: Iterable[Json]) -> str:
 
 def _said(own: Json) -> Json:
     tolerations = [t for t in own.get("tolerations") or [] if not _is_own(t)]
-    parts = {"selector": own["selector"], "terms": own["terms"], "tolerations": tolerations}
+    parts = {
+        "selector": own["selector"],
+        "terms": own["terms"],
+        "tolerations": tolerations,
+        "beside": own.get("beside"),
+    }
     return {name: part for name, part in parts.items() if part}
 
 
@@ -43,5 +50,6 @@ def barring(bounds: str, nodes: Collection[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def read(bounds: str) -> list[Json]:
-    """``selector``, ``terms``, ``tolerations`` and ``barred`` nodes of each role, as far as there are any."""
+    """``selector``, ``terms``, ``tolerations``, what a pod asks for ``beside`` and ``barred`` nodes of each
+    role, as far as there are any."""
     return list(json.loads(bounds)) if bounds else [{}]

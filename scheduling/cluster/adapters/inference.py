@@ -79,6 +79,7 @@ class LeaderWorkerSetAdapter(ReplicasAdapter):
     kind = "LeaderWorkerSet"
     api_version = "leaderworkerset.x-k8s.io/v1"
     plural = "leaderworkersets"
+    pod_label = "leaderworkerset.sigs.k8s.io/name"
     swaps_resources = True
 
     def roles(self, obj: Json) -> list[Role]:

@@ -20,6 +20,8 @@ class JobSetAdapter(RoleAdapter):
     api_version = "jobset.x-k8s.io/v1alpha2"
     plural = "jobsets"
     controller = "jobset.sigs.k8s.io/jobset-controller"
+    pod_label = "jobset.sigs.k8s.io/jobset-name"
+    makes_queued = True
     takes_affinity = False
     ends: ClassVar = {"Completed": "succeeded", "Failed": "failed"}
 

@@ -64,6 +64,8 @@ class PyTorchJobAdapter(ReplicaSpecsAdapter):
     kind = "PyTorchJob"
     api_version = "kubeflow.org/v1"
     plural = "pytorchjobs"
+    pod_label = "training.kubeflow.org/job-name"
+    makes_queued = True
     controller = "kubeflow.org/training-operator"
     replica_specs = "pytorchReplicaSpecs"
     order = ("Worker", "Master")
@@ -84,6 +86,8 @@ class MPIJobAdapter(ReplicaSpecsAdapter):
     kind = "MPIJob"
     api_version = "kubeflow.org/v2beta1"
     plural = "mpijobs"
+    pod_label = "training.kubeflow.org/job-name"
+    makes_queued = True
     controller = "kubeflow.org/mpi-operator"
     replica_specs = "mpiReplicaSpecs"
     order = ("Worker", "Launcher")

@@ -36,6 +36,8 @@ class PodGroupAdapter:
     resource = "pods"
     list_path = "/api/v1/pods"
     is_mirrored_whole = False
+    pod_label = labels.POD_GROUP
+    makes_queued = False
 
     def path(self, namespace: str, name: str = "") -> str:
         base = f"/api/v1/namespaces/{namespace}/pods"
@@ -194,7 +196,11 @@ def _needs(
         "memory_mib": int(asks.get("memory", 0)),
         "gpu_classes": fits,
         "bounds": bounds.written(
-            steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")) for pod in pods
+            {
+                **steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")),
+                "beside": pods_of.beside(pods_of.asked(pod["spec"], claims), names),
+            }
+            for pod in pods
         ),
         "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)

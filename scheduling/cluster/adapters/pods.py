@@ -18,7 +18,7 @@ from scheduling.cluster.vocabulary.quantities import (
 )
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
-from scheduling.cluster.vocabulary.vendors import DEVICE_CLASS
+from scheduling.cluster.vocabulary.vendors import DEVICE_CLASS, is_gpu
 
 Json = dict[str, Any]
 
@@ -74,6 +74,19 @@ def image_of(spec: Json) -> str:
 def _asked(container: Json) -> Json:
     resources = container.get("resources") or {}
     return {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+
+
+def beside(amounts: Mapping[str, Any], gpus: Sequence[str] = ()) -> dict[str, int]:
+    """Of ``amounts`` by resource those that no plan adds up, and that a node has to have all the same: other
+    devices, such as RDMA, local storage and huge pages. ``gpus`` are names of GPUs beside all that are known.
+    """
+    return {
+        name: amount
+        for name, amount in amounts.items()
+        if amount
+        and name not in gpus
+        and ((is_of_bytes(name) and name != "memory") or ("/" in name and not is_gpu(name)))
+    }
 
 
 def _total(containers: Iterable[Json] | None) -> dict[str, int]:

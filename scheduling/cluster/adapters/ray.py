@@ -19,6 +19,7 @@ class RayClusterAdapter(RoleAdapter):
     kind = "RayCluster"
     api_version = "ray.io/v1"
     plural = "rayclusters"
+    pod_label = "ray.io/cluster"
     controller = "ray.io/kuberay-operator"
     swaps_resources = True
     ends: ClassVar = {}
@@ -44,6 +45,8 @@ class RayJobAdapter(RayClusterAdapter):
 
     kind = "RayJob"
     plural = "rayjobs"
+    pod_label = "ray.io/originated-from-cr-name"
+    makes_queued = True
     has_helpers = True
 
     def cluster_spec(self, obj: Json) -> Json:

@@ -78,6 +78,8 @@ class RoleAdapter:
     swaps_resources = False
     """They take another resource name as well."""
     is_mirrored_whole = True
+    pod_label = ""
+    makes_queued = False
     has_helpers = False
     """It makes pods besides those of its roles."""
     ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}
@@ -331,7 +333,10 @@ class RoleAdapter:
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            "bounds": bounds.written(owns),
+            "bounds": bounds.written(
+                {**own, "beside": pods_of.beside(each, names)}
+                for own, each in zip(owns, asks, strict=True)
+            ),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)

@@ -28,6 +28,8 @@ class TrainJobAdapter(RoleAdapter):
     kind = "TrainJob"
     api_version = "trainer.kubeflow.org/v1alpha1"
     plural = "trainjobs"
+    pod_label = "jobset.sigs.k8s.io/jobset-name"
+    makes_queued = True
     controller = "trainer.kubeflow.org/trainjob-controller"
     has_helpers = True
 

@@ -36,6 +36,8 @@ from scheduling.cluster.vocabulary import labels
 Json = dict[str, Any]
 
 API = "admissionregistration.k8s.io/v1"
+MOST_GRACE_S = 3600
+"""For a last checkpoint; what sits on after its turn keeps others from theirs."""
 INSIDE = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
 
 
@@ -79,12 +81,19 @@ _LET_GO = (
     "Only Weir lets GPU work of a queue go, when its turn comes. Leave it waiting; what is held is "
     f"released by taking the annotation {labels.HOLD} away."
 )
+_GROWN = (
+    "Only Weir makes GPU work larger that runs. Submit more work beside it, or stop it and let it wait "
+    "in its new size."
+)
 _PLACED = "Where work runs is for Weir and the scheduler to say. Leave nodeName out."
 _QUEUES_HERE = (
     "has(namespaceObject.metadata.annotations) && "
     f"'{labels.QUEUES}' in namespaceObject.metadata.annotations "
     f"? ' Queues of this namespace: ' + namespaceObject.metadata.annotations['{labels.QUEUES}'] + '.' : ''"
 )
+
+_NOTES = "namespaceObject.metadata.annotations"
+_ACCOUNTS = f"has({_NOTES}) && '{labels.ACCOUNTS}' in {_NOTES}"
 
 
 def policies(terms: Terms) -> list[Json]:
@@ -134,8 +143,11 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
             *_on_queues(kind),
             *_on_owners(),
             *_on_waiting(kind),
+            *_on_growth(kind),
+            *_on_grace(kind),
             _on_priority(kind, terms.priorities),
             _on_nodes(kind),
+            _on_accounts(kind),
         ],
     }
     return bound(f"weir-{kind.resource}", spec, INSIDE)
@@ -152,6 +164,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
         "owners": callers.OWNERS,
         "ownersBefore": f"request.operation == 'UPDATE' ? {before(callers.OWNERS)} : []",
         "byController": callers.is_controller(terms.namespaces),
+        "accounts": f"{_ACCOUNTS} ? {_NOTES}['{labels.ACCOUNTS}'].split(',') : []",
     }
 
 
@@ -210,6 +223,32 @@ def _on_waiting(kind: Kind) -> list[Json]:
     return [{"expression": expression, "message": _UNGATED if kind.name == "Pod" else _LET_GO}]
 
 
+def _on_growth(kind: Kind) -> list[Json]:
+    """What runs holds what its turn gave it. The cycle would cut it back, but the pods that came meanwhile
+    stay for as long as their grace lasts."""
+    if not kind.waits:
+        return []
+    held = f"!variables.askedGpus || ({before(kind.waits)}) || ({kind.waits})"
+    expression = (
+        f"{held} || ({kind.gpus}) <= ({before(kind.gpus)}) || {callers.holds(callers.MARKS)}"
+    )
+    return [{"expression": expression, "message": _GROWN}]
+
+
+def _on_grace(kind: Kind) -> list[Json]:
+    """Evicted work computes on until its grace ends."""
+    if not kind.waits:
+        return []
+    field = "terminationGracePeriodSeconds"
+    condition = f"has(s.{field}) && s.{field} > {MOST_GRACE_S} && !({_stood(field)})"
+    return [
+        {
+            "expression": f"!variables.asksGpus || !{kind.any_pod(condition)}",
+            "message": f"GPU pods leave within an hour. Set {field} to {MOST_GRACE_S} at most.",
+        }
+    ]
+
+
 def _on_priority(kind: Kind, priorities: Sequence[str]) -> Json:
     """A template names one of Weir's classes, a new object's the one that its label does; or none."""
     known = f"s.priorityClassName in {listed(priorities)}"
@@ -235,6 +274,21 @@ def _on_nodes(kind: Kind) -> Json:
     return {
         "expression": f"!{kind.any_pod(condition)} || {callers.IS_NODE}",
         "message": _PLACED,
+    }
+
+
+def _on_accounts(kind: Kind) -> Json:
+    """Whoever may make pods may act as any account of the namespace: those that were not made for work belong
+    to what else stands there, and may do more than people."""
+    condition = " || ".join(
+        f"(has(s.{field}) && !(s.{field} in ['', 'default']) && !(s.{field} in variables.accounts) && "
+        f"!({_stood(field)}))"
+        for field in ("serviceAccountName", "serviceAccount")
+    )
+    return {
+        "expression": f"!{kind.any_pod(condition)}",
+        "message": "Work here runs as the service account 'default', or as one that the annotation "
+        f"{labels.ACCOUNTS} of the namespace names. Leave serviceAccountName out.",
     }
 
 

@@ -12,10 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS
+from scheduling.cluster.vocabulary import people
 
 GROUP = "weir.dev"
 OWNED, MARKS = ("owned", "create"), ("marks", "update")
 """(resource, verb) of the rights that tell operators, and whoever may act for Weir, from others."""
+
+
+PERSON = (
+    f"(request.userInfo.username.startsWith('{people.PREFIX}') "
+    f"? request.userInfo.username.substring({len(people.PREFIX)}) : request.userInfo.username)"
+)
+"""Who asks, by the name that people go by: the portal acts for them under a prefix of its own."""
 
 
 def holds(right: tuple[str, str]) -> str:

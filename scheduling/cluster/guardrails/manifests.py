@@ -8,18 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster.guardrails import admission, marks, personas, reserve, users
+from scheduling.cluster.guardrails import admission, leaving, marks, personas, reserve, users
 from scheduling.cluster.guardrails.personas import Parameters
-from scheduling.cluster.vocabulary import devices, labels
+from scheduling.cluster.vocabulary import devices, labels, people
+from scheduling.models.queues import SYSTEM_NAMESPACE
 
 Json = dict[str, Any]
 
 NAME = "weir"
-"""Of the one ResourceQuota, LimitRange and RoleBinding in each namespace."""
+"""Of the one ResourceQuota and LimitRange in each namespace, and of the RoleBinding of its people."""
 POD_SECURITY = "pod-security.kubernetes.io"
 STATED = {"cpu": "10m", "memory": "32Mi"}
 """Requests of a container that states none: a quota on CPU refuses those. So small that a gang which was
 planned without them still fits where it was planned."""
+RBAC = "rbac.authorization.k8s.io"
+PORTAL, PORTAL_ROLE = "weir-portal", "weir-portal-work"
+"""The portal's account, and the ClusterRole that it is bound to in each namespace."""
 MEMBER_ROLE = "weir-member"
 """The ClusterRole that team groups are bound to; docker/kubernetes/ installs it."""
 
@@ -66,13 +70,13 @@ class Rails:
 def manifests(rails: Rails) -> list[Json]:
     """The objects in the order in which they are made: what others need comes first."""
     found = [_namespace(rail) for rail in rails.namespaces]
+    for rail in rails.namespaces:
+        found += [_members(rail), _portal(rail)]
     found += [_priority_class(rail) for rail in rails.priorities]
     for rail in rails.namespaces:
         if hard := bounds_of(rail):
             found.append(_object("v1", "ResourceQuota", NAME, rail.name) | {"spec": {"hard": hard}})
             found.append(_limit_range(rail))
-        if rail.groups:
-            found.append(_role_binding(rail))
     if rails.namespaces:
         terms = admission.Terms(
             gpu_resources=rails.gpu_resources,
@@ -80,7 +84,7 @@ def manifests(rails: Rails) -> list[Json]:
             namespaces=[rail.name for rail in rails.namespaces],
         )
         found += users.policies(terms.namespaces)
-        found += [*admission.policies(terms), *marks.policy()]
+        found += [*admission.policies(terms), *leaving.policies(terms), *marks.policy()]
         found += _on_personas(rails, terms)
         found += reserve.policy(rails.reserved, rails.gpu_resources)
     return [_stamped(manifest) for manifest in found]
@@ -139,12 +143,23 @@ def _bounded(resource_name: str) -> str:
     return f"requests.{resource_name}"
 
 
-def _role_binding(rail: NamespaceRail) -> Json:
-    api = "rbac.authorization.k8s.io"
-    subjects = [{"kind": "Group", "apiGroup": api, "name": name} for name in sorted(rail.groups)]
-    role = {"apiGroup": api, "kind": "ClusterRole", "name": MEMBER_ROLE}
-    body = _object(f"{api}/v1", "RoleBinding", NAME, rail.name)
-    return body | {"roleRef": role, "subjects": subjects}
+def _members(rail: NamespaceRail) -> Json:
+    """Teams, by the cluster's own groups, and whoever the portal acts for."""
+    names = [*sorted(rail.groups), people.GROUP]
+    subjects = [{"kind": "Group", "apiGroup": RBAC, "name": name} for name in names]
+    return _role_binding(NAME, MEMBER_ROLE, rail.name, subjects)
+
+
+def _portal(rail: NamespaceRail) -> Json:
+    """What the portal may do in people's names, here alone."""
+    account = {"kind": "ServiceAccount", "name": PORTAL, "namespace": SYSTEM_NAMESPACE}
+    return _role_binding(PORTAL, PORTAL_ROLE, rail.name, [account])
+
+
+def _role_binding(name: str, role: str, namespace: str, subjects: list[Json]) -> Json:
+    body = _object(f"{RBAC}/v1", "RoleBinding", name, namespace)
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}
+    return body | {"roleRef": reference, "subjects": subjects}
 
 
 def _object(

@@ -39,7 +39,6 @@ READERS = f"{NAME}-"
 DEFAULT, PERSONAS, QUEUE = "default-priority-class", "personas", "queue."
 """Keys of the ConfigMap; that of a queue goes on with its name."""
 ANY = "*"
-_CALLER = "request.userInfo.username"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
         },
         "isBound": f"variables.key in params.data && !({_stand_all(found)})",
         "numbers": "params.data[variables.key].split('\\n').filter(l, l.contains(' ') && "
-        f"l.substring(l.indexOf(' ') + 1) == {_CALLER}).map(l, l.substring(0, l.indexOf(' ')))",
+        f"l.substring(l.indexOf(' ') + 1) == {callers.PERSON}).map(l, l.substring(0, l.indexOf(' ')))",
         "personas": f"params.data['{PERSONAS}'].split('\\n').map(l, l.split(' ', {_NAME + 1}))"
         ".filter(p, p[0] in variables.numbers)",
         **_narrowed(),

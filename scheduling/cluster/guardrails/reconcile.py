@@ -48,11 +48,11 @@ class Kind:
 KINDS: tuple[Kind, ...] = (
     # Deleting a namespace would delete all that people keep in it.
     Kind("Namespace", "/api/v1", "namespaces", kept=True),
+    Kind("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True),
     Kind("PriorityClass", "/apis/scheduling.k8s.io/v1", "priorityclasses"),
     Kind("ResourceQuota", "/api/v1", "resourcequotas", namespaced=True),
     Kind("LimitRange", "/api/v1", "limitranges", namespaced=True),
     Kind("ConfigMap", "/api/v1", "configmaps", namespaced=True, only=PARAMETERS),
-    Kind("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True),
     Kind(
         "MutatingAdmissionPolicy",
         "/apis/admissionregistration.k8s.io/v1",

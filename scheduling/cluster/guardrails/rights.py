@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter
 from scheduling.cluster.guardrails import callers
-from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
+from scheduling.cluster.guardrails.manifests import MEMBER_ROLE, PORTAL_ROLE, RBAC
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
-from scheduling.cluster.vocabulary import devices, runtimes
+from scheduling.cluster.vocabulary import devices, people, runtimes
 from scheduling.models.queues import SYSTEM_NAMESPACE
 
 READ = ("list", "watch")
+AS_PERSON = "impersonate:user-info"
+ACTS = ("get", "list", "create", "patch", "delete")
+"""What the portal does in people's names."""
 OPERATORS = "weir-operators"
 """The ClusterRoleBinding that names the accounts of operators."""
 
@@ -80,14 +83,8 @@ def enforcing() -> Iterator[Need]:
         yield from _keeps(kind)
     resource, verb = callers.MARKS
     yield Need(callers.GROUP, resource, (verb,), "to mark work as admitted")
-    role = (MEMBER_ROLE,)
-    yield Need(
-        "rbac.authorization.k8s.io",
-        "clusterroles",
-        ("bind",),
-        "to give teams that role",
-        names=role,
-    )
+    why = "to give teams and the portal those roles in managed namespaces"
+    yield Need(RBAC, "clusterroles", ("bind",), why, names=(MEMBER_ROLE, PORTAL_ROLE))
 
 
 def _acts_on(adapter: Adapter) -> Need:
@@ -118,5 +115,21 @@ def submitting() -> Iterator[Need]:
     """What the portal needs: it acts in people's names, so their own rights bound what it does."""
     for resource in ("deviceclasses", "resourceclaimtemplates"):
         yield Need("resource.k8s.io", resource, ("list",), "to count the devices that work claims")
+    users, groups = (("authentication.k8s.io", resource) for resource in ("users", "groups"))
+    yield Need(*users, (AS_PERSON,), "to submit, hold and cancel in a person's name")
+    yield Need(*groups, (AS_PERSON,), "to act as the one group of them", names=(people.GROUP,))
+
+
+def acting() -> Iterator[Need]:
+    """What the portal may do in a person's name, in managed namespaces alone: the API server asks for it
+    beside what the person may."""
+    for adapter in ADAPTERS:
+        group, resource = resource_of(adapter.list_path)
+        verbs = tuple(f"impersonate-on:user-info:{verb}" for verb in ACTS)
+        yield Need(group, resource, verbs, f"to act on work of kind {adapter.kind} for people")
+
+
+def acting_before() -> Iterator[Need]:
+    """The same on a server before Kubernetes 1.36, which knows no bounds of what is done in a name."""
     yield Need("", "users", ("impersonate",), "to submit, hold and cancel in a person's name")
-    yield Need("", "groups", ("impersonate",), "to act with the rights of the person's team")
+    yield Need("", "groups", ("impersonate",), "to act as the one group", names=(people.GROUP,))

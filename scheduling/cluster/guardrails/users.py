@@ -25,7 +25,6 @@ GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
     (f"{NAME}-{CRON_JOBS.resource}", (CRON_JOBS,)),
 )
 """Kinds that keep the annotation in the same place, and the name of the policies for them."""
-_CALLER = "request.userInfo.username"
 
 
 def policies(namespaces: Sequence[str]) -> list[Json]:
@@ -70,7 +69,7 @@ def _patch(meta: str) -> str:
     steps = [f"(has({field}) ? [] : [{_add(at, '{}')}])" for field, at in hollow]
     own = steps if meta != "object.metadata" else steps[1:]
     note = labels.USER.replace("/", "~1")
-    return " + ".join([*own, f"[{_add(f'{path}/annotations/{note}', _CALLER)}]"])
+    return " + ".join([*own, f"[{_add(f'{path}/annotations/{note}', callers.PERSON)}]"])
 
 
 def _add(path: str, value: str) -> str:
@@ -82,7 +81,7 @@ def _guarding(name: str, kinds: Sequence[Kind], namespaces: Sequence[str]) -> li
     said = f"({is_noted(meta, labels.USER)} ? {meta}.annotations['{labels.USER}'] : '')"
     was = f"(request.operation == 'UPDATE' ? {before(said)} : '')"
     # What had no name, because it is older than this rule, may get that of whoever asks.
-    fine = f"{said} == {was} || ({was} == '' && {said} == {_CALLER})"
+    fine = f"{said} == {was} || ({was} == '' && {said} == {callers.PERSON})"
     remedy = f"Set the annotation {labels.USER} to "
     spec = {
         "matchConstraints": {"resourceRules": [rule(kind, "CREATE", "UPDATE") for kind in kinds]},
@@ -91,7 +90,7 @@ def _guarding(name: str, kinds: Sequence[Kind], namespaces: Sequence[str]) -> li
             {
                 "expression": f"{fine} || {callers.holds(callers.MARKS)}",
                 "messageExpression": "'Whose work it is stays as it was said when it was made. "
-                f"{remedy}' + ({was} == '' ? {_CALLER} : {was}) + '.'",
+                f"{remedy}' + ({was} == '' ? {callers.PERSON} : {was}) + '.'",
                 "message": f"Nobody makes work in another's name. {remedy}your own name.",
             }
         ],

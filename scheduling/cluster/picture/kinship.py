@@ -18,8 +18,6 @@ from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 ByKind = Mapping[str, Iterable[Json]]
-MAKERS = ("TrainJob", "JobSet", "RayJob", "MPIJob", "PyTorchJob")
-"""Kinds that make others which could be queued; the rest of them make pods."""
 
 
 class Kinship:
@@ -27,6 +25,7 @@ class Kinship:
 
     def __init__(self, adapters: Iterable[Adapter]) -> None:
         self._adapters = tuple(adapters)
+        self._makers = {adapter.kind for adapter in self._adapters if adapter.makes_queued}
         self._held: dict[str, dict[str, Json]] = {}
         """Kind -> uid -> object."""
         self._by_name: dict[tuple[str, str, str], str] = {}
@@ -89,7 +88,7 @@ class Kinship:
         """uid of the object that made ``obj``; empty where what it names made no such thing."""
         owner = pods_of.owner_of(obj)
         found = self.find(owner.get("uid", ""))
-        is_so = found is not None and found[0] == owner.get("kind") and found[0] in MAKERS
+        is_so = found is not None and found[0] == owner.get("kind") and found[0] in self._makers
         return owner.get("uid", "") if is_so else ""
 
     def _learn(self, kind: str, objects: Iterable[Json]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which nodes workloads may use, by what their bounds say and by labels and taints of the nodes.
+"""Which nodes workloads may use, by what their bounds say and by labels, taints and offers of the nodes.
 
 Read through an index of labels: thousands of nodes and many bounds are matched value by value, not node by
 node. What is found for a bound stands until a node changes.
@@ -20,6 +20,7 @@ Names = frozenset[str]
 MOST = 1000
 """Bounds that are told apart; work with further ones is planned as if it had none."""
 NODE_NAME = "metadata.name"
+STORAGE = "ephemeral-storage"
 
 
 class NodeSets:
@@ -32,7 +33,7 @@ class NodeSets:
 
     def of(self, bounds_there: Set[str], nodes: Sequence[ObservedNode]) -> dict[str, Names]:
         """Names of nodes by bounds, those in order of their text."""
-        seen: list[tuple[object, ...]] = [(n.name, n.labels, n.kept_for) for n in nodes]
+        seen: list[tuple[object, ...]] = [(n.name, n.labels, n.kept_for, n.beside) for n in nodes]
         if seen != self._seen:
             self._seen, self._index, self._found = seen, _Index(nodes), {}
         told = list(islice(sorted(bounds_there), MOST))
@@ -47,6 +48,7 @@ class _Index:
     def __init__(self, nodes: Iterable[ObservedNode]) -> None:
         self._labels = {node.name: node.labels for node in nodes}
         self._kept = {node.name: node.kept_for for node in nodes if node.kept_for}
+        self._beside = {node.name: node.beside for node in nodes}
         self._names = frozenset(self._labels)
         self._itself: Mapping[str, Set[str]] = {name: {name} for name in self._labels}
         self._having: dict[str, dict[str, set[str]]] = {}
@@ -65,10 +67,21 @@ class _Index:
 
     def _of_role(self, said: Json) -> Names:
         found = self._tolerated(said.get("tolerations") or ())
+        if asked := said.get("beside"):
+            found = frozenset(name for name in found if self._offers(name, asked))
         for key, value in (said.get("selector") or {}).items():
             found &= self._by_value(key).get(value, frozenset())
         terms = said.get("terms")
         return found & frozenset[str]().union(*map(self._term, terms)) if terms else found
+
+    def _offers(self, name: str, asked: Mapping[str, int]) -> bool:
+        """Whether the empty node has what one pod asks for; how much of it is left no plan knows. Local storage
+        is not announced by every kubelet."""
+        has = self._beside[name]
+        return all(
+            has.get(resource, amount if resource == STORAGE else 0) >= amount
+            for resource, amount in asked.items()
+        )
 
     def _tolerated(self, tolerations: Sequence[Json]) -> Names:
         return self.open | {

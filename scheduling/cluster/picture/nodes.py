@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from scheduling.cluster.adapters import ClassSpec, bounds
@@ -20,7 +20,7 @@ from scheduling.cluster.vocabulary.conditions import (
     without_gpus,
 )
 from scheduling.cluster.vocabulary.devices import Devices
-from scheduling.cluster.vocabulary.quantities import mib_below, milli
+from scheduling.cluster.vocabulary.quantities import is_of_bytes, mib_below, milli
 
 Json = dict[str, Any]
 
@@ -54,6 +54,8 @@ class ObservedNode:
     """Those of them that only some workloads tolerate: nobody else may use it."""
     troubles: tuple[Trouble, ...] = ()
     """Why it takes no work, or less than it has."""
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What it offers of resources that no plan adds up."""
 
 
 def rows_of(
@@ -69,6 +71,7 @@ def rows_of(
     devices_here = counted.offered(meta["name"], resources)
     rows: dict[str, ObservedNode] = {}
     troubles = troubles_of(node)
+    beside = pods_of.beside(_offered(offers), resources)
     for name in resources:
         offered = milli(offers.get(name, 0)) + devices_here[name]
         if offered <= 0:
@@ -86,6 +89,7 @@ def rows_of(
             foreign_gpus=min(offered, held.get(name, 0)),
             taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
             troubles=(*troubles, *unhealthy(node, name)),
+            beside=beside,
         )
     return list(rows.values())
 
@@ -182,6 +186,13 @@ def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
         for name, amount in pods_of.asked(pod["spec"], claims).items():
             total[name] = total.get(name, 0) + int(amount)
     return total
+
+
+def _offered(allocatable: Json) -> dict[str, int]:
+    return {
+        name: mib_below(amount) if is_of_bytes(name) else milli(amount)
+        for name, amount in allocatable.items()
+    }
 
 
 def _topology(node_labels: Mapping[str, str]) -> dict[str, str]:

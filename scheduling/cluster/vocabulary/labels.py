@@ -69,6 +69,8 @@ MANAGED = "weir.dev/managed"
 APPLIED = "weir.dev/applied"
 """Digest of the manifest that was applied last."""
 QUEUES = "weir.dev/queues"
+ACCOUNTS = "weir.dev/service-accounts"
+"""Of a namespace: the service accounts, beside ``default``, that its work may run as; commas between."""
 """On a namespace: the queues whose work is created in it."""
 
 WRITTEN_BY_WEIR = (

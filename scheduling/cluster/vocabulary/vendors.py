@@ -37,7 +37,9 @@ class Metrics:
 @dataclass(frozen=True, slots=True)
 class Vendor:
     """``resources`` are patterns of whole GPUs, ``partitions`` of parts and shared ones, ``drivers`` of those
-    that serve GPUs by dynamic resource allocation; ``product`` are node labels that name the model."""
+    that serve GPUs by dynamic resource allocation; ``product`` are node labels that name the model.
+    ``brands`` begin names of models and tell nothing apart; ``tool`` shows on a node what its driver sees.
+    """
 
     name: str
     resources: tuple[str, ...]
@@ -45,6 +47,8 @@ class Vendor:
     drivers: tuple[str, ...] = ()
     product: tuple[str, ...] = ()
     metrics: Metrics | None = None
+    brands: tuple[str, ...] = ()
+    tool: str = ""
 
 
 VENDORS: tuple[Vendor, ...] = (
@@ -55,6 +59,8 @@ VENDORS: tuple[Vendor, ...] = (
         partitions=("nvidia[.]com/mig-.+", "nvidia[.]com/v?gpu[-._].+"),
         drivers=("gpu[.]nvidia[.]com",),
         product=("nvidia.com/gpu.product",),
+        brands=("nvidia", "tesla"),
+        tool="nvidia-smi",
         # https://docs.nvidia.com/datacenter/dcgm/latest/dcgm-api/dcgm-api-field-ids.html
         metrics=Metrics(
             activity=(
@@ -75,6 +81,8 @@ VENDORS: tuple[Vendor, ...] = (
         partitions=("amd[.]com/[sdtqc]px_nps[0-9]+", "amd[.]com/gpu[-._].+"),
         drivers=("gpu[.]amd[.]com",),
         product=("amd.com/gpu.product-name", "beta.amd.com/gpu.product-name"),
+        brands=("amd",),
+        tool="amd-smi",
         # https://instinct.docs.amd.com/projects/device-metrics-exporter: metricslist
         metrics=Metrics(
             activity=("gpu_gfx_activity",),
@@ -89,6 +97,8 @@ VENDORS: tuple[Vendor, ...] = (
         "intel",
         resources=("gpu[.]intel[.]com/.+", "habana[.]ai/gaudi"),
         drivers=("gpu[.]intel[.]com", "gaudi[.]intel[.]com"),
+        brands=("intel",),
+        tool="xpu-smi",
     ),
     Vendor("huawei", resources=("huawei[.]com/[aA]scend.*",), drivers=("npu[.]huawei[.]com",)),
     # Whoever sells or shares them: a name that says GPU.
@@ -133,6 +143,16 @@ def is_driver(name: str) -> bool:
 def product_labels() -> tuple[str, ...]:
     """Node labels that tell GPUs of one resource apart, the best first."""
     return (*(label for v in VENDORS for label in v.product), *CLOUDS)
+
+
+def brands() -> tuple[str, ...]:
+    """What the names of models begin with, in small letters."""
+    return tuple(brand for v in VENDORS for brand in v.brands)
+
+
+def tools() -> tuple[str, ...]:
+    """Programs that show on a node what its driver sees."""
+    return tuple(v.tool for v in VENDORS if v.tool)
 
 
 def metrics() -> list[Metrics]:

@@ -2,7 +2,8 @@
 
 All of them claim their seats again before anybody starts. Then each, in line, starts where there is room for
 it now: on its seats, whoever else still leaves their nodes (safe, as all of them fit together), or on any
-other GPUs of the class that nobody claims; what still leaves for it is then free for others. Who finds none
+other GPUs of the class that nobody claims; what still leaves for it is then free for others. Those whose own
+victims are gone go first. Who finds none
 keeps its claim, whatever shares, turns and arrivals say by now. It lapses only where its seats are gone,
 where people took it away, or where it is overdue.
 """
@@ -33,7 +34,7 @@ def seat_the_promised(world: Session) -> None:
     ordering = world.ordering
     if ordering.pending.promised == 0:
         return
-    item = _promised(ordering.pending, world.work.claims)
+    item = _own_room_first(world, _promised(ordering.pending, world.work.claims))
     for w in item:
         _claim(world, w)
     # A start elsewhere leaves seats to others, who are asked once more.
@@ -53,6 +54,27 @@ def _promised(pending: Pending, claims: Flags) -> Ints:
             found[size] = pending.slot[k]
             size += 1
     return found[:size]
+
+
+@inner
+def _own_room_first(world: Session, item: Ints) -> Ints:
+    """Those whose own victims are all gone, in line, before those who wait for what still leaves: whoever
+    takes a claim's room before it has others to wait for in its place, and may be one that left for it.
+    """
+    work, running = world.work, world.ordering.running
+    waits, order, size = np.ones(item.size, np.bool_), np.empty(item.size, np.int64), 0
+    for i in range(item.size):
+        waits[i] = work.taken[item[i]] == 0
+    for k in range(running.size[0]):
+        v = running.slot[k]
+        for i in range(item.size if work.leaving[v] else 0):
+            waits[i] |= work.evicted_for[v] == work.tie[item[i]]
+    for later in range(2):
+        for i in range(item.size):
+            if waits[i] == later:
+                order[size] = item[i]
+                size += 1
+    return order
 
 
 @inner

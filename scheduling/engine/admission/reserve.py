@@ -1,4 +1,4 @@
-"""Holding nodes for the first gang of a class that is owed its GPUs and does not fit yet.
+"""Holding nodes for the gang of a class that was submitted first of those that are owed GPUs and do not fit.
 
 EASY backfilling (Lifka, JSSPP 1995) with run times at the policy's quantile: the gang gets the nodes that
 are expected to have room for it first, and what comes after it may use them only if it is over by then; all

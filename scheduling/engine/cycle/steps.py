@@ -9,7 +9,7 @@
    b. or claims what is about to come free,
    c. or makes room: moves others on any class, else shrinks or evicts them,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
-      first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
+      first submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
 4. Where somebody left, a turn was kept or shares have changed, ask those who wait once more, as the next
    cycle would: a plan leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Elastic gangs grow into what is left.
@@ -21,7 +21,12 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.admission.kept_room import keeps_off, tell_kept_off
 from scheduling.engine.admission.promise import seat_the_promised
-from scheduling.engine.admission.reserve import reserve
+from scheduling.engine.admission.reserve import (
+    forget_reservation,
+    hold_nodes_again,
+    let_nodes_of,
+    reserve,
+)
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.compile.kernel import inner
@@ -54,7 +59,7 @@ from scheduling.engine.state.units import (
     GPUS,
 )
 from scheduling.engine.statement.changed import EVERY, TURNS, changed
-from scheduling.engine.statement.lines import share_lines
+from scheduling.engine.statement.lines import share_lines, take_back
 
 MOST_ROUNDS = 8
 """Each round acts on somebody, so rounds end; this bounds a cycle's time."""
@@ -215,15 +220,16 @@ def _refused(world: Session, w: int, turn: int) -> bool:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
         if tell_kept_off(world, w):
             return False
-    if first < 0 or not _hold_on(world, w, first):
+    if first < 0 or not _hold_on(world, w, first, turn):
         note_refusal(work, shapes, w, True)
     return False
 
 
 @inner
-def _hold_on(world: Session, w: int, c: int) -> bool:
+def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
     """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too, and
-    others have fewer to choose from. Returns whether it does.
+    others have fewer to choose from. Of several the one that was submitted first does, whoever is asked
+    first: so it is the same one in the next plan. Returns whether it does.
     """
     keep_turn(world, w)
     if by_merit(world.tree, world.work.queue[w]):
@@ -238,8 +244,43 @@ def _hold_on(world: Session, w: int, c: int) -> bool:
         return False
     need = world.work.least[w] * world.work.need[GPUS, w]
     over = levels_over(world.tree, world.queues, world.division, world.work.queue[w], c, need)
-    owed = over == 0 and need >= 1000 and world.queues.reservations.slot[c] < 0
-    return owed and reserve(world, w, c)
+    if over > 0 or need < 1000:
+        return False
+    if world.queues.reservations.slot[c] >= 0:
+        return _takes_nodes_over(world, w, c, turn)
+    return reserve(world, w, c)
+
+
+@inner
+def _takes_nodes_over(world: Session, w: int, c: int, turn: int) -> bool:
+    """From a gang that came later, which waits like any other then. It starts if their nodes are enough."""
+    work, room, queues, out = world.work, world.room, world.queues, world.out
+    holder = queues.reservations.slot[c]
+    if work.submitted[holder] <= work.submitted[w]:
+        return False
+    let_nodes_of(work, room, queues, out, c)
+    members = queues.reservations.members[c]
+    forget_reservation(queues, c)
+    if try_class(world, w, c, turn) == DONE:
+        give_up_turn(work, queues, world.candidates, world.shapes, w)
+    else:
+        _conclude_again(world, w, c)
+        if not reserve(world, w, c):
+            queues.reservations.slot[c], queues.reservations.members[c] = holder, members
+            hold_nodes_again(work, room, queues, out, c)
+            _conclude_again(world, w, c)
+            return False
+    if out.reason[holder] == codes.RESERVED:
+        _conclude_again(world, holder, c)
+    else:
+        out.action[holder] = codes.WAIT
+    return True
+
+
+@inner
+def _conclude_again(world: Session, w: int, c: int) -> None:
+    take_back(world.out, w)
+    conclude(world, w, c, -1)
 
 
 @inner

@@ -55,6 +55,7 @@ def _node(doc: NodeDoc) -> m.Node:
         ready=doc.ready,
         foreign_gpus=_milli(doc.foreign_gpus),
         dedicated=doc.dedicated,
+        outage=doc.outage,
     )
 
 

@@ -109,6 +109,9 @@ class NodeDoc(_Strict):
     dedicated: Annotated[
         bool, Field(description="Only workloads of a node set that names it may run there.")
     ] = False
+    outage: Annotated[m.Outage | None, Field(strict=False, description="Why it is not ready.")] = (
+        None
+    )
 
 
 class NodeSetDoc(_Strict):

@@ -107,6 +107,7 @@ def _node_doc(node: m.Node, held: int) -> NodeDoc:
         ready=node.ready,
         foreign_gpus=_held_gpus(min(node.gpus, node.foreign_gpus)),
         dedicated=node.dedicated,
+        outage=node.outage,
     )
     doc.overfull = is_overfull(doc, held)
     return doc

@@ -56,7 +56,7 @@ def last_release(world: Session, request: VictimRequest) -> float:
         if part == LEAVES:
             until = max(until, protected_until(world, request, v))
         elif part >= 0:
-            until = max(until, cooled_down(world.work, world.rules, request.w, v))
+            until = max(until, cooled_down(world, request, v))
     return until
 
 
@@ -141,8 +141,7 @@ def _what_protects(world: Session, request: VictimRequest, until: float) -> int:
         v = candidates.log.slot[k]
         if grace_over(world, request.c, work.queue[v]) == until:
             return GRACE
-        spared = work.evicted_for[request.w] == work.tie[v]
-        if spared and work.evicted[request.w] + world.rules.cooldown == until:
+        if cooled_down(world, request, v) == until:
             return COOLDOWN
     return MIN_RUN_TIME
 

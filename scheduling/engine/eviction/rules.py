@@ -3,8 +3,8 @@ members give members up before anybody is evicted.
 
 Reclaim takes from another queue only what lies above fair share in every queue between the victim and
 the common ancestor. Preempt takes lower priority inside the same leaf. Where neither is enough alone, one
-search does both. All spare work inside its min run time, whoever was served by evicting the workload a while
-ago, queues whose eviction budget is spent, and what would pass the eviction cap.
+search does both. All spare work inside its min run time, everybody for a while after the workload was evicted
+itself, but for what nominal owes, queues whose eviction budget is spent, and what would pass the eviction cap.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scheduling.engine.quota.fair_share import (
 )
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
+from scheduling.engine.state.input import Ranks, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
@@ -84,26 +84,38 @@ def held_by(work: Work, out: Decisions, v: int) -> int:
 @inner
 def protected_until(world: Session, request: VictimRequest, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
-    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
     return max(
-        shielded_until(tree, work, ranks, rules, request, v),
-        grace_over(world, request.c, work.queue[v]),
+        shielded_until(world, request, v),
+        grace_over(world, request.c, world.work.queue[v]),
     )
 
 
 @inner
-def shielded_until(
-    tree: Tree, work: Work, ranks: Ranks, rules: Rules, request: VictimRequest, v: int
-) -> float:
-    """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``."""
-    until = work.started[v] + min_run_of(tree, work, ranks, request, v)
-    return max(until, cooled_down(work, rules, request.w, v))
+def shielded_until(world: Session, request: VictimRequest, v: int) -> float:
+    """Until the end of its min run time, and of the cooldown of the workload."""
+    work = world.work
+    until = work.started[v] + min_run_of(world.tree, work, world.ranks, request, v)
+    return max(until, cooled_down(world, request, v))
 
 
 @inner
-def cooled_down(work: Work, rules: Rules, w: int, v: int) -> float:
-    """Until when ``w`` takes nothing from ``v``: it was evicted for it; minus infinity where it was not."""
-    return work.evicted[w] + rules.cooldown if work.evicted_for[w] == work.tie[v] else -np.inf
+def cooled_down(world: Session, request: VictimRequest, v: int) -> float:
+    """Until when the workload, if it was evicted, takes nothing from ``v``: else one eviction would lead to
+    the next. What nominal owes it may take at once, but from whom it left for; minus infinity where it may.
+    """
+    work, w = world.work, request.w
+    if work.evicted_for[w] != work.tie[v] and _is_nominal(world, request, v):
+        return -np.inf
+    return work.evicted[w] + world.rules.cooldown
+
+
+@inner
+def _is_nominal(world: Session, request: VictimRequest, v: int) -> bool:
+    """Whether what ``v`` would give in another queue is owed to the nominal of the workload's."""
+    if is_own(world.work, request, v) or request.stretch == ROUNDED:
+        return False
+    meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[request.w])
+    return bool(world.candidates.owing[meet])
 
 
 @inner
@@ -148,8 +160,8 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
 @inner
 def _is_protected(world: Session, request: VictimRequest, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
-    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
-    if rules.now < shielded_until(tree, work, ranks, rules, request, v):
+    work = world.work
+    if world.rules.now < shielded_until(world, request, v):
         return True
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0 and not is_own(work, request, v)
     return graced and not _reclaimable(world, request, v, core_of(work, v), True)
@@ -178,7 +190,7 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
         return False
     if request.overlook == PROTECTED:
         return True
-    if world.rules.now < cooled_down(work, world.rules, request.w, v):
+    if world.rules.now < cooled_down(world, request, v):
         return False
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0
     return (

@@ -9,6 +9,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Ints
+from scheduling.engine.explain.outages import Outages
 from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
@@ -55,7 +56,7 @@ def outline(frame: Frame, plan: ArrayPlan) -> Outline:
     slots = np.append(order[action == codes.RESERVE], order[action == codes.WAIT])
     waits = Waits(
         names=list(map(frame.slot_names.__getitem__, slots.tolist())),
-        reasons=list(map(codes.REASONS.__getitem__, plan.reason[slots].tolist())),
+        reasons=list(map(codes.REASONS.__getitem__, reader.reason[slots].tolist())),
         positions=reader.positions[slots].tolist(),
         spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
     )
@@ -72,6 +73,8 @@ class _Reader:
         self.frame, self.plan = frame, plan
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
+        self.outages = Outages(frame.source)
+        self.reason = self._reasons()
         self.positions = _positions(frame, plan)
         self.paths: dict[int, str] = {}
         self.told: dict[Row, Told] = {}
@@ -79,6 +82,15 @@ class _Reader:
         """By slot those who leave, shrink or move for it in this plan."""
         for slot in plan.order[plan.rule[plan.order] >= 0].tolist():
             self.leave_for.setdefault(int(plan.rival[slot]), []).append(frame.slot_names[slot])
+
+    def _reasons(self) -> Ints:
+        """Of each slot; only what is too much for all that is installed never fits."""
+        plan, found = self.plan, self.plan.reason.copy()
+        never = (found[plan.order] == codes.NEVER_FITS) & (plan.blame[plan.order] < 0)
+        for slot in plan.order[never].tolist():
+            if self.outages.would_fit(self.work[self.frame.slot_names[slot]]):
+                found[slot] = codes.NODES_OUT
+        return found
 
     def lapses(self) -> list[m.Decision]:
         """A line for each claim that ends without a start, by name."""
@@ -116,7 +128,7 @@ class _Reader:
         """Those of ``slots``, in that order."""
         plan, work = self.plan, self.frame.work
         rows = zip(
-            plan.reason[slots].tolist(), plan.blame[slots].tolist(), plan.rival[slots].tolist(),
+            self.reason[slots].tolist(), plan.blame[slots].tolist(), plan.rival[slots].tolist(),
             plan.gpu_class[slots].tolist(), plan.rule[slots].tolist(), plan.until[slots].tolist(),
             plan.lost[slots].tolist(),
             map(tuple, plan.figures[slots].tolist()), plan.searches[slots].tolist(),
@@ -173,6 +185,7 @@ class _Reader:
             work.held,
             _wanted(work, reason),
             _beside(work, reason),
+            work.gpu_classes if reason is m.Reason.NODES_OUT else (),
         )
         key = (*row, *asked)
         told = self.told.get(key)
@@ -208,7 +221,15 @@ class _Reader:
             beside=_beside(work, reason),
             held_by_user=work.held,
             draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == codes.DRAINS),
+            outages=self._said_of_outages(work, frame.class_names[c] if c >= 0 else "", reason),
         )
+
+    def _said_of_outages(self, work: m.Workload, gpu_class: str, reason: m.Reason) -> str:
+        """Of its class; of those of its wish where all it waits for is nodes."""
+        if reason is not m.Reason.NODES_OUT:
+            return self.outages.said_of(gpu_class)
+        said = map(self.outages.said_of, work.gpu_classes or (gpu_class,))
+        return " ".join(filter(None, said))
 
     def _stopped(self, slot: int) -> int:
         """The topmost queue whose hold or drain stops ``slot``."""
@@ -263,7 +284,7 @@ def _wanted(work: m.Workload, reason: m.Reason) -> str:
 
 def _beside(work: m.Workload, reason: m.Reason) -> str:
     """CPUs and memory of a member, where they may be what no node has."""
-    if reason is not m.Reason.NEVER_FITS:
+    if reason not in (m.Reason.NEVER_FITS, m.Reason.NODES_OUT):
         return ""
     cpus = f"{amount(work.cpus)} CPU{'s' * (work.cpus != m.MILLI)}" if work.cpus else ""
     memory = f"{gib(work.memory_mib)} of memory" if work.memory_mib else ""

@@ -104,6 +104,10 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "Can never start", of.NeverFits, waits.never_fits,
         "a limit above it, or the nodes, are too small; the sentence says which",
     ),
+    Reason.NODES_OUT: Declared(
+        "Nodes are out", of.NeverFits, waits.nodes_out,
+        "it would fit what is installed, and some of these nodes take no work; the sentence says which",
+    ),
     Reason.AT_LIMIT: Declared(
         "At its limit", of.AtLimit, waits.at_limit,
         "its queue, or one above it, holds as much as nominal and borrowing limit allow",
@@ -237,9 +241,18 @@ def number(milli: float) -> float | int:
     return int(gpus) if gpus == int(gpus) else gpus
 
 
+FOR_NODES = {
+    Reason.NODES_OUT, Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.FRAGMENTED,
+    Reason.NO_ROOM_ON_ITS_NODES, Reason.NO_ROOM_IN_TOPOLOGY, Reason.RESERVED, Reason.WAITS_FOR_QUOTA,
+    Reason.ABOVE_FAIR_SHARE,
+}  # fmt: skip
+"""Waits that more nodes may end."""
+
+
 def sentence(facts: Facts) -> str:
-    """One sentence for people."""
-    return DECLARED[facts.reason].sentence(facts)
+    """One sentence for people; one more of the nodes that are out, where these may be what it waits for."""
+    said = DECLARED[facts.reason].sentence(facts)
+    return f"{said} {facts.outages}" if facts.outages and facts.reason in FOR_NODES else said
 
 
 def sealed_sentence(facts: Facts) -> str:

@@ -41,6 +41,8 @@ class Facts:
     """What a member needs beside its GPUs, as "8 CPUs and 64 GiB of memory"."""
     held_by_user: bool = False
     draining: bool = False
+    outages: str = ""
+    """What is said of nodes of its class that take no work."""
 
     @property
     def other(self) -> str:

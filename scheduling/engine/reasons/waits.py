@@ -74,7 +74,21 @@ def never_fits(f: Facts) -> str:
     return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {gpus_in_words(most)}."
 
 
-CONSTRAINTS = "node selector, node affinity, tolerations and runtime class"
+def nodes_out(f: Facts) -> str:
+    need, most = f.figures.needs, f.figures.most
+    if need > most:
+        return (
+            f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class}, and the nodes that are up have"
+            f" {amount(most)}."
+        )
+    where = f" in one {f.wanted}" if f.wanted else ""
+    each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
+    return (
+        f"Those of its nodes that are up do not take {plural(f.least, 'member')} of {each}{where}."
+    )
+
+
+CONSTRAINTS = "node selector, node affinity, tolerations, runtime class and devices beside GPUs"
 
 
 def _its_nodes(f: Facts) -> str:

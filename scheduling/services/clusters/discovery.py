@@ -12,12 +12,14 @@ from decimal import Decimal
 from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec
-from scheduling.cluster.connection.client import Client, NotFoundError
+from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
 from scheduling.cluster.picture.nodes import closest, trim_node
+from scheduling.cluster.vocabulary.labels import MANAGED
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, GpuClass
 from scheduling.services.clusters.naming import name_origin
 from scheduling.services.clusters.talking import talking_to
+from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.tree_files import QueueSpec
 
 Json = dict[str, Any]
@@ -132,6 +134,24 @@ def has_namespace(cluster: Cluster, name: str) -> bool:
         except NotFoundError:
             return False
     return True
+
+
+def what_stands(cluster: Cluster, name: str) -> str | None:
+    """What runs in a namespace that Weir does not keep yet, in words; None where nothing does, and where the
+    cluster does not say."""
+    try:
+        with talking_to(cluster) as client:
+            found = client.get(f"/api/v1/namespaces/{name}")
+            pods = client.get(f"/api/v1/namespaces/{name}/pods").get("items") or []
+    except (ServiceError, ApiError):
+        return None
+    if MANAGED in (found["metadata"].get("labels") or {}):
+        return None
+    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ENDED]
+    accounts = sorted({pod["spec"].get("serviceAccountName") or "default" for pod in living})
+    if not living:
+        return None
+    return f"{len(living)} pods, which run as {', '.join(accounts)}"
 
 
 def _list(client: Client, resource: str) -> list[Json]:

@@ -25,7 +25,8 @@ def name_for(resource: str, label: Mapping[str, str], taken: Collection[str] = (
     Devices are called as their class is: it tells them apart, and its prefix belongs to who wrote it.
     """
     known = {} if resource.startswith(PREFIX) else label
-    product = _cut(re.sub(r"^((nvidia|amd|tesla)-)+", "", _plain(next(iter(known.values()), ""))))
+    brands = "|".join(map(re.escape, vendors.brands()))
+    product = _cut(re.sub(rf"^(({brands})-)+", "", _plain(next(iter(known.values()), ""))))
     if product and vendors.is_partition(resource):
         product = f"{product}-{resource.partition('/')[2]}"
     name = _cut(product) or _cut(_of_resource(resource)) or "gpu"

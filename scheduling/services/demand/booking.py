@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from numpy.typing import NDArray
 
 from scheduling.models import MILLI, Cluster, Queue, State, UsageSample, Workload
@@ -24,12 +24,14 @@ from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.integrals import until
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.tables.bulk import write_columns
+from scheduling.services.tables.passes import keep, last_of
 
 Floats = NDArray[np.float64]
 LATE = timedelta(days=7)
 UNKNOWN_S = 3600.0
 """Of work of which nothing is predicted."""
 HOUR_S = 3600
+TASK = "book demand"
 Place = tuple[int, int]
 """Queue and class by id."""
 
@@ -47,16 +49,28 @@ class Asked:
 def book(cluster: Cluster, *, since: datetime | None = None) -> int:
     """Bring the demand of the hours from ``since`` on into line with the workloads; how many rows changed.
 
-    Only hours that were sampled carry it. Running it again changes nothing.
+    Only hours that were sampled carry it. Running it again changes nothing; without ``since`` hours are
+    worked out once an hour, since all of them are over, and once more where one was sampled meanwhile.
     """
     now = floor(cluster.now(), Resolution.HOUR)
     first = floor(since or now - LATE, Resolution.HOUR)
     count = round((now - first).total_seconds() / HOUR_S)
     if count <= 0:
         return 0
+    mark = now.isoformat()
+    if since is None and last_of(cluster, TASK).mark == mark and not _open(cluster, first, now):
+        return 0
     edges = first.timestamp() + HOUR_S * np.arange(count + 1, dtype=np.float64)
     demand = with_inner(hourly(asked(cluster, first, cluster.now()), edges), _above(cluster))
-    return _write(cluster, first, now, demand)
+    changed = _write(cluster, first, now, demand)
+    if since is None:
+        keep(cluster, TASK, mark)
+    return changed
+
+
+def _open(cluster: Cluster, first: datetime, last: datetime) -> bool:
+    """Whether an hour was sampled that carries no demand yet."""
+    return _hours(cluster, first, last).filter(demand_gpus=None).exists()
 
 
 def hourly(wanted: Iterable[Asked], edges: Floats) -> dict[Place, Floats]:
@@ -147,12 +161,16 @@ def asked(cluster: Cluster, start: datetime, now: datetime) -> Iterator[Asked]:
             yield Asked((row.queue_id, gpu_class), begin, end, row.size)
 
 
+def _hours(cluster: Cluster, first: datetime, last: datetime) -> QuerySet[UsageSample]:
+    return UsageSample.objects.filter(
+        queue__cluster=cluster, resolution=Resolution.HOUR, start__gte=first, start__lt=last
+    )
+
+
 def _write(
     cluster: Cluster, first: datetime, last: datetime, demand: Mapping[Place, Floats]
 ) -> int:
-    rows = UsageSample.objects.filter(
-        queue__cluster=cluster, resolution=Resolution.HOUR, start__gte=first, start__lt=last
-    ).only("queue_id", "gpu_class_id", "start", "demand_gpus")
+    rows = _hours(cluster, first, last).only("queue_id", "gpu_class_id", "start", "demand_gpus")
     changed = []
     for row in rows:
         hours = demand.get((row.queue_id, row.gpu_class_id))

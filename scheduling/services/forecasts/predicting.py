@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
-from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, Workload
+from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, TaskPass, Workload
 from scheduling.prediction.history import Estimate
 from scheduling.prediction.learner import Models, Said, say
 from scheduling.prediction.paces import Pace
 from scheduling.prediction.quantiles import rest_s, seconds
+from scheduling.services.tables.passes import keep, last_of
 
 from .holding import held
 from .kept_promises import due
@@ -32,6 +34,11 @@ DRIFT_RUNS = 60
 DRIFT_LEAST = 0.60
 """... by P10 to P90 holding fewer of them than this, where four fifths are promised."""
 BATCH = 500
+TASK = "predict run times"
+LATE = timedelta(minutes=10)
+"""An end may be heard of so long after it came."""
+HEARERS = 500
+"""Of waiting work whose users' runs have ended so many rows are predicted again before the hour is over."""
 
 
 def predict(*, cluster: Cluster) -> int:
@@ -40,7 +47,8 @@ def predict(*, cluster: Cluster) -> int:
     1. Judge those that ended since: what was said first stands beside how long they ran.
     2. Step back to history where the boosted model does not hold what it promises.
     3. Let the serving model hear of what ended since it was learned.
-    4. Predict, on every class that each may run on.
+    4. Predict, on every class that each may run on: what is new, runs or has run, and what is of a user whose
+       run has ended since the last pass; once an hour, and by a new version, all.
     """
     now = cluster.now()
     _judge(cluster)
@@ -49,19 +57,33 @@ def predict(*, cluster: Cluster) -> int:
     if predictor is None:
         return 0
     with held(cluster, predictor, now) as models:
-        rows = _live(cluster)
+        mark = [predictor.pk, now.strftime("%F %H")]
+        rows = _live(cluster, last_of(cluster, TASK), mark)
         said = {
             p.workload_id: p for p in Prediction.objects.filter(workload__in=[r.pk for r in rows])
         }
         waits = RecentWaits(cluster, now)
         made = [_prediction(models, predictor, row, said.get(row.pk), waits, now) for row in rows]
-    return _save([one for one in made if one is not None])
+    changed = _save([one for one in made if one is not None])
+    keep(cluster, TASK, mark, now.isoformat())
+    return changed
 
 
-def _live(cluster: Cluster) -> list[Workload]:
+def _live(cluster: Cluster, before: TaskPass, mark: list[Any]) -> list[Workload]:
     rows = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
+    if before.mark == mark:
+        rows = rows.filter(_news(cluster, datetime.fromisoformat(before.found)))
     rows = rows.select_related("queue__parent", "gpu_class").only(*NEEDED)
     return list(rows.order_by("submitted_at", "pk")[:MOST_LIVE])
+
+
+def _news(cluster: Cluster, before: datetime) -> Q:
+    """Of which something else may be said than at ``before``."""
+    ended = Workload.objects.filter(cluster=cluster, finished_at__gte=before - LATE)
+    users = set(ended.order_by().values_list("user", flat=True))
+    waiting = Workload.objects.filter(cluster=cluster, state=State.PENDING, user__in=users)
+    hearers = waiting.order_by("submitted_at", "pk").values("pk")[:HEARERS]
+    return Q(prediction=None) | ~Q(state=State.PENDING) | Q(pk__in=hearers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def _live(row: VariantReplay) -> None:
     began = time.thread_time()
     try:
         found, queues = _figures(row)
-    except (ServiceError, UnsettledError, m.SnapshotError) as error:
+    except (ServiceError, UnsettledError, m.SnapshotError, MemoryError) as error:
         failing = Variant.objects.filter(pk=row.variant_id, state__in=OPEN)
         failing.update(state=VariantState.FAILED, fault=_fault(error))
         VariantReplay.objects.filter(pk=row.pk, claim=row.claim).update(claimed_until=None)
@@ -123,6 +123,8 @@ def _live(row: VariantReplay) -> None:
 def _fault(error: Exception) -> str:
     if isinstance(error, ServiceError):
         return str(error)[:300]
+    if isinstance(error, MemoryError):
+        return "This past asks for more memory than there is. Choose a shorter one, or fewer nodes."
     return "The engine finds no rest in this past. Change less at once, and tell whoever operates Weir."
 
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, Min, Q, QuerySet, Sum
 
 from scheduling.models import (
     MILLI,
@@ -31,11 +31,13 @@ from scheduling.models import (
 from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.holds import OF_STEP
 from scheduling.services.ledger.rollup import floor
+from scheduling.services.tables.passes import keep, last_of, mark_of, places_of
 
 DAY = timedelta(days=1)
 LATE = timedelta(days=2)
 MOST_DAYS = 60
 """With work; of a past that nobody rolled up yet, so many in one pass."""
+TASK = "roll up days"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -200,13 +202,7 @@ BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
 
 def _held(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float]]:
     """GPU-seconds of each workload and class: what a step left it with, until its next step."""
-    alive = Q()
-    for start, end in windows:
-        goes_on = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
-        alive |= goes_on & Q(at__lt=end)
-    rows = Transition.objects.filter(alive, chosen.people("workload__")).annotate(
-        held_class=OF_STEP
-    )
+    rows = _steps(chosen, windows).annotate(held_class=OF_STEP)
     steps = rows.order_by("workload_id", "at", "id").values_list(
         "workload_id", "at", "gpus", "held_class",
         "workload__finished_at", "workload__queue_id", "workload__user", "workload__type",
@@ -220,6 +216,15 @@ def _held(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, floa
             gpu_s = sum(_gpu_s(holds, start, min(end, finished or end)) for start, end in windows)
             if gpu_s > 0:
                 yield Kin(queue, pk, user, type_), gpu_s / MILLI
+
+
+def _steps(chosen: Chosen, windows: Sequence[Window]) -> QuerySet[Transition]:
+    """Up to the end of a window, of work that was not over at its start."""
+    alive = Q()
+    for start, end in windows:
+        goes_on = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
+        alive |= goes_on & Q(at__lt=end)
+    return Transition.objects.filter(alive, chosen.people("workload__"))
 
 
 def _gpu_s(holds: Sequence[tuple[datetime, int]], start: datetime, end: datetime) -> float:
@@ -280,21 +285,53 @@ def _is_in(at: datetime, windows: Sequence[Window]) -> bool:
 def roll_days(cluster: Cluster, *, since: datetime | None = None) -> int:
     """Bring the days that are over into line with the workloads of ``cluster``; how many rows changed.
 
-    From ``since`` on; by default those that are missing, and the last ones again. Running it again changes
-    nothing.
+    From ``since`` on; by default those that are missing, and of the last ones those of which something came
+    since the last pass. Running it again changes nothing.
     """
     chosen = Chosen.all_of(cluster)
     first = since or _due_from(cluster)
     if first is None:
         return 0
+    before = {} if since else last_of(cluster, TASK).mark
+    marks: dict[str, list[Any]] = {}
+    changed, busy = 0, 0
     last = floor(cluster.now(), Resolution.DAY)
-    day, changed, busy = floor(first, Resolution.DAY), 0, 0
-    while day < last and busy < MOST_DAYS:
+    for day in _days(floor(first, Resolution.DAY), last):
+        if day + DAY + LATE >= last:  # else nobody looks at it again
+            name = day.isoformat()
+            marks[name] = [last.isoformat(), *_mark(chosen, (day, day + DAY))]
+            if before.get(name) == marks[name]:
+                continue
         worked = between(chosen, (day, day + DAY))
         changed += _roll(cluster, day, worked)
         busy += bool(worked)
-        day += DAY
+        if busy >= MOST_DAYS:
+            break
+    if marks != before:
+        keep(cluster, TASK, marks)
     return changed
+
+
+def _days(first: datetime, last: datetime) -> Iterator[datetime]:
+    while first < last:
+        yield first
+        first += DAY
+
+
+def _mark(chosen: Chosen, window: Window) -> list[list[Any]]:
+    """Of what ``between`` reads; who a user is, or of what type work, is looked at anew with the next day."""
+    began, ended = _within("first_started_at", [window]), _within("finished_at", [window])
+    works = Workload.objects.filter(chosen.condition(), began | ended)
+    used = GpuUse.objects.filter(chosen.condition("workload__"), _within("start", [window]))
+    evicted = Eviction.objects.filter(chosen.condition("workload__"), _within("at", [window]))
+    outcomes = {name: Count("pk", filter=Q(outcome=name)) for name in Outcome.values}
+    steps = _steps(chosen, [window])
+    return [
+        mark_of(steps, ("gpus", "gpu_class_id"), places=places_of("workload__")),
+        mark_of(works, ("used_gpu_s",), began=Count("pk", filter=began), **outcomes),
+        mark_of(used, ("gpu_s", "active_gpu_s"), places=places_of("workload__")),
+        mark_of(evicted, ("lost_gpu_s",), places=places_of("workload__")),
+    ]  # fmt: skip
 
 
 def _due_from(cluster: Cluster) -> datetime | None:

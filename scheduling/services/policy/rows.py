@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +24,7 @@ from scheduling.models import (
 from scheduling.services.policy import service_classes, user_usage
 from scheduling.services.policy.entitlements import Entitlements
 from scheduling.services.policy.judge import Judgement, Rules, judge, misrouted
+from scheduling.services.policy.knobs import KNOBS
 from scheduling.services.policy.service_classes import ServiceClasses, is_within
 from scheduling.services.policy.sharing import evictions_left
 from scheduling.services.tables.unchanged import Unchanged
@@ -235,25 +236,14 @@ def engine_priority_classes(rows: PolicyRows) -> tuple[m.PriorityClass, ...]:
     return known if rows.default_priority else (*known, NO_PRIORITY_CLASS)
 
 
+PLANNED = tuple({knob.field for knob in KNOBS} & {field.name for field in fields(m.Policy)})
+"""Knobs that the engine plans by: it calls them as the cluster's columns are called."""
+
+
 def engine_policy(rows: PolicyRows) -> m.Policy:
     cluster, root = rows.cluster, rows.root
     return m.Policy(
-        history_strength=cluster.history_strength,
-        preemption_delay_s=cluster.preemption_delay_s,
-        eviction_cap=cluster.eviction_cap,
-        placement=cluster.placement,
-        spread_weight=cluster.spread_weight,
-        order=cluster.order,
-        stale_gang_grace_s=cluster.stale_gang_grace_s,
-        user_history_strength=cluster.user_history_strength,
-        usage_half_life_s=cluster.usage_half_life_s,
-        charge_s=cluster.charge_s,
-        reserve_after_s=cluster.reserve_after_s,
-        backfill_quantile=cluster.backfill_quantile,
-        cooldown_s=cluster.cooldown_s,
-        fair_share_delay_s=cluster.fair_share_delay_s,
-        max_evictions=cluster.max_evictions,
-        max_moves=cluster.max_moves,
+        **{name: getattr(cluster, name) for name in PLANNED},
         sharing=m.Sharing(root.sharing) if root and root.sharing else m.Sharing.FAIR_SHARE,
         evictions_left=rows.evictions_left.get(root.pk) if root else None,
     )

@@ -9,10 +9,11 @@ from django.utils.module_loading import import_string
 from scheduling.models import Queue
 
 
-def check(queue: Queue, author: AbstractBaseUser | None) -> None:
+def check(queue: Queue, author: AbstractBaseUser | None, taking: str = "") -> None:
     """Asks the judge that the setting ``WEIR_NAMESPACE_JUDGE`` names, since only the portal knows persons.
 
+    ``taking`` names a namespace of which the author was shown what becomes of it.
     Commands run by hand have no author and are not judged. Raises ServiceError at ``namespace``.
     """
     if author is not None and queue.namespace:
-        import_string(settings.WEIR_NAMESPACE_JUDGE)(author, queue)
+        import_string(settings.WEIR_NAMESPACE_JUDGE)(author, queue, taking)

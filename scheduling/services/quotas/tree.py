@@ -85,6 +85,7 @@ def create_queue(
     stop: Stop = Stop.NONE,
     sharing: str = "",
     namespace: str = "",
+    taking: str = "",
     access_group: str = "",
     limits: Limits | None = None,
     bounds: Bounds | None = None,
@@ -106,7 +107,7 @@ def create_queue(
         **asdict(bounds or Bounds()),
     )
     _refuse_holding_parent(parent)
-    namespaces.check(queue, author)
+    namespaces.check(queue, author, taking)
     _save(queue, author)
     _tell("queue.created", queue, author, {}, _told(queue))
     return queue
@@ -123,6 +124,7 @@ def change_queue(
     stop: Stop | None = None,
     sharing: str | None = None,
     namespace: str | None = None,
+    taking: str = "",
     access_group: str | None = None,
     limits: Limits | None = None,
     bounds: Bounds | None = None,
@@ -151,7 +153,7 @@ def change_queue(
     queue.sharing = queue.sharing if sharing is None else sharing
     if namespace is not None and namespace != queue.namespace:
         queue.namespace = namespace
-        namespaces.check(queue, author)
+        namespaces.check(queue, author, taking)
     queue.access_group = queue.access_group if access_group is None else access_group
     told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
     for field, value in told.items():

@@ -217,10 +217,14 @@ def _place(spec: QueueSpec, parent: Queue, author: AbstractBaseUser | None) -> I
     told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
     told["access_group"] = spec.access_group
     if found is None:
-        found = create_queue(parent=parent, name=spec.name, author=author, **told)
+        found = create_queue(
+            parent=parent, name=spec.name, author=author, taking=spec.namespace, **told
+        )
     else:
         kept = {name: value for name, value in told.items() if value}
-        found = change_queue(queue=found, parent=parent, author=author, **kept)
+        found = change_queue(
+            queue=found, parent=parent, author=author, taking=spec.namespace, **kept
+        )
     yield found
     for below in spec.queues:
         yield from _place(below, found, author)

@@ -16,6 +16,7 @@ from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary import conditions
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
@@ -206,7 +207,23 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
         ready=node.ready,
         foreign_gpus=min(node.gpus, foreign_gpus),
         dedicated=bool(node.kept_for),
+        outage=None if node.ready else _outage(node),
     )
+
+
+OUTAGES = {
+    conditions.CORDONED: m.Outage.CORDONED,
+    conditions.TAINTED: m.Outage.TAINTED,
+    conditions.NO_GPUS: m.Outage.NO_GPUS,
+}
+
+
+def _outage(node: ObservedNode) -> m.Outage:
+    """By what tells most of its troubles."""
+    codes = {trouble.code for trouble in node.troubles}
+    if codes & {conditions.NOT_READY, conditions.SILENT}:
+        return m.Outage.NOT_READY
+    return next((OUTAGES[code] for code in OUTAGES if code in codes), m.Outage.NOT_READY)
 
 
 def _bounds(observed: Observed, known: Known) -> str:

@@ -52,6 +52,6 @@ def vanished_nodes(
                 amounts = (observed.gpus, observed.cpus, observed.memory_mib)
                 room[:] = [had + members * more for had, more in zip(room, amounts, strict=True)]
     return [
-        m.Node(name=name, gpu_class=gpu_class, gpus=gpus, cpus=cpus, memory_mib=mib, ready=False)
+        m.Node(name, gpu_class, gpus, cpus, mib, ready=False, outage=m.Outage.GONE)
         for (name, gpu_class), (gpus, cpus, mib) in sorted(held.items())
     ]

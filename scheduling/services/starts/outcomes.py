@@ -12,9 +12,18 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
-from scheduling.models import MILLI, Cluster, ForecastOutcome, GpuClass, State, Workload
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    ForecastOutcome,
+    GpuClass,
+    State,
+    TaskPass,
+    Workload,
+)
 from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
+from scheduling.services.tables.passes import keep, last_of
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Came, Correction, Kind, correction_from
 
@@ -24,12 +33,38 @@ REMEMBERED = timedelta(days=28)
 LEARNED = 2000
 """So many of those forecasts at most, evenly over that time."""
 NAIVE_STARTS = 50
+TASK = "correct forecasts"
 
 
 def correction_of(cluster: Cluster, now: datetime) -> Correction:
-    """From what was told of late: what came of it by ``now``, or that it waits still. Two queries.
+    """From what was told of late: what came of it by ``now``, or that it waits still. Within the hour that
+    which a pass has kept: what it was learned from is weeks old.
+    """
+    known = last_of(cluster, TASK)
+    return _kept(known) if known.mark == _hour(now) else _learned(cluster, now)
 
-    A part of what waits is taken as large as of what has started, else the correction would lean to either.
+
+def keep_correction(cluster: Cluster, now: datetime) -> Correction:
+    """The same, and kept for who asks next."""
+    known = last_of(cluster, TASK)
+    if known.mark == _hour(now):
+        return _kept(known)
+    made = _learned(cluster, now)
+    keep(cluster, TASK, _hour(now), list(made.reach or ()))
+    return made
+
+
+def _hour(now: datetime) -> str:
+    return f"{now:%F %H}"
+
+
+def _kept(known: TaskPass) -> Correction:
+    return Correction((known.found[0], known.found[1]) if known.found else None)
+
+
+def _learned(cluster: Cluster, now: datetime) -> Correction:
+    """A part of what waits is taken as large as of what has started, else it would lean to either. Two
+    queries.
     """
     told = ForecastOutcome.objects.filter(
         workload__cluster=cluster, told_at__gt=now - REMEMBERED, told_at__lt=now

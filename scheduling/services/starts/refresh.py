@@ -121,7 +121,7 @@ def keep(
     """
     now = snapshot.now
     rows = _rows(cluster)
-    correction = outcomes.correction_of(cluster, now)
+    correction = outcomes.keep_correction(cluster, now)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     again = outcomes.told_before(cluster, now)
     runs = dict(zip(ahead.waiting, ahead.runs.tolist(), strict=True))

@@ -25,6 +25,16 @@ def begin(role: Role) -> None:
     _hearts[role] = Heart(role, told).start()
 
 
+def roles() -> list[Role]:
+    """Those in which a heart beats here."""
+    return list(_hearts)
+
+
+def stopped() -> list[Role]:
+    """Those whose heart ended by itself: the process no longer says that it lives."""
+    return [role for role, heart in list(_hearts.items()) if heart.is_dead()]
+
+
 def leave(*roles: Role) -> None:
     for role in roles:
         if heart := _hearts.pop(role, None):

@@ -73,6 +73,11 @@ def told() -> dict[str, Any]:
     }
 
 
+def running_s() -> dict[str, float]:
+    """Name of each cluster -> seconds since the cycle that runs began; 0 where none does."""
+    return {held.name: held.turn.taken_s() for held in list(_held.values())}
+
+
 def leave_all() -> None:
     """Let the cycles that run end soon, whether or not their API servers answer. Safe in a signal handler:
     nothing is waited for."""

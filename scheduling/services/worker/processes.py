@@ -64,6 +64,10 @@ class Heart:
         self.stop()
         _trying(self._forget)
 
+    def is_dead(self) -> bool:
+        """Whether its thread ended by a fault, not by ``stop``."""
+        return not self._stop.is_set() and not self._thread.is_alive()
+
     def beat(self) -> None:
         """Write it down once. Raises what the database raises."""
         told = {"seen_at": timezone.now(), "held": self._held(), "began_at": self._began}

@@ -19,12 +19,20 @@ class Turn:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._is_taken = False
+        self._since_s = 0.0
 
     def take(self) -> bool:
         """Whether the turn is the caller's now, who gives it back."""
         with self._changed:
             taken, self._is_taken = self._is_taken, True
+            if not taken:
+                self._since_s = time.monotonic()
         return not taken
+
+    def taken_s(self) -> float:
+        """Seconds since it was taken; 0 where nobody has it. Waits for nobody."""
+        since_s = self._since_s
+        return time.monotonic() - since_s if self._is_taken else 0.0
 
     def give_back(self) -> None:
         with self._changed:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.adapters import ADAPTERS
 from scheduling.models import State, Workload, WorkloadType
 
-BY_LABEL: Mapping[str, str] = {
-    "JobSet": "jobset.sigs.k8s.io/jobset-name",
-    "LeaderWorkerSet": "leaderworkerset.sigs.k8s.io/name",
-    "MPIJob": "training.kubeflow.org/job-name",
-    "PodGroup": labels.POD_GROUP,
-    "PyTorchJob": "training.kubeflow.org/job-name",
-    "RayCluster": "ray.io/cluster",
-    "RayJob": "ray.io/originated-from-cr-name",
-    "TrainJob": "jobset.sigs.k8s.io/jobset-name",
-}
-"""Kind -> the label by which its controller names it on its pods. Of the others kubectl finds the pods."""
+POD_LABELS = {adapter.kind: adapter.pod_label for adapter in ADAPTERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +28,7 @@ def logs_of(work: Workload) -> str:
 
 
 def _lines(work: Workload) -> Iterator[tuple[str, str]]:
-    label = BY_LABEL.get(work.kind)
+    label = POD_LABELS.get(work.kind)
     one = f"{work.kind.lower()}/{work.name}"
     pods = f"-l {label}={work.name}" if label else one
     # A group of plain pods is no object that could be named.

@@ -22,7 +22,7 @@ from scheduling.cluster.connection.client import (
     NotFoundError,
     Person,
 )
-from scheduling.cluster.vocabulary import devices, labels, runtimes
+from scheduling.cluster.vocabulary import devices, labels, people, runtimes
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
@@ -63,7 +63,7 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     with _readable(adapter):
         body = adapter.queued(body)
     where = adapter.path(meta["namespace"], "")
-    person = _person(user, queue)
+    person = _person(user)
     with talking_to(cluster) as client:
         try:
             return client.create(where, body, as_person=person)
@@ -173,7 +173,7 @@ def cull(workload: Workload) -> None:
 
 def _delete(workload: Workload, user: str) -> None:
     _refuse_finished(workload)
-    person = _person(user, workload.queue)
+    person = _person(user)
     with talking_to(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             body: Json = {
@@ -318,8 +318,8 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
     return queue
 
 
-def _person(user: str, queue: Queue | None) -> Person:
-    """``user`` with the groups that work in the queue: the portal has let them act on it already.
+def _person(user: str) -> Person:
+    """``user`` as the portal acts for them, which has let them act already.
 
     Raises ServiceError for a name that the cluster keeps for its own parts: they may do more than people.
     """
@@ -329,11 +329,7 @@ def _person(user: str, queue: Queue | None) -> Person:
             f"Nobody acts on a cluster by a name that begins with {RESERVED} or cannot be printed.",
             "Ask an admin for a user name of another form.",
         )
-    groups = set()
-    while queue is not None:
-        groups.add(queue.access_group)
-        queue = queue.parent
-    return Person(user, tuple(sorted(groups - {""})))
+    return Person(people.PREFIX + user, (people.GROUP,))
 
 
 def _refuse_finished(workload: Workload) -> None:
@@ -361,7 +357,7 @@ def _annotate(workload: Workload, notes: Json, user: str) -> None:
 
 def _patch(workload: Workload, meta: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
-    person = _person(user, workload.queue)
+    person = _person(user)
     with talking_to(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)

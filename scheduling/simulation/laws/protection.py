@@ -105,6 +105,16 @@ def impatient_winners(case: Case) -> Iterator[str]:
     for victim, winner, _ in case.victims():
         if winner.submitted + delay > case.snapshot.now:
             yield f"{victim.name} makes room for {winner.name}, which has not waited {delay}"
+    yield from dominoes(case)
+
+
+def dominoes(case: Case) -> Iterator[str]:
+    """Law 6: who was evicted a moment ago preempts nobody."""
+    rest = timedelta(seconds=case.snapshot.policy.cooldown_s)
+    for victim, winner, decision in case.victims():
+        is_own = victim.queue == winner.queue and decision.reason is not Reason.GIVES_WAY
+        if is_own and winner.last_evicted and winner.last_evicted + rest > case.snapshot.now:
+            yield f"{victim.name} makes room for {winner.name}, which was evicted itself less than {rest} ago"
 
 
 def given_up(victim: Workload, decision: Decision) -> int:

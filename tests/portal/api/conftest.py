@@ -24,7 +24,7 @@ def api(cluster):
 
     def sign_in(name: str) -> APIClient:
         client = APIClient()
-        client.force_authenticate(User.objects.get(username=name))
+        client.force_login(User.objects.get(username=name))
         return client
 
     return sign_in

@@ -25,7 +25,7 @@ def shape(response, status):
 @pytest.fixture
 def anyone():
     client = APIClient()
-    client.force_authenticate(make_user("anyone"))
+    client.force_login(make_user("anyone"))
     return client
 
 

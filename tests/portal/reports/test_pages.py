@@ -11,13 +11,17 @@ from django.test import Client
 from django.urls import reverse
 
 from scheduling.models import Cluster, EvictionRule
-from tests.factories import make_user
+from tests.factories import make_user, make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
+from tests.portal.reports.test_energy import took
 from tests.portal.reports.test_fairness import over
 from tests.portal.reports.test_preemptions import evict
+from tests.portal.reports.test_reservations import decided
 from tests.portal.reports.test_waits import started
 
-KINDS = ("utilization", "waits", "longest", "preemptions", "fairness", "fragmentation")
+KINDS = (
+    "utilization", "energy", "waits", "longest", "reservations", "preemptions", "fairness", "fragmentation",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -38,6 +42,11 @@ def filled(small: Small) -> Small:
     over(small, small.platform, ahead_s=-1800, user="=cmd()")
     evict(small, small.vision, small.platform)
     evict(small, small.platform, small.vision, rule=EvictionRule.PREEMPT)
+    for queue, user in ((small.vision, "ann"), (small.platform, "=cmd()")):
+        took(queue, small.h100, kwh=1, gpu_hours=2)
+        work = make_workload(queue, user=user)
+        decided(work, 2, "reserved", until=END)
+        decided(work, 1, "starts")
     return small
 
 

@@ -179,7 +179,7 @@ def test_revoked_token_is_refused_and_the_log_says_who(browser, researcher, capl
 
 def test_api_does_what_the_page_does(lead, researcher):
     api = APIClient()
-    api.force_authenticate(lead)
+    api.force_login(lead)
     at = "/api/v1/teams/vision/service-accounts"
     made = api.post(at, {"name": "nightly", "persona": "researcher"}, format="json")
     assert (made.status_code, made.json()["name"]) == (201, "svc-nightly")
@@ -195,7 +195,7 @@ def test_api_does_what_the_page_does(lead, researcher):
 def test_api_refuses_a_persona_that_has_more(lead, teams):
     persona("more", may_operate=True)
     api = APIClient()
-    api.force_authenticate(lead)
+    api.force_login(lead)
     at = "/api/v1/teams/vision/service-accounts"
     answer = api.post(at, {"name": "nightly", "persona": "more"}, format="json")
 

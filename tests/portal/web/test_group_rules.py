@@ -77,7 +77,7 @@ def test_operator_of_a_cluster_rules_and_a_lead_does_not(client, team):
 
 def test_api_lists_adds_and_deletes(admin):
     api = APIClient()
-    api.force_authenticate(admin)
+    api.force_login(admin)
     made = api.post("/api/v1/group-rules", {**ASKED, "order": 5}, format="json")
     assert made.status_code == 201
     assert api.post("/api/v1/group-rules", ASKED, format="json").json()["code"] == "name_taken"

@@ -75,6 +75,9 @@ def test_enforce_manifest_grants_what_enforcing_needs() -> None:
 
 def test_portal_manifest_grants_what_submitting_needs() -> None:
     assert granted("portal.yaml", "weir-portal") == needed(access.submitting())
+    assert granted("portal.yaml", "weir-portal-work") == needed(access.acting())
+    older = granted("portal-before-1.36.yaml", "weir-portal-before")
+    assert older == needed(access.acting_before())
 
 
 def test_lease_is_granted_in_its_namespace_alone() -> None:

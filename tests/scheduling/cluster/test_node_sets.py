@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import bounds
+from scheduling.cluster.adapters import bounds, pods
 from scheduling.cluster.adapters.affinity import allows
 from scheduling.cluster.picture.node_sets import MOST, NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode, Taint, closed, tolerates
@@ -142,3 +143,34 @@ def test_bounds_past_the_most_that_are_told_apart_bind_nothing() -> None:
 
     assert sum(bool(nodes) for nodes in found.values()) == 1
     assert len(found) == MOST + 1
+
+
+@pytest.mark.parametrize(
+    ("asks", "may"),
+    [
+        pytest.param({"example.com/rdma": 1000}, {"n1", "n2"}, id="device"),
+        pytest.param({"example.com/rdma": 2000}, {"n2"}, id="more than the smaller has"),
+        pytest.param({"example.com/fpga": 1000}, set(), id="device of no node"),
+        pytest.param({"hugepages-2Mi": 512}, {"n2"}, id="huge pages"),
+        pytest.param({"ephemeral-storage": 2048}, {"n2", "n3"}, id="storage, unknown of one"),
+    ],
+)
+def test_only_nodes_that_have_what_a_pod_asks_for_beside_gpus_may_be_used(
+    asks: dict[str, int], may: set[str]
+) -> None:
+    offers = (
+        {"example.com/rdma": 1000, "ephemeral-storage": 1024},
+        {"example.com/rdma": 2000, "ephemeral-storage": 4096, "hugepages-2Mi": 1024},
+        {},
+    )
+    nodes = [replace(node, beside=has) for node, has in zip(NODES, offers, strict=True)]
+    text = bounds.written([{**OPEN, "beside": asks}])
+    assert NodeSets().of({text}, nodes) == {text: may}
+
+
+def test_beside_gpus_counts_what_no_plan_adds_up() -> None:
+    asks = {
+        "cpu": 1000, "memory": 512, "nvidia.com/gpu": 8000, "nvidia.com/mig-1g.10gb": 1000,
+        "example.com/gpu": 1000, "rdma/hca": 1000, "ephemeral-storage": 10, "smarter/none": 0,
+    }  # fmt: skip
+    assert pods.beside(asks, ["example.com/gpu"]) == {"rdma/hca": 1000, "ephemeral-storage": 10}

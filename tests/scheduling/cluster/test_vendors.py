@@ -15,7 +15,7 @@ from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.devices import count
 from scheduling.cluster.vocabulary.vendors import Metrics, Vendor
 from scheduling.services.clusters.namespaces import machines_of
-from scheduling.services.clusters.naming import product_label
+from scheduling.services.clusters.naming import name_for, product_label
 from tests.scheduling.cluster.metrics.test_reading import series, serving, vector
 from tests.scheduling.kube import node
 
@@ -26,6 +26,8 @@ ACME = Vendor(
     drivers=("tensor[.]acme[.]example",),
     product=("acme.example/model",),
     metrics=Metrics(("acme_busy",), "acme_used", "acme_free", "acme_watts", ("board",)),
+    brands=("acme",),
+    tool="acme-smi",
 )
 
 
@@ -94,6 +96,11 @@ def test_row_more_is_seen_on_nodes(acme: None) -> None:
     [machine] = machines_of([trim_node(held)], [])
     assert "acme.example/tensor" in machine.resources
     assert product_label(held["metadata"]["labels"]) == {"acme.example/model": "T1"}
+
+
+def test_row_more_names_classes_and_its_tool(acme: None) -> None:
+    assert name_for("acme.example/tensor", {"acme.example/model": "ACME-T1-80GB"}) == "t1-80gb"
+    assert "acme-smi" in vendors.tools()
 
 
 def test_row_more_is_measured_by_its_exporter(acme: None) -> None:

@@ -41,6 +41,16 @@ def refuse(monkeypatch: pytest.MonkeyPatch, *refused: tuple[str, str]) -> None:
     monkeypatch.setattr(checkup, "_may", may)
 
 
+@pytest.fixture
+def role(world: World) -> str:
+    """What enforce.yaml gives people in managed namespaces."""
+    role = {"metadata": {"name": "weir-member"}, "rules": []}
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    world.kube.create(roles, role)
+    return f"{roles}/weir-member"
+
+
+@pytest.mark.usefixtures("role")
 def test_cluster_with_everything_lacks_nothing(world: World) -> None:
     assert found(world) == []
     said = [item.sentence for item in found(world, Grade.GOOD)]
@@ -84,6 +94,7 @@ def test_permission_to_enforce_is_counted_where_weir_observes(
     assert item.sentence == "2 permissions that enforcing needs are not granted yet."
 
 
+@pytest.mark.usefixtures("role")
 def test_permission_on_a_kind_that_is_not_there_is_not_asked_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

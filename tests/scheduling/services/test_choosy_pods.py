@@ -190,3 +190,20 @@ def test_node_kept_by_a_taint_takes_work_that_tolerates_it_and_no_other(
     assert placed == [{"n2": 1}, {"n1": 1}]
     assert world.row("large").reason == "no_room_on_its_nodes"
     assert world.read("large")["spec"]["suspend"]
+
+
+def test_job_runs_where_the_device_is_that_it_asks_for_beside_gpus(world: World) -> None:
+    path = "/api/v1/nodes/n2/status"
+    world.kube.patch(path, {"status": {"allocatable": {"example.com/rdma": "2"}}})
+    for name, count in (("one", 1), ("many", 4)):
+        job = world.manifest(name, gpus=4)
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        container["resources"]["limits"] = {
+            **container["resources"].get("limits", {}), "example.com/rdma": str(count)
+        }  # fmt: skip
+        world.kube.create(JOBS, job)
+    world.cycles_until(lambda: running(world, "one"))
+
+    assert world.row("one").placement == {"n2": 1}
+    assert world.row("many").reason == "never_fits"
+    assert "devices beside GPUs" in world.row("many").sentence

@@ -181,17 +181,33 @@ def test_portal_account_acts_with_the_rights_of_the_persons_team(
     )
     jobs = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
     with pytest.raises(ApiError, match="forbidden"):
-        portal.create(jobs, work(site, "w"), as_person=Person("ann"))
+        portal.create(jobs, work(site, "w"), as_person=Person("weir:ann"))
 
-    member = Person("ann", ("lab-people",))
+    member = Person("weir:ann", ("weir:people",))
     eventually(lambda: _taken(portal, jobs, work(site, "w"), member), within_s=10)
     elsewhere = jobs.replace(site.namespace, "default")
     stray = work(site, "w")
     stray["metadata"]["namespace"] = "default"
     with pytest.raises(ApiError, match="forbidden"):
         portal.create(elsewhere, stray, as_person=member)
+    refused_to_portal(portal, site)
     portal.close()
     site.remove("enforce.yaml")
+
+
+def refused_to_portal(portal: Client, site: Site) -> None:
+    """What a thief of the portal's token tries."""
+    secrets = f"/api/v1/namespaces/{site.namespace}/secrets"
+    admins = Person("kubernetes-admin", ("system:masters",))
+    parts = Person("system:kube-controller-manager")
+    tries: tuple[tuple[str, Person], ...] = (
+        (secrets, Person()), (secrets, admins), (secrets, parts), ("/api/v1/nodes", parts),
+        ("/api/v1/namespaces/kube-system/pods", parts),
+        (f"/apis/batch/v1/namespaces/{site.namespace}/jobs", admins),
+    )  # fmt: skip
+    for path, person in tries:
+        with pytest.raises(ApiError, match="forbidden"):
+            portal.request("GET", path, as_person=person)
 
 
 def _taken(client: Client, path: str, body: dict[str, Any], person: Person) -> bool:

@@ -19,8 +19,7 @@ from scheduling.models import (
     WorkDay,
     Workload,
 )
-from scheduling.services.ledger import workdays
-from scheduling.services.ledger.kept import RUNS_KEPT
+from scheduling.services.ledger import retention, workdays
 from scheduling.services.ledger.retention import retain
 from scheduling.services.ledger.workdays import (
     DAY,
@@ -234,21 +233,30 @@ def test_queries_of_a_range_do_not_grow_with_its_work(
         read(cluster, all_of(cluster), T0 + HOUR, T0 + 5 * DAY + HOUR)
 
 
-def test_old_work_goes_once_its_day_is_kept(cluster: Cluster) -> None:
+KEPT = 5 * DAY
+
+
+@pytest.fixture
+def kept_for_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of the years of which each day would be read."""
+    monkeypatch.setattr(retention, "RUNS_KEPT", KEPT)
+
+
+def test_old_work_goes_once_its_day_is_kept(cluster: Cluster, kept_for_days: None) -> None:
     live(cluster, T0 + HOUR, 2)
-    young = live(cluster, T0 + RUNS_KEPT, 2)
-    stand_at(cluster, T0 + RUNS_KEPT + 2 * DAY)
+    young = live(cluster, T0 + KEPT, 2)
+    stand_at(cluster, T0 + KEPT + 2 * DAY)
     roll_days(cluster)
     retain(cluster)
     assert list(Workload.objects.all()) == [young]
     assert WorkDay.objects.filter(start=T0).get().held_gpu_s == 4 * 3600
 
 
-def test_old_work_stays_until_its_day_is_kept(cluster: Cluster) -> None:
+def test_old_work_stays_until_its_day_is_kept(cluster: Cluster, kept_for_days: None) -> None:
     live(cluster, T0 + HOUR, 2)
     live(cluster, T0 + 3 * HOUR, 1, user="ben")
     roll_days(cluster, since=T0)
     WorkDay.objects.update(start=T0 - DAY)
-    stand_at(cluster, T0 + RUNS_KEPT + 2 * DAY)
+    stand_at(cluster, T0 + KEPT + 2 * DAY)
     retain(cluster)
     assert Workload.objects.count() == 2

@@ -51,7 +51,7 @@ def test_acts_reach_the_server_in_the_persons_name(
     monkeypatch.setattr(Client, "request", listen)
     workloads.submit(world.cluster, manifest=world.manifest("w1"), user="ann")
 
-    assert people == [Person("ann", ("everybody", "lab-people"))]
+    assert people == [Person("weir:ann", ("weir:people",))]
 
 
 def test_namespace_left_out_is_the_queues(world: World) -> None:

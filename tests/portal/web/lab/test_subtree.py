@@ -41,7 +41,7 @@ def admin(cluster: Cluster) -> Client:
 @pytest.fixture
 def api(cluster: Cluster) -> APIClient:
     client = APIClient()
-    client.force_authenticate(User.objects.get(username="admin"))
+    client.force_login(User.objects.get(username="admin"))
     return client
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,7 +98,24 @@ def test_booking_again_changes_nothing_and_late_news_is_taken_up(sampled: Cluste
     assert book(sampled, since=T0) == 60
     assert book(sampled) == 0
     live(sampled, T0 + 6 * HOUR, 2, gpus=1)
-    assert book(sampled) == 4
+    assert book(stand_at(sampled, NOW + HOUR)) == 4
+
+
+def test_hour_that_is_worked_out_is_left_alone_until_the_next(
+    sampled: Cluster, django_assert_num_queries: Any
+) -> None:
+    book(sampled)
+    live(sampled, T0 + 6 * HOUR, 2, gpus=4)
+    with django_assert_num_queries(2):
+        assert book(sampled) == 0
+
+
+def test_hour_that_was_sampled_since_is_worked_out_at_once(sampled: Cluster) -> None:
+    live(sampled, T0 + 6 * HOUR, 2, gpus=4, wait=timedelta(0))
+    book(sampled)
+    UsageSample.objects.filter(queue__name="vision", start=T0 + 6 * HOUR).update(demand_gpus=None)
+    assert book(sampled) == 1
+    assert demand()[6] == 4
 
 
 def test_days_carry_the_mean_of_their_hours_and_minutes_leave_it_alone(sampled: Cluster) -> None:

@@ -19,7 +19,7 @@ from scheduling.services import forecasts
 from tests import factories
 
 pytestmark = pytest.mark.django_db
-QUERIES = 9
+QUERIES = 10
 
 
 @pytest.fixture

@@ -63,7 +63,11 @@ def test_devices_of_a_class_are_bounded_by_their_claims(lab: Lab, guarded: Pass)
     GpuClass.objects.update(resource_name=name)
     guarded()
 
-    assert lab.hard_gpus() == {"gpu.example.com.deviceclass.resource.k8s.io/devices": "12"}
+    # GPUs of the nodes that no class lists any more are nobody's to run on.
+    assert lab.hard_gpus() == {
+        "gpu.example.com.deviceclass.resource.k8s.io/devices": "12",
+        "requests.nvidia.com/gpu": "0",
+    }
 
 
 def test_furnished_cluster_lets_people_work_in_their_queues_alone(lab: Lab) -> None:

@@ -148,6 +148,10 @@ def test_what_is_no_longer_wanted_goes(lab: Lab, guarded: Pass) -> None:
     Queue.objects.update(access_group="")
     guarded()
 
+    bound = lab.kube.get(lab.binding)["subjects"]
+    assert [subject["name"] for subject in bound] == ["weir:people"]
+    Queue.objects.filter(name="research").update(namespace="")
+    guarded()
     with pytest.raises(NotFoundError):
         lab.kube.get(lab.binding)
     assert not Guardrail.objects.filter(kind="RoleBinding").exists()
@@ -205,7 +209,8 @@ def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded
     quota = standing("ResourceQuota")
     assert quota.standing == Standing.REFUSED
     assert '"somebody"' in quota.detail
-    assert standing("RoleBinding").standing == Standing.IN_STEP
+    bound = Guardrail.objects.filter(kind="RoleBinding")
+    assert {found.standing for found in bound} == {Standing.IN_STEP}
 
 
 def test_nothing_is_written_without_the_lease(

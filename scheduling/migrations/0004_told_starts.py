@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0002_holds'),
+        ('scheduling', '0003_task_pass'),
     ]
 
     operations = [

@@ -1,0 +1,111 @@
+"""Doors beside the objects themselves: their scale, and how long what is deleted may stay.
+
+``…/scale`` shows a number and no pods. Of Deployments a policy may read each one as a parameter, so that
+only GPU work is held; a kind that the API server may not serve cannot be one, so a LeaderWorkerSet grows by
+its own ``spec.replicas``, where its policy sees what it asks for. Autoscalers ask by the same door and are
+held too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.cluster.guardrails import callers
+from scheduling.cluster.guardrails.admission import INSIDE, MOST_GRACE_S, Terms, asks_gpus, bound
+from scheduling.cluster.guardrails.kinds import KINDS, Kind, gpu_variables
+
+Json = dict[str, Any]
+
+SCALE, GRACE = "weir-scale", "weir-grace"
+_REPLICAS = "(has({0}.spec.replicas) ? {0}.spec.replicas : 0)"
+_GROWS = f"{_REPLICAS.format('object')} > {_REPLICAS.format('oldObject')}"
+_DEPLOYMENT, _GROUPS, _POD = (
+    next(kind for kind in KINDS if kind.name == name)
+    for name in ("Deployment", "LeaderWorkerSet", "Pod")
+)
+
+
+def policies(terms: Terms) -> list[Json]:
+    return [*_deployments(terms), *_leader_worker_sets(), *_grace(terms)]
+
+
+def _by_others(kind: Kind) -> Json:
+    return {
+        "matchConstraints": {
+            "resourceRules": [
+                {
+                    "apiGroups": [kind.group],
+                    "apiVersions": [kind.version],
+                    "operations": ["UPDATE"],
+                    "resources": [f"{kind.resource}/scale"],
+                }
+            ]
+        },
+        "matchConditions": [
+            {"name": "grows", "expression": _GROWS},
+            {"name": "by-others", "expression": f"!{callers.holds(callers.MARKS)}"},
+        ],
+    }
+
+
+def _deployments(terms: Terms) -> list[Json]:
+    reads = {
+        **gpu_variables(terms.gpu_resources),
+        "podSpecs": _DEPLOYMENT.pod_specs.replace("object.", "params."),
+        "asksGpus": asks_gpus(_DEPLOYMENT).replace("object.", "params."),
+    }
+    spec = {
+        "paramKind": {"apiVersion": "apps/v1", "kind": "Deployment"},
+        **_by_others(_DEPLOYMENT),
+        "variables": [{"name": name, "expression": text} for name, text in reads.items()],
+        "validations": [
+            {
+                "expression": "params.metadata.name != request.name || !variables.asksGpus",
+                "message": "Only Weir scales GPU work up. Submit more work beside it.",
+            }
+        ],
+    }
+    every = {"selector": {}, "parameterNotFoundAction": "Allow"}
+    return bound(f"{SCALE}-{_DEPLOYMENT.resource}", spec, INSIDE, paramRef=every)
+
+
+def _leader_worker_sets() -> list[Json]:
+    remedy = "Of one without GPUs change spec.replicas itself."
+    spec = {
+        **_by_others(_GROUPS),
+        "validations": [
+            {"expression": "false", "message": f"Only Weir scales GPU work up. {remedy}"}
+        ],
+    }
+    return bound(f"{SCALE}-{_GROUPS.resource}", spec, INSIDE)
+
+
+def _grace(terms: Terms) -> list[Json]:
+    """A deletion may ask for more than the pod's own grace."""
+    asked = "has(request.options) && has(request.options.gracePeriodSeconds)"
+    reads = {
+        **gpu_variables(terms.gpu_resources),
+        "podSpecs": "[oldObject.spec]",
+        "asksGpus": asks_gpus(_POD),
+    }
+    rule = {
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"],
+    }  # fmt: skip
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [
+            {
+                "name": "for-long",
+                "expression": f"oldObject != null && {asked} && "
+                f"int(request.options.gracePeriodSeconds) > {MOST_GRACE_S}",
+            }
+        ],
+        "variables": [{"name": name, "expression": text} for name, text in reads.items()],
+        "validations": [
+            {
+                "expression": "!variables.asksGpus",
+                "message": f"GPU pods leave within an hour. Ask for {MOST_GRACE_S} seconds at most.",
+            }
+        ],
+    }
+    return bound(GRACE, spec, INSIDE)

@@ -1,0 +1,104 @@
+"""Nodes that are installed and take no work: how many of a class, why, and who could start but for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from scheduling.engine import model as m
+from scheduling.engine.reasons.wording import plural
+
+WORDS: Mapping[m.Outage, tuple[str, str]] = {
+    m.Outage.CORDONED: ("is cordoned", "are cordoned"),
+    m.Outage.NOT_READY: ("is not ready", "are not ready"),
+    m.Outage.TAINTED: ("is closed by a taint", "are closed by taints"),
+    m.Outage.NO_GPUS: ("hands out no GPUs", "hand out no GPUs"),
+}
+MOST_NAMES = 3
+
+
+class Outages:
+    """What a snapshot says of them; words and answers are made once each."""
+
+    def __init__(self, snapshot: m.Snapshot) -> None:
+        self.installed: dict[str, list[m.Node]] = {}
+        for node in snapshot.nodes:
+            if node.ready or node.outage is not m.Outage.GONE:
+                self.installed.setdefault(node.gpu_class, []).append(node)
+        self.sets = {one.name: one.nodes for one in snapshot.node_sets}
+        self._words: dict[str, str] = {}
+        self._fits: dict[tuple[object, ...], bool] = {}
+
+    def said_of(self, gpu_class: str) -> str:
+        """A sentence, as "2 of 8 h100 nodes are cordoned: n1, n2."; empty where all of the class are up."""
+        if gpu_class not in self._words:
+            nodes = self.installed.get(gpu_class, [])
+            down = [node for node in nodes if not node.ready]
+            self._words[gpu_class] = _said(gpu_class, down, len(nodes)) if down else ""
+        return self._words[gpu_class]
+
+    def would_fit(self, work: m.Workload) -> bool:
+        """Whether ``work`` fits the empty nodes of a class of its wish that are installed, and some of these
+        are down."""
+        wish = work.gpu_classes or tuple(self.installed)
+        return any(self.said_of(name) and self._would_fit_on(work, name) for name in wish)
+
+    def _would_fit_on(self, work: m.Workload, gpu_class: str) -> bool:
+        level = work.topology.required or ""
+        key = (
+            gpu_class,
+            work.gpus,
+            work.cpus,
+            work.memory_mib,
+            work.members.min,
+            level,
+            work.node_set,
+        )
+        if key not in self._fits:
+            nodes = [n for n in self.installed[gpu_class] if self._may_use(work, n)]
+            largest = max((n.gpus for n in self.installed[gpu_class]), default=0)
+            slots: Counter[str] = Counter()
+            for node in nodes:
+                slots[_domain(node, level)] += _slots(work, node, node.gpus or largest)
+            self._fits[key] = max(slots.values(), default=0) >= work.members.min
+        return self._fits[key]
+
+    def _may_use(self, work: m.Workload, node: m.Node) -> bool:
+        if work.node_set is None:
+            return not node.dedicated
+        return node.name in self.sets.get(work.node_set, ())
+
+
+def _said(gpu_class: str, down: list[m.Node], installed: int) -> str:
+    by_cause: dict[m.Outage, list[str]] = {}
+    for node in down:
+        by_cause.setdefault(node.outage or m.Outage.NOT_READY, []).append(node.name)
+    parts = [
+        f"{len(names)} of {plural(installed, f'{gpu_class} node')} {WORDS[cause][len(names) > 1]}:"
+        f" {_names(names)}"
+        for cause, names in sorted(by_cause.items())
+    ]
+    return "; ".join(parts) + "."
+
+
+def _names(names: Iterable[str]) -> str:
+    several = sorted(names)
+    more = len(several) - MOST_NAMES
+    return ", ".join(several[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _slots(work: m.Workload, node: m.Node, gpus: int) -> int:
+    """Members that the empty node takes."""
+    each = work.gpus
+    slots = gpus // m.MILLI * (m.MILLI // each) if 0 < each < m.MILLI else gpus // max(1, each)
+    # What a node that hands out no GPUs has beside them is not known.
+    for need, has in ((work.cpus, node.cpus), (work.memory_mib, node.memory_mib)):
+        if need and has is not None and node.gpus:
+            slots = min(slots, has // need)
+    return slots
+
+
+def _domain(node: m.Node, level: str) -> str:
+    if level == "node":
+        return node.name
+    return node.topology.get(level, node.name) if level else ""

@@ -1,0 +1,153 @@
+"""What a process answers to who looks after it: /livez, /readyz and /metrics.
+
+The web server answers them on its own port, the others on ``WEIR_PROBE_PORT``. They are asked by address,
+over plain HTTP, many times a minute: before hosts, TLS and sessions are looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import connections
+
+from scheduling.services.worker import hearts, held, looks
+from scheduling.services.worker.looks import Look
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+log = logging.getLogger(__name__)
+
+LIVE, READY, METRICS = "/livez", "/readyz", "/metrics"
+PATHS = (LIVE, READY, METRICS)
+TEXT = "text/plain; charset=utf-8"
+REMEMBERED_S = 2.0
+"""Strangers who ask all the time cost the database one look in so long."""
+STUCK_S = 900.0
+"""A cycle bounds every wait of its own; one that takes longer will not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+    kind: str = TEXT
+
+
+def answer(path: str, authorization: str, collectors: Sequence[Collector] = ()) -> Answer:
+    """Of one of ``PATHS``. ``collectors`` are told in /metrics beside what the process is."""
+    try:
+        if path == LIVE:
+            return alive()
+        if path == READY:
+            return ready()
+        return metrics(authorization, collectors)
+    finally:
+        # The thread is nobody's request, which would give connections back.
+        connections.close_all()
+
+
+def alive() -> Answer:
+    """Asks nothing outside of the process: a database that is away is no reason to start it again."""
+    faults = [f"no heart beats any more in {role}" for role in hearts.stopped()]
+    faults += [
+        f"a cycle has run for {seconds:.0f} s"
+        for seconds in held.running_s().values()
+        if seconds > STUCK_S
+    ]
+    return Answer(503, "\n".join(faults).encode()) if faults else Answer(200, b"ok\n")
+
+
+def ready() -> Answer:
+    found = _looks.get()
+    lines = [
+        f"{'ok  ' if not one.fault else 'no  '}{one.name} {one.fault}".rstrip() for one in found
+    ]
+    is_ready = not any(one.fault for one in found if one.is_needed)
+    return Answer(200 if is_ready else 503, "\n".join([*lines, ""]).encode())
+
+
+def metrics(authorization: str, collectors: Sequence[Collector]) -> Answer:
+    """For whoever has the token of ``WEIR_METRICS_TOKEN``; without one set there is no such page."""
+    token = settings.WEIR_METRICS_TOKEN
+    wanted = f"Bearer {token}".encode()
+    if not token or not secrets.compare_digest(authorization.encode(), wanted):
+        return Answer(404, b"There is no such page.\n")
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+    from scheduling.services.worker.figures import OfProcess
+
+    registry = CollectorRegistry()
+    for collector in (OfProcess(), *collectors):
+        registry.register(collector)
+    return Answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
+
+
+class _Remembered:
+    """The last looks, for a moment; of several who ask at once one looks and the others wait."""
+
+    def __init__(self, look: Callable[[], list[Look]]) -> None:
+        self._look = look
+        self._lock = threading.Lock()
+        self._found: list[Look] = []
+        self._until_s = 0.0
+
+    def get(self) -> list[Look]:
+        with self._lock:
+            if time.monotonic() >= self._until_s:
+                self._found = self._look()
+                self._until_s = time.monotonic() + REMEMBERED_S
+            return self._found
+
+    def forget(self) -> None:
+        self._until_s = 0.0
+
+
+_looks = _Remembered(looks.look)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 10
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        known = path in PATHS
+        given = self.headers.get("Authorization", "")
+        found = answer(path, given) if known else Answer(404, b"There is no such page.\n")
+        self.send_response(found.status)
+        self.send_header("Content-Type", found.kind)
+        self.send_header("Content-Length", str(len(found.body)))
+        self.end_headers()
+        self.wfile.write(found.body)
+
+    def version_string(self) -> str:
+        return "Weir"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Probes come many times a minute."""
+
+
+def listen(port: int, host: str = "") -> ThreadingHTTPServer:
+    """Answer on ``port``, of every address unless ``host`` names one, until the process ends."""
+    server = ThreadingHTTPServer((host, port), _Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
+    return server
+
+
+def listen_if_asked() -> None:
+    """Once, when a worker or beat begins. A port that cannot be had is told, and probes fail."""
+    if not settings.WEIR_PROBE_PORT:
+        return
+    try:
+        listen(settings.WEIR_PROBE_PORT)
+    except OSError as error:
+        log.error("WEIR_PROBE_PORT %s cannot be had: %s", settings.WEIR_PROBE_PORT, error)

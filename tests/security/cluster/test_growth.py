@@ -1,0 +1,141 @@
+"""GPU work that runs grows by Weir alone, whatever door one asks at; and what was told to leave leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.cluster.guardrails.admission import MOST_GRACE_S
+from tests.scheduling.kube import eventually
+from tests.scheduling.manifests import template
+from tests.scheduling.services.guardrails.lab import Lab, job
+
+from .people import Member, let_edit
+from .test_starts import service
+
+Json = dict[str, Any]
+REFUSAL = "Only Weir makes GPU work larger"
+SCALING = "Only Weir scales GPU work up"
+LEAVES = "GPU pods leave within an hour"
+DAY_S = 86400
+
+
+def started(ann: Member, body: Json, spec: Json) -> str:
+    """Made by ann, let go by Weir; the address."""
+    assert ann.creates(body) == ""
+    path = f"{ann.path(body)}/w"
+    ann.lab.kube.patch(path, {"spec": spec})
+    return path
+
+
+def test_member_does_not_make_a_running_job_larger(ann: Member) -> None:
+    path = started(ann, job(ann.lab), {"suspend": False, "parallelism": 1})
+
+    assert REFUSAL in ann.edits(path, {"spec": {"parallelism": 8}})
+    assert ann.lab.kube.get(path)["spec"]["parallelism"] == 1
+
+
+def test_member_makes_a_running_job_smaller_and_a_waiting_one_larger(ann: Member) -> None:
+    body = job(ann.lab)
+    body["spec"] |= {"parallelism": 2, "completions": 8}
+    assert ann.creates(body) == ""
+    path = f"{ann.path(body)}/w"
+    assert ann.edits(path, {"spec": {"parallelism": 4}}) == ""
+    ann.lab.kube.patch(path, {"spec": {"suspend": False}})
+    assert ann.edits(path, {"spec": {"parallelism": 3}}) == ""
+    assert REFUSAL in ann.edits(path, {"spec": {"parallelism": 4}})
+
+
+def test_weir_makes_running_work_larger(ann: Member) -> None:
+    path = started(ann, job(ann.lab), {"suspend": False, "parallelism": 1})
+    grown = ann.lab.kube.patch(path, {"spec": {"parallelism": 2}})
+    assert grown["spec"]["parallelism"] == 2
+
+
+def test_member_does_not_make_a_running_deployment_larger(ann: Member) -> None:
+    path = started(ann, service(ann.lab), {"replicas": 1})
+
+    assert REFUSAL in ann.edits(path, {"spec": {"replicas": 3}})
+    assert ann.edits(path, {"spec": {"replicas": 0}}) == ""
+
+
+def test_member_does_not_give_each_pod_of_a_running_deployment_more(ann: Member) -> None:
+    path = started(ann, service(ann.lab), {"replicas": 1})
+    fat = template(4)["spec"]["containers"]
+    assert REFUSAL in ann.edits(path, {"spec": {"template": {"spec": {"containers": fat}}}})
+
+
+def test_growth_of_what_asks_for_no_gpus_is_nobodys_business(ann: Member) -> None:
+    body = job(ann.lab, queue="", gpus=0, suspend=False)
+    assert ann.creates(body) == ""
+    assert ann.edits(f"{ann.path(body)}/w", {"spec": {"parallelism": 5}}) == ""
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod"])
+def test_gpu_work_that_would_stay_for_a_day_after_its_turn_is_refused(
+    ann: Member, kind: str
+) -> None:
+    body = job(ann.lab)
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = DAY_S
+    if kind == "Pod":
+        spec = body["spec"]["template"]["spec"]
+        spec["schedulingGates"] = [{"name": "weir.dev/queue"}]
+        meta = {**body["metadata"], "name": "p"}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+    assert LEAVES in ann.tries(body)
+
+
+def test_grace_of_an_hour_is_taken(ann: Member) -> None:
+    body = job(ann.lab)
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = MOST_GRACE_S
+    assert ann.tries(body) == ""
+
+
+def test_work_without_gpus_may_take_its_time(ann: Member) -> None:
+    body = job(ann.lab, queue="", gpus=0, suspend=False)
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = DAY_S
+    assert ann.tries(body) == ""
+
+
+def gpu_pod(lab: Lab) -> Json:
+    body = job(lab)
+    spec = body["spec"]["template"]["spec"] | {"schedulingGates": [{"name": "weir.dev/queue"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": body["metadata"], "spec": spec}
+
+
+@pytest.mark.real
+def test_deletion_does_not_ask_for_a_day_either(ann: Member) -> None:
+    body = gpu_pod(ann.lab)
+    assert ann.creates(body) == ""
+    asked = {"gracePeriodSeconds": DAY_S}
+    eventually(lambda: LEAVES in ann.deletes(f"{ann.path(body)}/w", dryRun=["All"], **asked), 20)
+
+
+@pytest.mark.real
+def test_nobody_scales_a_deployment_of_gpus_up(ann: Member) -> None:
+    let_edit(ann.lab, ann.person)
+    path = started(ann, service(ann.lab), {"replicas": 1})
+    up: Json = {"spec": {"replicas": 4}}
+    eventually(lambda: SCALING in ann.tries_edit(f"{path}/scale", up), within_s=20)
+    assert ann.edits(f"{path}/scale", {"spec": {"replicas": 0}}) == ""
+    assert SCALING in ann.edits(f"{path}/scale", {"spec": {"replicas": 1}})
+    assert ann.lab.kube.patch(f"{path}/scale", up)["spec"]["replicas"] == 4
+
+
+@pytest.mark.real
+def test_deployment_without_gpus_is_scaled_by_whoever_may(ann: Member) -> None:
+    let_edit(ann.lab, ann.person)
+    assert ann.creates(service(ann.lab)) == ""
+    body = service(ann.lab)
+    body["metadata"] = {"name": "cpu", "namespace": ann.lab.namespace}
+    body["spec"] |= {"selector": {"matchLabels": {"app": "cpu"}}}
+    body["spec"]["template"] = {"metadata": {"labels": {"app": "cpu"}}, "spec": template(0)["spec"]}
+    body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    assert ann.creates(body) == ""
+    up: Json = {"spec": {"replicas": 4}}
+    path = f"{ann.path(body)}/cpu"
+    gpus = f"{ann.path(body)}/w/scale"
+    eventually(lambda: SCALING in ann.tries_edit(gpus, up), within_s=20)
+    assert ann.edits(f"{path}/scale", up) == ""
