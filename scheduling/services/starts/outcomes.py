@@ -38,7 +38,7 @@ TASK = "correct forecasts"
 
 def correction_of(cluster: Cluster, now: datetime) -> Correction:
     """From what was told of late: what came of it by ``now``, or that it waits still. Within the hour that
-    which a pass has kept: what it was learned from is weeks old.
+    which a pass has kept: levels move by the hour.
     """
     known = last_of(cluster, TASK)
     return _kept(known) if known.mark == _hour(now) else _learned(cluster, now)
@@ -50,7 +50,7 @@ def keep_correction(cluster: Cluster, now: datetime) -> Correction:
     if known.mark == _hour(now):
         return _kept(known)
     made = _learned(cluster, now)
-    keep(cluster, TASK, _hour(now), list(made.reach or ()))
+    keep(cluster, TASK, _hour(now), {kind.name: reach for kind, reach in made.reach.items()})
     return made
 
 
@@ -59,7 +59,9 @@ def _hour(now: datetime) -> str:
 
 
 def _kept(known: TaskPass) -> Correction:
-    return Correction((known.found[0], known.found[1]) if known.found else None)
+    return Correction(
+        {Kind[name]: (middle, far) for name, (middle, far) in dict(known.found).items()}
+    )
 
 
 def _learned(cluster: Cluster, now: datetime) -> Correction:
