@@ -186,7 +186,7 @@ class WorkloadSerializer(ToldSerializer):
 
     @extend_schema_field(StartForecastSerializer(allow_null=True))
     def get_start_forecast(self, workload: Workload) -> Any:
-        row = getattr(workload, "start_forecast", None)
+        row = getattr(workload, "start_forecast", None) if workload.is_waiting else None
         return StartForecastSerializer(said(row, workload.cluster.now())).data if row else None
 
     def get_ending(self, workload: Workload) -> str:

@@ -153,8 +153,8 @@ def keep(
         if one.workload in rows and one.run in rows
     ]
     outcomes.note(cluster, scored, now)
+    record.note(cluster, forecasts, now)
     with transaction.atomic():
-        record.note(cluster, forecasts, now)
         _write(cluster, forecasts)
         _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
     return len(told)
