@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import F
+
 from scheduling.models import Cluster, Experiment, PriorityClass, Variant, Workload, WorkloadType
 from scheduling.services.lab import experiments, running
 from scheduling.services.snapshot import build as snapshots
@@ -28,9 +30,8 @@ def with_work(cluster: Cluster) -> None:
     """The past of the forecasts, in a priority class, so that it can be lived again; close enough to wait."""
     with_past(cluster)
     training = PriorityClass.objects.filter(type=WorkloadType.TRAINING).order_by("name").first()
-    for row in Workload.objects.filter(cluster=cluster, uid__startswith="past-"):
-        row.priority_class, row.used_gpu_s = training, row.used_gpu_s * 6
-        row.save(update_fields=["priority_class", "used_gpu_s"])
+    past = Workload.objects.filter(cluster=cluster, uid__startswith="past-")
+    past.update(priority_class=training, used_gpu_s=F("used_gpu_s") * 6)
 
 
 def empty_experiment(

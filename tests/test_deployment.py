@@ -1,11 +1,14 @@
 """The deployment files hold together: what the schema of compose cannot see, and no engine is here to say."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
 
+from scheduling.services.worker.deployed import DEPLOYED
 from tests.parts import deployment
 from tests.parts.test_whole import FAULTS
 
@@ -50,6 +53,33 @@ def test_no_secret_has_a_default():
 def test_every_setting_that_compose_gives_is_documented():
     told = (settings.BASE_DIR / "docs" / "operations.md").read_text()
     assert {name for name in deployment.environment() if f"`{name}`" not in told} == set()
+
+
+def test_every_process_says_how_it_is_and_has_a_bound_of_memory():
+    for one in DEPLOYED:
+        said = SERVICES[one.name]
+        path = "8000/readyz" if one.name == "web" else "9100/livez"
+        assert f"127.0.0.1:{path}" in said["healthcheck"]["test"][-1]
+        assert said["pids_limit"]
+        assert said["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+    assert [name for name, said in SERVICES.items() if not said.get("mem_limit")] == []
+
+
+def test_command_of_a_health_check_is_python_and_fails_where_nothing_answers():
+    for one in DEPLOYED:
+        _, program, *words = SERVICES[one.name]["healthcheck"]["test"]
+        words[-1] = words[-1].replace(":9100", ":9").replace(":8000", ":9")
+        done = subprocess.run([sys.executable, *words], capture_output=True, check=False)
+        assert (program, done.returncode) == ("python", 1)
+        assert b"refused" in done.stderr
+
+
+def test_redis_lets_nobody_in_without_its_password_and_keeps_what_waits():
+    redis = SERVICES["redis"]
+    assert '--requirepass "$$REDIS_PASSWORD"' in redis["command"][-1]
+    assert "--appendonly yes" in redis["command"][-1]
+    assert ":${REDIS_PASSWORD:?" in deployment.environment()["WEIR_BROKER_URL"]
+    assert redis["volumes"] == ["redis:/data"]
 
 
 def test_only_the_proxy_has_open_ports():

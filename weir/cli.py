@@ -14,6 +14,7 @@ from weir.commands import (
     lab,
     loans,
     login,
+    logs,
     quotas,
     reports,
     requests,
@@ -67,7 +68,7 @@ def completion(shell: str) -> None:
 for command in (
     login.login, login.logout, login.whoami, login.clusters,
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
-    workloads.eta, workloads.cancel, workloads.hold, workloads.release,
+    workloads.eta, logs.logs, workloads.cancel, workloads.hold, workloads.release,
     workloads.priority,
     quotas.quota, loans.loan, requests.request, what_if.what_if, lab.lab, adapting.adapting,
     reports.report,

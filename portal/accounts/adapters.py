@@ -11,8 +11,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from portal.accounts.ciphers import cipher
 from portal.accounts.models import User
+from scheduling.models.ciphers import cipher
 
 PURPOSE = "weir second factors"
 

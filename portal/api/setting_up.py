@@ -69,6 +69,11 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     context: Any = serializers.CharField(max_length=200, required=False, validators=[one_line])
     api_url = serializers.URLField(max_length=200, required=False)
     token = serializers.CharField(max_length=LONGEST, required=False)
+    portal_token = serializers.CharField(
+        max_length=LONGEST,
+        required=False,
+        help_text="Of the account that acts for people; left out, the other one does.",
+    )
     ca = serializers.CharField(max_length=LONGEST, required=False)
 
 
@@ -209,7 +214,7 @@ class NewQueueSerializer(serializers.Serializer[Any]):
         max_length=63,
         required=False,
         validators=[one_line],
-        help_text="The namespace once more, by an admin who knows what stands in it; refused before with that.",
+        help_text="The namespace once more, by an admin who was shown in a refusal what stands in it.",
     )
 
 

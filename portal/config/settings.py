@@ -26,6 +26,8 @@ DEBUG = env.bool("WEIR_DEBUG", default=False)
 DEMO = env.bool("WEIR_DEMO", default=False)
 WEIR_DEMO_FOLDER = env.str("WEIR_DEMO_FOLDER", default="")
 SECRET_KEY = env.str("WEIR_SECRET_KEY", default="")
+# Keys before this one: what was signed or enciphered with them is still read, until `rotate-keys` is done.
+SECRET_KEY_FALLBACKS = env.list("WEIR_SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("WEIR_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("WEIR_CSRF_TRUSTED_ORIGINS", default=[])
 # Only these peers are believed about who sent a request and whether it came over TLS.
@@ -408,8 +410,7 @@ CELERY_TASK_ROUTES = {
 }
 WEIR_DUTIES = DUTIES
 
-# Where pasted credentials of clusters are kept; every process of one installation reads it.
-WEIR_CREDENTIALS = Path(env.str("WEIR_CREDENTIALS", default=str(VAR_DIR / "clusters")))
+WEIR_ACCOUNTS_NAMESPACE = env.str("WEIR_ACCOUNTS_NAMESPACE", default="weir-system")
 WEIR_TRACES = Path(env.str("WEIR_TRACES", default=str(BASE_DIR.parent / "shared" / "traces")))
 
 LOGGING: dict[str, Any] = {

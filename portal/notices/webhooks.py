@@ -9,12 +9,12 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from portal.accounts.ciphers import cipher
 from portal.accounts.models import User
 from portal.boundary.outgoing import OutgoingError, target_of
 from portal.boundary.reading import one_line
 from portal.notices import letters
 from portal.notices.models import Letter, LetterState, Way, Webhook
+from scheduling.models.ciphers import cipher
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 

@@ -278,7 +278,7 @@ def fragmentation_finding(report: FragmentationReport) -> Finding:
     if free:
         part = f"{gpus(lost)} of" if lost else "None of"
         bold = f"{part} {gpus_counted(free, 'free GPUs')} {_are(lost)} of no use "
-        bold += "to what waits or usually runs."
+        bold += "to what waits, or where nothing waits to what usually runs."
     said = []
     if report.mean is not None:
         mean = f"On average {number(report.mean, 1)} were in these {span_label(report.filters)}"

@@ -58,8 +58,8 @@ REASONS: Final[Sequence[Waiting]] = (
     Waiting(
         Reason.NO_ROOM_ON_ITS_NODES,
         Ends.ROOM,
-        "Its node selector, node affinity, tolerations, runtime class or devices beside GPUs keep it to nodes that "
-        "are full. Others may be free: ask for less of where it runs.",
+        "Its node selector, node affinity, tolerations, runtime class or devices beside GPUs keep it to "
+        "nodes that are full. Others may be free: ask for less of where it runs.",
     ),
     Waiting(
         Reason.FRAGMENTED,

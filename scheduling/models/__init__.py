@@ -15,6 +15,7 @@ from scheduling.models.clusters import (
     Standing,
 )
 from scheduling.models.consolidation import PARTLY_DONE, Consolidation, ConsolidationState
+from scheduling.models.credentials import Credential, LostCredentialError
 from scheduling.models.demand import DemandForecast
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
@@ -82,6 +83,7 @@ __all__ = [
     "ClusterMode",
     "Consolidation",
     "ConsolidationState",
+    "Credential",
     "Cycle",
     "CycleRecord",
     "Decision",
@@ -102,6 +104,7 @@ __all__ = [
     "Lane",
     "LapseCause",
     "Loan",
+    "LostCredentialError",
     "Node",
     "NodePool",
     "Outcome",

@@ -46,6 +46,8 @@ class Cluster(models.Model):
     mode = models.CharField(max_length=8, choices=ClusterMode.choices, default=ClusterMode.OBSERVE)
     api_url = models.URLField(blank=True)
     token_file = models.CharField(max_length=500, blank=True)
+    portal_token_file = models.CharField(max_length=500, blank=True)
+    """Of the account that acts for people; empty: the engine's does."""
     ca_file = models.CharField(max_length=500, blank=True)
     kubeconfig = models.CharField(max_length=500, blank=True)
     context = models.CharField(max_length=200, blank=True)
@@ -77,6 +79,8 @@ class Cluster(models.Model):
     )
     """Of a predicted run time: what is over by then passes who keeps nodes or a turn."""
     cooldown_s = models.PositiveIntegerField(default=600)
+    claim_hold_s = models.PositiveIntegerField(default=600)
+    """What is kept for work that others left for is kept so long past the time when it was due."""
     fair_share_delay_s = models.PositiveIntegerField(default=3600)
     max_evictions = models.PositiveIntegerField(null=True, blank=True, default=3)
     max_moves = models.PositiveIntegerField(default=0)

@@ -64,7 +64,6 @@ SETS: dict[str, Values] = {
         "registry": "mirror.inside/weir",
         "trial": {"enabled": True, "storageClass": "fast"},
         "image": {"digest": "sha256:" + "a" * 64, "pullSecrets": ["mirror"]},
-        "rights": {"groups": ["weir:vision"]},
         "monitoring": {"enabled": True},
         "config": {"existing": "our-settings"},
     },

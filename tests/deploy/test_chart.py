@@ -10,7 +10,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from portal.config.deployed import DEPLOYED, MIGRATE
+from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
 from tests.deploy.charts import (
     CHART,
     EXTERNAL,
@@ -124,11 +124,11 @@ def test_observer_can_write_nothing() -> None:
     assert all("enforce" not in name for name in of_kind(objects, "ClusterRoleBinding"))
 
 
-def test_portal_names_no_group_but_those_that_are_given() -> None:
+def test_portal_names_no_group_but_that_of_its_people() -> None:
     (found,) = rules(rendered("air-gapped"), "weir-portal")
     (groups,) = (rule for rule in found if rule["resources"] == ["groups"])
 
-    assert groups["resourceNames"] == ["weir:vision"]
+    assert groups["resourceNames"] == ["weir:people"]
 
 
 def test_accounts_of_bindings_are_those_of_the_namespace() -> None:

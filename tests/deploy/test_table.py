@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 
-from portal.config.deployed import DEPLOYED, MIGRATE
 from portal.web.operations.processes import STARTED_BY
 from scheduling.models import Role
-from tests.deploy.charts import CHART
+from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
+from tests.deploy.charts import CHART, ROOT
 from tests.parts import deployment
 
 CHARTED = yaml.safe_load((CHART / "files/processes.yaml").read_text())
@@ -60,3 +62,12 @@ def test_each_size_says_what_each_process_asks_for(size: str) -> None:
     assert set(SIZES[size]) == NAMES
     for asked in SIZES[size].values():
         assert set(asked) == {"cpu", "memory"}
+
+
+def test_chart_is_of_the_version_of_the_product() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    (version,) = re.findall(
+        r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+    )
+
+    assert chart["version"] == chart["appVersion"] == version

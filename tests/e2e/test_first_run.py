@@ -27,7 +27,6 @@ WITHIN_S = 300
 
 @pytest.fixture
 def place(request, settings, tmp_path):
-    settings.WEIR_CREDENTIALS = tmp_path
     made = venue.real(request.getfixturevalue("kubernetes")) if ON else venue.embedded()
     with made as found:
         yield found

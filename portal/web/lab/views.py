@@ -27,7 +27,7 @@ LISTED = 12
 SETTINGS = (
     "order", "history_strength", "user_history_strength", "preemption_delay_s", "eviction_cap",
     "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s",
-    "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
+    "claim_hold_s", "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
 )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ SAID = {
     "other": "held by work of another team",
     "outside": "held outside the queues",
     "free": "free",
-    "fragmented": "free, but nothing that waits or usually runs fits",
+    "fragmented": "free, but nothing that waits fits (where nothing waits: what usually runs)",
     "closed": "free, but closed to new work",
     "down": "on a node that takes no work",
 }

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from portal.config.deployed import DEPLOYED
 from scheduling.models import Cluster, Process, Role
+from scheduling.services.worker.deployed import DEPLOYED
 from scheduling.services.worker.lanes import LaneNow
 from scheduling.services.worker.processes import LOST_S, Standing, missing, standings
 

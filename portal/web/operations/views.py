@@ -20,6 +20,7 @@ from portal.web.operations.mode import MEANING, choices, last_set, operated
 from portal.web.operations.models import models_of
 from portal.web.operations.recent import recent
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+from scheduling.models.credentials import is_kept
 from scheduling.services.worker.lanes import lanes_of
 
 MOST = 200
@@ -92,5 +93,6 @@ def _where(cluster: Cluster) -> str:
     if cluster.api_url:
         return cluster.api_url
     if cluster.kubeconfig:
-        return f"{cluster.context or 'the current context'} of {cluster.kubeconfig}"
+        place = "a kubeconfig that is kept" if is_kept(cluster.kubeconfig) else cluster.kubeconfig
+        return f"{cluster.context or 'the current context'} of {place}"
     return "the service account of Weir's pod"

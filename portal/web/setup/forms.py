@@ -11,6 +11,7 @@ from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials
 from scheduling.services.clusters.naming import name_origin
+from scheduling.services.clusters.tokens import ENGINE, PORTAL, made_by
 from scheduling.services.words.vendors import USUAL_LABEL, USUAL_RESOURCE
 
 AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
@@ -61,7 +62,15 @@ class ConnectForm(WeirForm):
         required=False,
         max_length=LONGEST,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="kubectl -n weir-system create token weir --duration 8760h",
+        label="Token of the engine",
+        help_text=made_by(ENGINE),
+    )
+    portal_token = forms.CharField(
+        required=False,
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+        label="Token of the portal",
+        help_text=made_by(PORTAL),
     )
     ca = forms.CharField(
         required=False, max_length=LONGEST, widget=AREA, label="CA certificate", help_text="PEM"
@@ -80,7 +89,8 @@ class ConnectForm(WeirForm):
         if typed["way"] == "kubeconfig":
             return Credentials(kubeconfig=typed["kubeconfig"], context=typed["context"])
         if typed["way"] == "token":
-            return Credentials(api_url=typed["api_url"], token=typed["token"], ca=typed["ca"])
+            given = ("api_url", "token", "portal_token", "ca")
+            return Credentials(**{name: typed[name] for name in given})
         return Credentials()
 
 

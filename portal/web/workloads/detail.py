@@ -19,6 +19,7 @@ from portal.display import timeline
 from portal.selectors import history, run_times
 from portal.selectors.costs import STEPS, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.ends import expected_costs, held_back
+from portal.selectors.logs import use_of
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.reading import reader_of
@@ -38,7 +39,7 @@ SUBMITTED = "submitted"
 MOST_DECISIONS = 300
 """Of one workload that its history reads."""
 KEEP_SUBMITTED = timedelta(minutes=10)
-NEVER_ASKS = ("never_fits", "no_such_class", "misrouted")
+NEVER_ASKS = ("never_fits", "nodes_out", "no_such_class", "misrouted")
 """Reasons of work that no queue asks for: nothing of the hatch is its."""
 
 
@@ -116,6 +117,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "run_time": run_times.learned_of(work),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
+        "use": use_of(work),
         "cost": cost,
         "expected_costs": expected_costs(work, classes, now, cost) if reads_cost else [],
         "may_cancel": may_operate and work.state != State.FINISHED,

@@ -22,7 +22,7 @@ import urllib3
 from kubernetes import client as official
 from kubernetes import config as official_config
 
-from scheduling.cluster.connection.kubeconfig import configuration_from
+from scheduling.cluster.connection.kubeconfig import configuration_from, configuration_of_text
 from scheduling.cluster.connection.wire import Header, Stream, Wire
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ KEPT = 24
 TRIES = 6
 LEAVE_S = 2.0
 """An answer is waited for so long once the process is to end."""
+TAIL_S = 10.0
+"""Silence that ends the reading of a log."""
+READ_TIMES = 16
+"""So many times as much of a log is read as is kept of its end."""
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -116,21 +120,45 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
     """How ``cluster`` is reached: ``api_url``, else ``kubeconfig``, else the pod's service account.
 
     Raises the official client's ConfigException when a kubeconfig or service account is unusable,
-    OSError when the token file cannot be read.
+    OSError when the token cannot be read.
     """
+    from scheduling.models.credentials import is_kept, read
+
     configuration = official.Configuration()
     if cluster.api_url:
         configuration.host = cluster.api_url.rstrip("/")
-        configuration.ssl_ca_cert = cluster.ca_file or None
-        if cluster.token_file:
-            _follow_token_file(configuration, Path(cluster.token_file))
+        _trust(configuration, cluster.ca_file)
+        _identify(configuration, cluster.token_file)
     elif cluster.kubeconfig:
+        if is_kept(cluster.kubeconfig):
+            text = read(cluster.kubeconfig)
+            return configuration_of_text(text, f"kubeconfig of {cluster.name}", cluster.context)
         return configuration_from(cluster.kubeconfig, cluster.context)
     else:
         official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
             client_configuration=configuration
         )
     return configuration
+
+
+def _trust(configuration: official.Configuration, ca: str) -> None:
+    from scheduling.models.credentials import is_kept, read
+
+    if is_kept(ca):
+        configuration.ca_cert_data = read(ca)
+    else:
+        configuration.ssl_ca_cert = ca or None
+
+
+def _identify(configuration: official.Configuration, token: str) -> None:
+    from scheduling.models.credentials import is_kept, read
+
+    if is_kept(token):
+        # Another one has another reference, and makes another client.
+        configuration.api_key_prefix["authorization"] = "Bearer"
+        configuration.api_key["authorization"] = read(token)
+    elif token:
+        _follow_token_file(configuration, Path(token))
 
 
 def _follow_token_file(configuration: official.Configuration, path: Path) -> None:
@@ -236,16 +264,39 @@ class Client:
             self._rest(max(retry_after(answer.headers.get("retry-after")), next(waits)))
         raise AssertionError("unreachable: the last try returns or raises")
 
+    def tail(
+        self, path: str, query: Mapping[str, str | int], *, most: int, as_person: Person
+    ) -> bytes:
+        """The last ``most`` bytes of an answer that is text, such as a log; asked once.
+
+        What is longer than ``READ_TIMES`` that is given up: no log fills this process. Raises ApiError.
+        """
+        kept, read = b"", 0
+        try:
+            with self.stream(path, query, timeout_s=TAIL_S, as_person=as_person) as stream:
+                for piece in stream.pieces():
+                    kept, read = (kept + piece)[-most:], read + len(piece)
+                    if read > READ_TIMES * most:
+                        break
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise UnreachableError(0, "Unreachable", str(error)) from error
+        return kept
+
     @contextmanager
     def stream(
-        self, path: str, query: Mapping[str, str | int], *, timeout_s: float
+        self,
+        path: str,
+        query: Mapping[str, str | int],
+        *,
+        timeout_s: float,
+        as_person: Person = NOBODY,
     ) -> Iterator[Stream]:
         """An open watch, whose lines come as the server sends them.
 
         ``timeout_s`` bounds the silence between two lines. Raises ApiError when refused, OSError or
         urllib3's HTTPError when it breaks.
         """
-        headers = self._headers("GET", path, None, NOBODY, "")
+        headers = self._headers("GET", path, None, as_person, "")
         stream = self._wire.open(_target(path, query), headers, timeout_s)
         try:
             if stream.status >= 300:

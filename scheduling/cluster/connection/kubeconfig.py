@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from kubernetes import client as official
@@ -25,26 +27,48 @@ def configuration_from(kubeconfig: str, context: str = "") -> official.Configura
     ConfigException, one line for each fault.
     """
     configuration = official.Configuration()
-    try:
-        _Kubeconfig(kubeconfig).check(context)
+    with _telling(kubeconfig, context):
+        _Kubeconfig(_texts_of(kubeconfig)).check(context)
         official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
             config_file=kubeconfig, context=context or None, client_configuration=configuration
         )
+    return configuration
+
+
+def configuration_of_text(text: str, name: str, context: str = "") -> official.Configuration:
+    """The same of a kubeconfig that is in no file; faults call it ``name``. Raises ConfigException."""
+    configuration = official.Configuration()
+    with _telling(name, context):
+        _Kubeconfig({name: text}).check(context)
+        official_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call] # as published
+            read(text, name), context=context or None, client_configuration=configuration,
+            persist_config=False,
+        )  # fmt: skip
+    return configuration
+
+
+@contextmanager
+def _telling(name: str, context: str) -> Iterator[None]:
+    try:
+        yield
     except BrokenFileError as error:
         raise ConfigException(str(error)) from error
     except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise ConfigException(f"{kubeconfig}: {error!r} in what {context!r} leads to") from error
-    return configuration
+        raise ConfigException(f"{name}: {error!r} in what {context!r} leads to") from error
+
+
+def _texts_of(paths: str) -> dict[str, str]:
+    names = [path for path in paths.split(os.pathsep) if path]
+    there = [path for path in names if os.path.exists(path)] or names[:1] or [""]
+    return {path: read_text(path) for path in there}
 
 
 class _Kubeconfig:
     """Of several files the first that has a name is right, as for kubectl."""
 
-    def __init__(self, paths: str) -> None:
-        names = [path for path in paths.split(os.pathsep) if path]
-        there = [path for path in names if os.path.exists(path)] or names[:1] or [""]
-        self._texts = {path: read_text(path) for path in there}
-        self._first = there[0]
+    def __init__(self, texts: dict[str, str]) -> None:
+        self._texts = texts
+        self._first = next(iter(texts))
         self._parts = {path: self._mapping(path, text) for path, text in self._texts.items()}
 
     def _mapping(self, path: str, text: str) -> Json:

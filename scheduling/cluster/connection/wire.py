@@ -171,8 +171,11 @@ class Stream:
             *lines, rest = (rest + piece).split(b"\n")
             yield from filter(None, lines)
 
+    def pieces(self) -> Iterator[bytes]:
+        return self.response.pieces()
+
     def read(self) -> bytes:
-        return b"".join(self.response.pieces())
+        return b"".join(self.pieces())
 
     def sever(self) -> None:
         """End a read that blocks in another thread. Raises OSError when it is closed already."""

@@ -92,6 +92,24 @@ _QUEUES_HERE = (
     f"? ' Queues of this namespace: ' + namespaceObject.metadata.annotations['{labels.QUEUES}'] + '.' : ''"
 )
 
+_STRATEGY = "object.spec.strategy"
+_SURGE = f"{_STRATEGY}.rollingUpdate.maxSurge"
+_GROUP_SURGE = "object.spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"
+_NONE = "in ['0', '0%']"
+_ROLLOUTS = {
+    "Deployment": (
+        "object.spec.template",
+        f"has({_STRATEGY}) && ((has({_STRATEGY}.type) && {_STRATEGY}.type == 'Recreate') || "
+        f"({is_there(_SURGE, _STRATEGY)} && string({_SURGE}) {_NONE}))",
+        "spec.strategy.rollingUpdate.maxSurge: 0, or spec.strategy.type: Recreate",
+    ),
+    "LeaderWorkerSet": (
+        "object.spec.leaderWorkerTemplate",
+        f"!({is_there(_GROUP_SURGE, 'object.spec')}) || string({_GROUP_SURGE}) {_NONE}",
+        "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge: 0",
+    ),
+}
+"""Kind -> what its pods are made from, whether a rollout makes none beside the old ones, how to say so."""
 _NOTES = "namespaceObject.metadata.annotations"
 _ACCOUNTS = f"has({_NOTES}) && '{labels.ACCOUNTS}' in {_NOTES}"
 
@@ -144,6 +162,7 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
             *_on_owners(),
             *_on_waiting(kind),
             *_on_growth(kind),
+            *_on_rollout(kind),
             *_on_grace(kind),
             _on_priority(kind, terms.priorities),
             _on_nodes(kind),
@@ -233,6 +252,18 @@ def _on_growth(kind: Kind) -> list[Json]:
         f"{held} || ({kind.gpus}) <= ({before(kind.gpus)}) || {callers.holds(callers.MARKS)}"
     )
     return [{"expression": expression, "message": _GROWN}]
+
+
+def _on_rollout(kind: Kind) -> list[Json]:
+    """Pods of a new template come beside the old ones, and with every further edit some more."""
+    if kind.name not in _ROLLOUTS:
+        return []
+    template, careful, remedy = _ROLLOUTS[kind.name]
+    same = f"!variables.askedGpus || {template} == {before(template)}"
+    runs = f"!({before(kind.waits)}) && !({kind.waits})"
+    expression = f"{same} || !({runs}) || ({careful}) || {callers.holds(callers.MARKS)}"
+    told = "GPU work that runs is renewed without more GPUs than it has."
+    return [{"expression": expression, "message": f"{told} Set {remedy}."}]
 
 
 def _on_grace(kind: Kind) -> list[Json]:

@@ -1,9 +1,8 @@
 """Doors beside the objects themselves: their scale, and how long what is deleted may stay.
 
 ``…/scale`` shows a number and no pods. Of Deployments a policy may read each one as a parameter, so that
-only GPU work is held; a kind that the API server may not serve cannot be one, so a LeaderWorkerSet grows by
-its own ``spec.replicas``, where its policy sees what it asks for. Autoscalers ask by the same door and are
-held too.
+only GPU work is held; a kind that the API server may not serve cannot be one, so others grow by their own
+fields, where their policies see what they ask for. Autoscalers ask by the same door and are held too.
 """
 
 from __future__ import annotations
@@ -19,17 +18,18 @@ Json = dict[str, Any]
 SCALE, GRACE = "weir-scale", "weir-grace"
 _REPLICAS = "(has({0}.spec.replicas) ? {0}.spec.replicas : 0)"
 _GROWS = f"{_REPLICAS.format('object')} > {_REPLICAS.format('oldObject')}"
-_DEPLOYMENT, _GROUPS, _POD = (
-    next(kind for kind in KINDS if kind.name == name)
-    for name in ("Deployment", "LeaderWorkerSet", "Pod")
+_DEPLOYMENT, _POD = (
+    next(kind for kind in KINDS if kind.name == name) for name in ("Deployment", "Pod")
 )
+_CUSTOM = tuple(kind for kind in KINDS if "." in kind.group)
+"""Some of them serve a scale, as operators' releases go."""
 
 
 def policies(terms: Terms) -> list[Json]:
-    return [*_deployments(terms), *_leader_worker_sets(), *_grace(terms)]
+    return [*_deployments(terms), *_custom(), *_grace(terms)]
 
 
-def _by_others(kind: Kind) -> Json:
+def _by_others(*kinds: Kind) -> Json:
     return {
         "matchConstraints": {
             "resourceRules": [
@@ -39,6 +39,7 @@ def _by_others(kind: Kind) -> Json:
                     "operations": ["UPDATE"],
                     "resources": [f"{kind.resource}/scale"],
                 }
+                for kind in kinds
             ]
         },
         "matchConditions": [
@@ -69,15 +70,15 @@ def _deployments(terms: Terms) -> list[Json]:
     return bound(f"{SCALE}-{_DEPLOYMENT.resource}", spec, INSIDE, paramRef=every)
 
 
-def _leader_worker_sets() -> list[Json]:
-    remedy = "Of one without GPUs change spec.replicas itself."
+def _custom() -> list[Json]:
+    remedy = "Of one without GPUs change its own fields."
     spec = {
-        **_by_others(_GROUPS),
+        **_by_others(*_CUSTOM),
         "validations": [
             {"expression": "false", "message": f"Only Weir scales GPU work up. {remedy}"}
         ],
     }
-    return bound(f"{SCALE}-{_GROUPS.resource}", spec, INSIDE)
+    return bound(f"{SCALE}-others", spec, INSIDE)
 
 
 def _grace(terms: Terms) -> list[Json]:

@@ -65,13 +65,15 @@ class Rails:
     gpu_resources: tuple[str, ...] = ()
     reserved: tuple[Mapping[str, str], ...] = ()
     """Labels of nodes that take GPU work only."""
+    accounts: str = SYSTEM_NAMESPACE
+    """The namespace in which Weir's own accounts are."""
 
 
 def manifests(rails: Rails) -> list[Json]:
     """The objects in the order in which they are made: what others need comes first."""
     found = [_namespace(rail) for rail in rails.namespaces]
     for rail in rails.namespaces:
-        found += [_members(rail), _portal(rail)]
+        found += [_members(rail), _portal(rail, rails.accounts)]
     found += [_priority_class(rail) for rail in rails.priorities]
     for rail in rails.namespaces:
         if hard := bounds_of(rail):
@@ -150,9 +152,9 @@ def _members(rail: NamespaceRail) -> Json:
     return _role_binding(NAME, MEMBER_ROLE, rail.name, subjects)
 
 
-def _portal(rail: NamespaceRail) -> Json:
+def _portal(rail: NamespaceRail, accounts: str) -> Json:
     """What the portal may do in people's names, here alone."""
-    account = {"kind": "ServiceAccount", "name": PORTAL, "namespace": SYSTEM_NAMESPACE}
+    account = {"kind": "ServiceAccount", "name": PORTAL, "namespace": accounts}
     return _role_binding(PORTAL, PORTAL_ROLE, rail.name, [account])
 
 

@@ -75,8 +75,8 @@ class _Index:
         return found & frozenset[str]().union(*map(self._term, terms)) if terms else found
 
     def _offers(self, name: str, asked: Mapping[str, int]) -> bool:
-        """Whether the empty node has what one pod asks for; how much of it is left no plan knows. Local storage
-        is not announced by every kubelet."""
+        """Whether the empty node has what one pod asks for; how much of it is left no plan knows. Local
+        storage is not announced by every kubelet."""
         has = self._beside[name]
         return all(
             has.get(resource, amount if resource == STORAGE else 0) >= amount

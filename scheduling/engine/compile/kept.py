@@ -6,14 +6,14 @@ what the edit changes: the function itself, and callers to which it now returns 
 
 from __future__ import annotations
 
-import os
 import pickle
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numba
 from llvmlite import binding as llvm
@@ -54,27 +54,72 @@ _made: dict[tuple[str, Kinds], Made] = {}
 """What the kernel that is compiled now may take, instead of compiling it."""
 
 
-UNREADABLE = (OSError, EOFError, pickle.UnpicklingError, ImportError, AttributeError)
-"""What a file of compiled code raises that is missing, cut short, or names what an edit took away."""
+UNREADABLE = (
+    OSError,
+    EOFError,
+    pickle.UnpicklingError,
+    ImportError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What a file of compiled code raises that is missing or damaged, or names what an edit took away."""
 
 
 def take_from(path: Path, target: Any) -> None:
     """Reads what was kept for a kernel; nothing where that was compiled in another way."""
     try:
         with path.open("rb") as file:
-            if pickle.load(file) == _way(target):  # noqa: S301 - written below, beside the machine code
+            if pickle.load(file) != _way(target):  # noqa: S301 - written below, beside the machine code
+                return
+            if all(_fields_of(name) == fields for name, fields in pickle.load(file)):  # noqa: S301
                 _made.update({(one.where, one.kinds): one for one in pickle.load(file)})  # noqa: S301
     except UNREADABLE:
         """Nothing kept, or it names what an edit took away: all is compiled."""
 
 
-def keep_at(path: Path, kernel: Any) -> None:
+def keep_in(file: BinaryIO, kernel: Any) -> None:
     """Writes what ``kernel`` calls, directly or not, for the next time that it is compiled."""
-    with NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(dumps(_way(kernel.target_context)))
-        file.write(dumps([_kept(library) for library in _lasting(kernel.library)]))
-    os.replace(file.name, path)
+    made = [_kept(library) for library in _lasting(kernel.library)]
+    tuples = {
+        of
+        for one in made
+        for kind in (*one.kinds, one.signature.return_type)
+        for of in _tuples(kind)
+    }
+    file.write(dumps(_way(kernel.target_context)))
+    file.write(dumps(sorted((where(of), of._fields) for of in tuples)))
+    file.write(dumps(made))
+
+
+def forget() -> None:
+    """What was read for a kernel that is compiled now."""
     _made.clear()
+
+
+def _tuples(kind: Any) -> Iterator[Any]:
+    """Classes of named tuples in a kind. Code reads their fields by place, and Numba takes two of one name
+    for the same.
+    """
+    if isinstance(kind, types.BaseNamedTuple):
+        yield kind.instance_class
+    if isinstance(kind, types.BaseTuple):
+        for part in kind:
+            yield from _tuples(part)
+
+
+def _fields_of(name: str) -> Any:
+    """Of the named tuple of that name, in this process. Raises AttributeError, KeyError."""
+    module = next(part for part in _beginnings(name) if part in sys.modules)
+    return attrgetter(name.removeprefix(f"{module}."))(sys.modules[module])._fields
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Longest first."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 class InnerCache:

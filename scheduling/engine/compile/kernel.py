@@ -6,6 +6,7 @@ debugged on small snapshots without waiting for the compiler.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
-from scheduling.engine.compile.kept import UNREADABLE, InnerCache, keep_at, take_from
+from scheduling.engine.compile.kept import UNREADABLE, InnerCache, forget, keep_in, take_from
 from scheduling.engine.compile.library import InnerCompiler, KernelCompiler
 from scheduling.engine.compile.stamp import stamp_of
 
@@ -24,6 +25,10 @@ from scheduling.engine.compile.stamp import stamp_of
 config.OPT = type(config.OPT)(2)
 config.LOOP_VECTORIZE = config.SLP_VECTORIZE = 0
 PLAIN: bool = config.DISABLE_JIT
+NOT_KEPT = (
+    "Compiled code could not be written to {}: {}. The next start compiles again; make room there, or"
+    " name a folder that can be written in NUMBA_CACHE_DIR."
+)
 
 
 _inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=InnerCompiler)
@@ -61,6 +66,25 @@ def kernel(function: Callable[..., Any]) -> Any:
     return compiled
 
 
+class Files(IndexDataCacheFile):
+    """Numba's index and machine code; the name of the code says of which state it is.
+
+    Numba writes the index first: whoever reads in between, or after a process was killed there, took the
+    machine code of the state before for that of now.
+    """
+
+    def __init__(self, folder: str, base: str, stamp: str) -> None:
+        super().__init__(folder, base, stamp)
+        self._all, self._own = f"{base}.*.nbc", f"{base}.{stamp[:16]}."
+        self._data_name_pattern = f"{self._own}{{number:d}}.nbc"
+
+    def remove_others(self) -> None:
+        """Machine code of other states."""
+        for path in Path(self._cache_path).glob(self._all):
+            if not path.name.startswith(self._own):
+                path.unlink(missing_ok=True)
+
+
 class KernelCache(FunctionCache):
     """Keeps machine code until something changes that it depends on.
 
@@ -69,15 +93,16 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, kinds: Any, target: Any) -> Any:
         # Not sooner: while its module is read, a kernel names functions that follow below it.
-        name, _, more = self._impl.filename_base.rpartition("-")
-        python = more.partition(".")[2]
-        self._cache_file = IndexDataCacheFile(
-            self._cache_path, f"{name}.{python}", stamp_of(self._py_func)
-        )
+        self._cache_file = Files(self._cache_path, self._base(), stamp_of(self._py_func))
         compiled = self._load(kinds, target)
         if compiled is None:
             take_from(self._parts(), target)
         return compiled
+
+    def _base(self) -> str:
+        """Numba's name of its files, without the line where the kernel begins."""
+        name, _, more = self._impl.filename_base.rpartition("-")
+        return f"{name}.{more.partition('.')[2]}"
 
     def _load(self, kinds: Any, target: Any) -> Any:
         try:
@@ -87,8 +112,15 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, kinds: Any, compiled: Any) -> None:
-        super().save_overload(kinds, compiled)
-        keep_at(self._parts(), compiled)
+        try:
+            super().save_overload(kinds, compiled)
+            with self._cache_file._open_for_write(str(self._parts())) as file:
+                keep_in(file, compiled)
+            self._cache_file.remove_others()
+        except OSError as error:
+            warnings.warn(NOT_KEPT.format(self._cache_path, error.strerror), stacklevel=2)
+        finally:
+            forget()
 
     def _parts(self) -> Path:
         """Where the intermediate code of what the kernel calls is kept, beside its machine code."""

@@ -8,8 +8,8 @@
    a. starts on what is free now,
    b. or claims what is about to come free,
    c. or makes room: moves others on any class, else shrinks or evicts them,
-   d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
-      first submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
+   d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the first
+      submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
 4. Where somebody left, a turn was kept or shares have changed, ask those who wait once more, as the next
    cycle would: a plan leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Elastic gangs grow into what is left.

@@ -3,8 +3,9 @@ members give members up before anybody is evicted.
 
 Reclaim takes from another queue only what lies above fair share in every queue between the victim and
 the common ancestor. Preempt takes lower priority inside the same leaf. Where neither is enough alone, one
-search does both. All spare work inside its min run time, everybody for a while after the workload was evicted
-itself, but for what nominal owes, queues whose eviction budget is spent, and what would pass the eviction cap.
+search does both. All spare work inside its min run time, everybody for a while after the workload was
+evicted itself, but for what nominal owes, queues whose eviction budget is spent, and what would pass the
+eviction cap.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def outline(frame: Frame, plan: ArrayPlan) -> Outline:
     waits = Waits(
         names=list(map(frame.slot_names.__getitem__, slots.tolist())),
         reasons=list(map(codes.REASONS.__getitem__, reader.reason[slots].tolist())),
-        positions=reader.positions[slots].tolist(),
+        positions=reader.in_line(slots),
         spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
     )
     acts = (*reader.lapses(), *reader.decisions(order[~starts_not]))
@@ -75,20 +75,23 @@ class _Reader:
         self.now = frame.source.now
         self.outages = Outages(frame.source)
         self.reason = self._reasons()
-        self.positions = _positions(frame, plan)
         self.paths: dict[int, str] = {}
         self.told: dict[Row, Told] = {}
+        self.positions: Ints | None = None
         self.leave_for: dict[int, list[str]] = {}
         """By slot those who leave, shrink or move for it in this plan."""
         for slot in plan.order[plan.rule[plan.order] >= 0].tolist():
             self.leave_for.setdefault(int(plan.rival[slot]), []).append(frame.slot_names[slot])
 
     def _reasons(self) -> Ints:
-        """Of each slot; only what is too much for all that is installed never fits."""
+        """Of each slot; only what is too much for all that is installed never fits. In brief nobody describes
+        who waits, nor reads why.
+        """
         plan, found = self.plan, self.plan.reason.copy()
         never = (found[plan.order] == codes.NEVER_FITS) & (plan.blame[plan.order] < 0)
         for slot in plan.order[never].tolist():
-            if self.outages.would_fit(self.work[self.frame.slot_names[slot]]):
+            work = self.work.get(self.frame.slot_names[slot])
+            if work is not None and self.outages.would_fit(work):
                 found[slot] = codes.NODES_OUT
         return found
 
@@ -137,10 +140,20 @@ class _Reader:
         )  # fmt: skip
         lines = zip(
             slots.tolist(), plan.action[slots].tolist(), plan.members[slots].tolist(),
-            self.positions[slots].tolist(), rows,
+            self.in_line(slots), rows,
             strict=True,
         )  # fmt: skip
         return [self._decision(*line) for line in lines]
+
+    def in_line(self, slots: Ints) -> list[int]:
+        """Positions of ``slots``. Nobody counts a line in which none of them stands."""
+        action = self.plan.action[slots]
+        if not ((action == codes.WAIT) | (action == codes.RESERVE)).any():
+            return [0] * slots.size
+        if self.positions is None:
+            self.positions = _positions(self.frame, self.plan)
+        found: list[int] = self.positions[slots].tolist()
+        return found
 
     def _decision(
         self, slot: int, number: int, members: int, position: int, row: Row

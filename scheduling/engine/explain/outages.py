@@ -59,7 +59,8 @@ class Outages:
             largest = max((n.gpus for n in self.installed[gpu_class]), default=0)
             slots: Counter[str] = Counter()
             for node in nodes:
-                slots[_domain(node, level)] += _slots(work, node, node.gpus or largest)
+                gpus = max(0, node.gpus - node.foreign_gpus) if node.gpus else largest
+                slots[_domain(node, level)] += _slots(work, node, gpus)
             self._fits[key] = max(slots.values(), default=0) >= work.members.min
         return self._fits[key]
 

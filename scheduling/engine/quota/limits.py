@@ -6,11 +6,13 @@ nobody is entitled to GPUs that a limit would leave idle.
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.state.input import Quotas, Rules, Tree, Users, Work
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.units import DAY_S, GPUS
 
 
 @inner
@@ -99,8 +101,11 @@ def may_evict(work: Work, rules: Rules, w: int, need: int) -> float:
 
 @inner
 def eviction_limit_reached(work: Work, rules: Rules, w: int) -> bool:
-    """Evicted so often in the last day that it is spared, and borrows no more."""
-    return work.evictions[w] >= rules.max_evictions
+    """Evicted so often in the last day that it is spared, and borrows no more. Who counts on without looking
+    (a simulated life) is held to a day since the last one.
+    """
+    is_past = -np.inf < work.evicted[w] <= rules.now - DAY_S
+    return bool(work.evictions[w] >= rules.max_evictions and not is_past)
 
 
 @inner

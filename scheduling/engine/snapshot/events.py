@@ -17,7 +17,7 @@ from scheduling.engine.state.changes import note_pending, note_running
 from scheduling.engine.state.input import Holds, Pool
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import UNKNOWN
-from scheduling.engine.state.units import FREE, PENDING, RUNNING
+from scheduling.engine.state.units import DAY_S, FREE, PENDING, RUNNING
 
 SLOTS, HOLDS = 0, 1
 """How much is unused, in ``Pool.left``."""
@@ -80,8 +80,8 @@ def find_holds(world: Any) -> None:
 def leave(world: Any, w: int, rival: int, now: float) -> None:
     """``w`` is evicted, to make room for ``rival`` if there is one (-1); its pods still hold GPUs."""
     work = world.work
+    work.evictions[w] = 1 if work.evicted[w] <= now - DAY_S else work.evictions[w] + 1
     work.leaving[w], work.evicted[w] = True, now
-    work.evictions[w] += 1
     work.evicted_for[w] = work.tie[rival] if rival >= 0 else -1
     h = world.holds.head[w]
     while h >= 0:

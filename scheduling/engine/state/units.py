@@ -16,3 +16,6 @@ FREE, PENDING, RUNNING = 0, 1, 2
 NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
 it, the whole node, or free now though reserved for later."""
+
+DAY_S = 86_400.0
+"""Evictions of a workload are counted for so long."""

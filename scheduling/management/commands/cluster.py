@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -12,11 +13,13 @@ from scheduling.cluster.connection.client import ApiError, Client
 from scheduling.management.command import Parser, refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, ClusterMode, Standing
+from scheduling.models.credentials import is_kept
 from scheduling.services.clusters import add as clusters
-from scheduling.services.clusters import checkup, guardrails
+from scheduling.services.clusters import checkup, guardrails, tokens
+from scheduling.services.clusters.connecting import MOST_BYTES, renew, take_in
 from scheduling.services.errors import ServiceError
 
-ADDRESS = ("api_url", "token_file", "ca_file", "kubeconfig", "context")
+ADDRESS = ("api_url", "token_file", "portal_token_file", "ca_file", "kubeconfig", "context")
 MARKS = {checkup.Grade.GOOD: "ok  ", checkup.Grade.ADVICE: "note", checkup.Grade.MISSING: "LACK"}
 MODES = {mode.value: mode for mode in ClusterMode}
 
@@ -37,6 +40,11 @@ class Command(DatabaseCommand):
             ("guardrails", "Compare the objects that Weir keeps; reads only."),
         ):
             verbs.add_parser(verb, help=text).add_argument("name")
+        take = "Take the files that its row names into the database, enciphered, for every process."
+        verbs.add_parser("keep", help=take).add_argument("name")
+        renew = verbs.add_parser("token", help="Keep another token of Weir's, read from stdin.")
+        renew.add_argument("name")
+        renew.add_argument("account", choices=tokens.COLUMNS)
         reserve = verbs.add_parser("reserve", help="Keep nodes of a GPU class for GPU work.")
         reserve.add_argument("name")
         reserve.add_argument("gpu_class")
@@ -67,6 +75,19 @@ class Command(DatabaseCommand):
         cluster = clusters.add(name, **{field: options[field] for field in ADDRESS})
         self.say(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
         self.say(f"Next: manage.py cluster check {cluster.name}")
+
+    def _keep(self, *, name: str, **_: Any) -> None:
+        taken = take_in(Cluster.objects.get(name=name))
+        said = ", ".join(taken).replace("_file", "")
+        self.say(
+            f"{name}: {said} kept; the files are needed no more."
+            if taken
+            else "No file to take in."
+        )
+
+    def _token(self, *, name: str, account: str, **_: Any) -> None:
+        renew(Cluster.objects.get(name=name), account, sys.stdin.read(MOST_BYTES).strip())
+        self.say(f"{name}: the token of {account} is kept.")
 
     def _classes(self, *, name: str, **_: Any) -> None:
         made = clusters.find_classes(Cluster.objects.get(name=name))
@@ -129,5 +150,6 @@ def _where(cluster: Cluster) -> str:
     if cluster.api_url:
         return cluster.api_url
     if cluster.kubeconfig:
-        return f"context {cluster.context or 'current'} of {cluster.kubeconfig}"
+        place = "a kubeconfig that is kept" if is_kept(cluster.kubeconfig) else cluster.kubeconfig
+        return f"context {cluster.context or 'current'} of {place}"
     return "the pod's service account"

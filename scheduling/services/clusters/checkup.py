@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.utils import timezone
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.adapters import ADAPTERS
@@ -22,7 +23,7 @@ from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
-from scheduling.services.clusters import guardrails
+from scheduling.services.clusters import guardrails, tokens
 
 Json = dict[str, Any]
 
@@ -88,6 +89,7 @@ def _look(cluster: Cluster, client: Client) -> Iterator[Item]:
         )
         return
     yield from _version(version)
+    yield from _tokens(cluster)
     yield from _permissions(cluster, client)
     yield from _kinds(client)
     yield from _operators(cluster, client)
@@ -99,6 +101,12 @@ def _look(cluster: Cluster, client: Client) -> Iterator[Item]:
             Grade.MISSING, "reading", f"Not everything could be read: {error.message}.",
             "Grant the permissions named above, then check again.",
         )  # fmt: skip
+
+
+def _tokens(cluster: Cluster) -> Iterator[Item]:
+    for ending in tokens.ending(cluster, timezone.now()):
+        sentence = f"The token of {ending.account} ends on {ending.at:%Y-%m-%d at %H:%M} UTC."
+        yield Item(Grade.ADVICE, "connection", sentence, f"Renew it: {ending.renewal}")
 
 
 def _version(version: Json) -> Iterator[Item]:

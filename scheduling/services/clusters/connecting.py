@@ -1,24 +1,24 @@
-"""Connecting a cluster with credentials that a person pastes: kept in files of Weir's own, checked first."""
+"""Connecting a cluster with credentials that a person pastes: enciphered in the database, checked first."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from scheduling.files import BrokenFileError, read
 from scheduling.models import Cluster
-from scheduling.services.clusters import checkup
+from scheduling.models.credentials import is_kept, keep
+from scheduling.models.credentials import read as read_credential
+from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.add import add, find_classes
 from scheduling.services.errors import ServiceError
 
+COLUMNS = ("kubeconfig", "token_file", "portal_token_file", "ca_file", "metrics_token_file")
+"""Of a cluster, that name a file or refer to what is kept."""
 MOST_BYTES = 128 * 1024
 RUNS = ("exec", "auth-provider")
 READS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
@@ -33,6 +33,8 @@ class Credentials:
     context: str = ""
     api_url: str = ""
     token: str = ""
+    portal_token: str = ""
+    """Of the account that acts for people; empty: the other one does."""
     ca: str = ""
 
 
@@ -43,25 +45,27 @@ def connect(*, name: str, credentials: Credentials, author: AbstractBaseUser | N
     words of ``cluster check``; a kubeconfig that would run a command is refused and never run.
     """
     _refuse_kubeconfig(credentials)
-    folder = Path(settings.WEIR_CREDENTIALS) / name
+    tokens.check(credentials.token, tokens.ENGINE, "token")
+    tokens.check(credentials.portal_token, tokens.PORTAL, "portal_token")
     if Cluster.objects.filter(name=name).exists():
         raise ServiceError(
             "name_taken", f"There is a cluster {name}.", "Choose another name.", field="name"
         )
-    try:
-        with transaction.atomic():
-            return _connect(name, folder, credentials, author)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with transaction.atomic():
+        return _connect(name, credentials, author)
 
 
-def _connect(
-    name: str, folder: Path, credentials: Credentials, author: AbstractBaseUser | None
-) -> Cluster:
+def _connect(name: str, credentials: Credentials, author: AbstractBaseUser | None) -> Cluster:
     cluster = add(name, author=author, api_url=credentials.api_url)
-    for field, path in _written(folder, credentials).items():
-        setattr(cluster, field, path)
+    pasted = {
+        "kubeconfig": credentials.kubeconfig,
+        "token_file": credentials.token,
+        "portal_token_file": credentials.portal_token,
+        "ca_file": credentials.ca,
+    }
+    for column, text in pasted.items():
+        if text.strip():
+            setattr(cluster, column, keep(cluster, column, text))
     cluster.context = credentials.context
     cluster.save()
     field = "kubeconfig" if credentials.kubeconfig else "token" if credentials.api_url else "way"
@@ -72,25 +76,31 @@ def _connect(
     return cluster
 
 
-def _written(folder: Path, credentials: Credentials) -> dict[str, str]:
-    """Column of the cluster -> file, for what was pasted; only Weir's own user reads it."""
-    texts = {"kubeconfig": credentials.kubeconfig, "token_file": credentials.token}
-    texts["ca_file"] = credentials.ca
-    found = {}
-    for column, text in texts.items():
-        if not text.strip():
-            continue
-        found[column] = str(keep_secret(folder, column, text))
-    return found
+def take_in(cluster: Cluster) -> list[str]:
+    """Keep what the files hold that the cluster's row names; the columns that were changed. The files are
+    needed no more. Raises OSError, and ServiceError for a kubeconfig that names files or commands."""
+    taken = {
+        c: read_credential(getattr(cluster, c)) for c in COLUMNS if _is_file(getattr(cluster, c))
+    }
+    _refuse_kubeconfig(Credentials(kubeconfig=taken.get("kubeconfig", "")))
+    with transaction.atomic():
+        for column, text in taken.items():
+            setattr(cluster, column, keep(cluster, column, text))
+        cluster.save(update_fields=list(taken))
+    return list(taken)
 
 
-def keep_secret(folder: Path, name: str, text: str) -> Path:
-    """The file that holds it, which only Weir's own user reads."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / name
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text.strip() + "\n")
-    return path
+def renew(cluster: Cluster, account: str, token: str) -> None:
+    """Keep another token of one of Weir's accounts. Raises ServiceError for one that works too long."""
+    tokens.check(token, account, "token")
+    column = tokens.COLUMNS[account]
+    setattr(cluster, column, keep(cluster, column, token))
+    cluster.save(update_fields=[column])
+
+
+def _is_file(place: str) -> bool:
+    # A projected token is written anew by the kubelet: what is taken in would end.
+    return bool(place) and not is_kept(place) and not place.startswith("/var/run/secrets/")
 
 
 def _refuse_kubeconfig(credentials: Credentials) -> None:
@@ -108,7 +118,7 @@ def _refuse_kubeconfig(credentials: Credentials) -> None:
             if field in entry:
                 _refuse(
                     f"{kind}.{key}.{field} names a command to run. Weir never runs one.",
-                    "Make a token for Weir's account: kubectl -n weir-system create token weir",
+                    f"Make a token for Weir's account: {tokens.made_by(tokens.ENGINE)}",
                 )
         for field in READS:
             if field in entry:

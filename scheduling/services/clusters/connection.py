@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 from scheduling.cluster.connection.client import LEAVE_S, Client
@@ -14,6 +15,16 @@ from scheduling.cluster.picture import compose as pictures
 from scheduling.models import Cluster
 
 Address = tuple[str, str, str, str, str]
+
+
+def for_people(cluster: Cluster) -> Cluster:
+    """``cluster`` as it is reached to act for people: by the token of the portal's own account, where it has
+    one."""
+    if not cluster.portal_token_file:
+        return cluster
+    reached = copy(cluster)
+    reached.token_file = cluster.portal_token_file
+    return reached
 
 
 def address_of(cluster: Cluster) -> Address:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
+from django.conf import settings
+
 from scheduling.cluster.guardrails import NamespaceRail, PriorityRail, Rails
 from scheduling.cluster.guardrails.personas import Parameters, Persona
 from scheduling.models import MILLI, Queue
@@ -20,6 +22,7 @@ def rails_of(rows: PolicyRows, machines: Sequence[Machine] = ()) -> Rails:
         namespaces=tuple(namespace_rails(rows, machines)),
         gpu_resources=tuple(sorted({c.resource_name for c in rows.gpu_classes})),
         reserved=tuple(c.reserved_labels for c in rows.gpu_classes if c.reserved_labels),
+        accounts=settings.WEIR_ACCOUNTS_NAMESPACE,
     )
 
 

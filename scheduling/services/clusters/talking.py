@@ -17,7 +17,7 @@ from scheduling.cluster.connection.client import (
     UnreachableError,
 )
 from scheduling.models import Cluster
-from scheduling.services.clusters.connection import Address, address_of
+from scheduling.services.clusters.connection import Address, address_of, for_people
 from scheduling.services.errors import ServiceError
 
 UNABLE = ("no_answer", "The cluster cannot do this now", "Try again in a minute.")
@@ -31,6 +31,13 @@ OF_STATUS = {
 
 _clients: dict[Address, Client] = {}
 _lock = threading.Lock()
+
+
+@contextmanager
+def acting_on(cluster: Cluster) -> Iterator[Client]:
+    """A shared client that acts in people's names; its refusals become ServiceErrors."""
+    with talking_to(for_people(cluster)) as client:
+        yield client
 
 
 @contextmanager

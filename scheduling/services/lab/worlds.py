@@ -30,7 +30,7 @@ OF_QUEUE = (
 OF_POLICY = (
     "history_strength", "usage_half_life_s", "preemption_delay_s", "eviction_cap", "placement",
     "spread_weight", "order", "stale_gang_grace_s", "user_history_strength", "charge_s", "reserve_after_s",
-    "backfill_quantile", "cooldown_s", "fair_share_delay_s", "max_evictions", "max_moves",
+    "backfill_quantile", "cooldown_s", "claim_hold_s", "fair_share_delay_s", "max_evictions", "max_moves",
 )  # fmt: skip
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from django.db import transaction
 
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.metrics import MetricsError, PodUse, Prometheus, read
 from scheduling.cluster.picture.owners import owners
-from scheduling.models import Cluster, Workload
+from scheduling.models import Cluster, Workload, credentials
 from scheduling.models.workloads import HOLDING
 from scheduling.services.metrics import idle
 from scheduling.services.metrics.booking import Measured, book_samples, book_work, together
@@ -27,12 +26,12 @@ def source_of(cluster: Cluster) -> Prometheus:
     return Prometheus(cluster.metrics_url, read_token(cluster.metrics_token_file))
 
 
-def read_token(path: str) -> str:
+def read_token(place: str) -> str:
     """Empty where there is none. Raises MetricsError."""
     try:
-        return Path(path).read_text(encoding="utf-8").strip() if path else ""
+        return credentials.read(place)
     except OSError as error:
-        raise MetricsError(f"Its token cannot be read: {error.strerror}.") from error
+        raise MetricsError(f"Its token cannot be read: {error.strerror or error}.") from error
 
 
 def measure(cluster: Cluster, mirror: Mirror) -> int:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from scheduling.cluster.metrics import MetricsError, Prometheus, read
 from scheduling.models import Cluster
-from scheduling.services.clusters.connecting import keep_secret
+from scheduling.models.credentials import keep
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.metrics.measure import read_token
@@ -63,11 +61,10 @@ def set_source(
     known = cluster.metrics_token_file if url == cluster.metrics_url else ""
     held = token or _known(known)
     found = try_source(url, held, activity) if url else None
-    folder = Path(settings.WEIR_CREDENTIALS) / cluster.name
-    path = str(keep_secret(folder, "metrics_token", held)) if held and url else ""
     before = {"url": cluster.metrics_url, "activity": cluster.metrics_activity}
     with transaction.atomic():
-        cluster.metrics_url, cluster.metrics_token_file = url, path
+        kept = keep(cluster, "metrics_token_file", held if url else "")
+        cluster.metrics_url, cluster.metrics_token_file = url, kept
         cluster.metrics_activity = activity
         cluster.save(update_fields=["metrics_url", "metrics_token_file", "metrics_activity"])
         announce(

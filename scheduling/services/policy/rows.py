@@ -139,9 +139,9 @@ def load(
     ``unchanged`` remembers from one call to the next. ``shares`` are the rows of the last division where
     their writer keeps them; those of queues or classes that are gone are left out.
     """
-    held = unchanged or Unchanged()
-    queues = held.rows("queues", Queue.objects.filter(cluster=cluster))
-    gpu_classes = held.rows("classes", GpuClass.objects.filter(cluster=cluster))
+    held, of = unchanged or Unchanged(), cluster.pk
+    queues = held.steady("queues", of, lambda: Queue.objects.filter(cluster=of))
+    gpu_classes = held.steady("classes", of, lambda: GpuClass.objects.filter(cluster=of))
     if shares is None:
         shares = Share.objects.filter(queue__cluster=cluster)
     alive, kinds = {q.pk for q in queues}, {c.pk for c in gpu_classes}
@@ -149,10 +149,10 @@ def load(
     return PolicyRows(
         cluster=cluster,
         gpu_classes=gpu_classes,
-        node_pools=held.rows("pools", NodePool.objects.filter(cluster=cluster)),
+        node_pools=held.steady("pools", of, lambda: NodePool.objects.filter(cluster=of)),
         queues=queues,
         entitlements=Entitlements.load(cluster, at, held),
-        priority_classes=held.rows("priorities", PriorityClass.objects.all()),
+        priority_classes=held.steady("priorities", None, PriorityClass.objects.all),
         shares=shares,
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),

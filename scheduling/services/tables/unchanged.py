@@ -6,6 +6,7 @@ objects. Comparing what is read needs nobody to say that it changed, however tha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from django.db import connections
@@ -19,19 +20,33 @@ class Unchanged:
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
+        self._statements: dict[tuple[str, Hashable], tuple[str, str, Any]] = {}
 
     def rows(self, name: str, query: QuerySet[M]) -> tuple[M, ...]:
         """All rows of ``query``: the very objects of the last call by that ``name`` if none of them changed.
 
         Nobody may change them. A row written between the two readings here is found by the next call.
         """
-        sql, params = query.query.sql_with_params()
-        with connections[query.db].cursor() as cursor:
+        return self._read(name, (query.db, *query.query.sql_with_params()), query.all)
+
+    def steady(self, name: str, of: Hashable, make: Callable[[], QuerySet[M]]) -> tuple[M, ...]:
+        """The same of a query that is always the one ``make`` makes about ``of``: it is put into SQL once,
+        which takes longer than to read a few rows by it."""
+        if (name, of) not in self._statements:
+            query = make()
+            self._statements[name, of] = (query.db, *query.query.sql_with_params())
+        return self._read(name, self._statements[name, of], make)
+
+    def _read(
+        self, name: str, statement: tuple[str, str, Any], make: Callable[[], QuerySet[M]]
+    ) -> tuple[M, ...]:
+        database, sql, params = statement
+        with connections[database].cursor() as cursor:
             cursor.execute(sql, params)
             seen = cursor.fetchall()
         before = self._held.get(name)
         if before is not None and before[0] == seen:
             return before[1]
-        rows = tuple(query.all())
+        rows = tuple(make())
         self._held[name] = seen, rows
         return rows

@@ -11,6 +11,10 @@ from typing import Any
 from celery import Task
 from django.conf import settings
 
+from scheduling.services.worker.allocator import give_back
+
+HEAVY_S = 0.5
+"""CPU seconds of a run that may have held much more memory than the process needs in between."""
 MOST = 1000
 """Keys that are remembered; those that may run again are forgotten first."""
 
@@ -39,8 +43,10 @@ class Budget:
             self._until.setdefault(key, 0.0)
             if len(self._until) > MOST:
                 self._forget()
-            rest_s = len(self._until) * (self.cpu() - began_cpu) / self.share
-            self._until[key] = began + rest_s
+            took_s = self.cpu() - began_cpu
+            self._until[key] = began + len(self._until) * took_s / self.share
+            if took_s >= HEAVY_S:
+                give_back()
 
     def _forget(self) -> None:
         now = self.clock()

@@ -24,6 +24,8 @@ from types import FrameType
 from django.core.management import CommandError
 from django.db import connections
 
+from scheduling.services.worker.allocator import share_one_arena
+
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 0.5
@@ -158,6 +160,22 @@ def _fork(part: Part) -> int:
     return pid
 
 
+def aside(name: str, run: Callable[[], None]) -> None:
+    """Go on when ``run`` has ended in a process of its own: the memory that it took goes with it.
+
+    To be called from the main thread, while there is no other. Raises SystemExit with its status where it
+    failed.
+    """
+    pid = _fork(Part(name, run))
+    try:
+        _, ended = os.waitpid(pid, 0)
+    except BaseException:
+        _end_child(pid)
+        raise
+    if status := os.waitstatus_to_exitcode(ended):
+        sys.exit(status)
+
+
 @contextmanager
 def _frozen() -> Iterator[None]:
     """Garbage collection leaves alone what the parent has made: its memory stays shared."""
@@ -174,6 +192,7 @@ def _live(part: Part, parent: int) -> int:
     os.setpgid(0, 0)  # Ctrl-C reaches the parent alone, which says who ends when
     signal.signal(signal.SIGTERM, _leave)
     KERNEL.prctl(SET_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+    share_one_arena()
     KERNEL.prctl(SET_NAME, f"weir {part.name}".encode()[:15], 0, 0, 0)
     try:
         if os.getppid() != parent:

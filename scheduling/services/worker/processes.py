@@ -16,6 +16,7 @@ from django.db import Error, connection
 from django.utils import timezone
 
 from scheduling.models import Process, Role
+from scheduling.services.worker.allocator import give_back
 from scheduling.services.worker.spending import Meter
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class Heart:
         try:
             while not self._stop.is_set():
                 _trying(self.beat)
+                give_back()
                 self._stop.wait(EVERY_S)
         finally:
             connection.close()

@@ -28,7 +28,7 @@ from scheduling.cluster.vocabulary.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
-from scheduling.services.clusters.talking import talking_to
+from scheduling.services.clusters.talking import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.policy import service_classes
@@ -63,8 +63,8 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     with _readable(adapter):
         body = adapter.queued(body)
     where = adapter.path(meta["namespace"], "")
-    person = _person(user)
-    with talking_to(cluster) as client:
+    person = person_of(user)
+    with acting_on(cluster) as client:
         try:
             return client.create(where, body, as_person=person)
         except ConflictError as error:
@@ -173,8 +173,8 @@ def cull(workload: Workload) -> None:
 
 def _delete(workload: Workload, user: str) -> None:
     _refuse_finished(workload)
-    person = _person(user)
-    with talking_to(workload.cluster) as client:
+    person = person_of(user)
+    with acting_on(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             body: Json = {
                 "apiVersion": "v1",
@@ -318,7 +318,7 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
     return queue
 
 
-def _person(user: str) -> Person:
+def person_of(user: str) -> Person:
     """``user`` as the portal acts for them, which has let them act already.
 
     Raises ServiceError for a name that the cluster keeps for its own parts: they may do more than people.
@@ -357,7 +357,7 @@ def _annotate(workload: Workload, notes: Json, user: str) -> None:
 
 def _patch(workload: Workload, meta: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
-    person = _person(user)
-    with talking_to(workload.cluster) as client:
+    person = person_of(user)
+    with acting_on(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)

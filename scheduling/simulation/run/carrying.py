@@ -101,11 +101,12 @@ def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = 
 
 
 def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
-    """It is leaving, for ``rival`` if for anybody."""
+    """It is leaving, for ``rival`` if for anybody; after a day without an eviction they count from one."""
+    is_past = work.last_evicted is not None and work.last_evicted <= now - DAY
     return replace(
         work,
         leaving=True,
-        evictions=work.evictions + 1,
+        evictions=1 if is_past else work.evictions + 1,
         last_evicted=now,
         last_evicted_for=rival,
     )

@@ -10,7 +10,6 @@ PASSWORD = "a-long-enough-password"
 
 @pytest.fixture
 def admin(client, settings, tmp_path):
-    settings.WEIR_CREDENTIALS = tmp_path / "clusters"
     ensure_priority_classes()
     ensure_personas()
     typed = {"username": "boss", "password": PASSWORD}

@@ -2,14 +2,14 @@
 
 import re
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from portal.accounts.models import User
 from portal.setup import inviting
 from scheduling.cluster.connection.client import Client
-from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota
+from scheduling.models import Cluster, Credential, GpuClass, PriorityClass, Queue, Quota
+from scheduling.models.credentials import read
 from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
@@ -117,7 +117,10 @@ def test_empty_installation_leads_to_the_first_step(admin):
 def test_connected_cluster_is_observed_with_the_classes_found(connected):
     assert connected.mode == "observe"
     assert [c.name for c in connected.gpu_classes.all()] == ["l4"]
-    assert Path(connected.kubeconfig).stat().st_mode & 0o777 == 0o600
+    kept = Credential.objects.get()
+    assert (kept.name, kept.reference) == ("kubeconfig", connected.kubeconfig)
+    assert "server" in read(connected.kubeconfig)
+    assert "server" not in kept.sealed
 
 
 @pytest.mark.parametrize(
@@ -138,11 +141,11 @@ def test_kubeconfig_that_runs_or_reads_is_refused_at_its_field(admin, server, tm
     assert "fra1" in answer.text
 
 
-def test_cluster_that_does_not_answer_is_said_in_plain_words_and_not_kept(admin, settings):
+def test_cluster_that_does_not_answer_is_said_in_plain_words_and_not_kept(admin):
     answer = connect(admin, "http://127.0.0.1:9")
     assert "does not answer" in answer.context["form"].errors["kubeconfig"][0]
     assert not Cluster.objects.exists()
-    assert not (settings.WEIR_CREDENTIALS / "fra1").exists()
+    assert not Credential.objects.exists()
 
 
 def test_what_is_seen_counts_nodes_work_and_what_belongs_to_nothing(connected, admin):

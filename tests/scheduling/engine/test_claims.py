@@ -34,7 +34,7 @@ def _life(world: Snapshot, seed: int, arrivals: int) -> Iterator[tuple[Snapshot,
     going = [w.name for w in world.workloads if w.leaving] or [MEMBERS]
     dice.shuffle(going)
     for number, name in enumerate(going):
-        world = _without(world, name)
+        world = without(world, name)
         if number < arrivals and world.workloads:
             world = replace(world, workloads=(*world.workloads, _arrival(world, number, dice)))
         made = plan(world)
@@ -42,7 +42,7 @@ def _life(world: Snapshot, seed: int, arrivals: int) -> Iterator[tuple[Snapshot,
         world = apply(world, made)
 
 
-def _without(world: Snapshot, name: str) -> Snapshot:
+def without(world: Snapshot, name: str) -> Snapshot:
     """The pods of ``name`` are gone, and so are those of members and movers."""
     stay = [w for w in world.workloads if w.leaving and w.name != name]
     freed = let_leave(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,37 @@ from scheduling.engine.compile.kernel import PLAIN
 pytestmark = pytest.mark.skipif(PLAIN, reason="nothing is compiled")
 
 RULES = """
+from typing import NamedTuple
 import numpy as np
 from scheduling.engine.compile.kernel import inner, kernel
+from scheduling.engine.compile.structs import as_struct, declare
 
 LIMIT = 5
+
+class Pair(NamedTuple):
+    less: int
+    more: int
+
+@declare
+class Room(NamedTuple):
+    free: np.ndarray
+    kept: np.ndarray
+
+@inner
+def taken(room):
+    return room.free[0] - room.kept[0]
+
+@kernel
+def left(room):
+    return taken(room)
+
+@inner
+def span(pair):
+    return pair.more - pair.less
+
+@kernel
+def spanned(x):
+    return span(Pair(x, x + 7))
 
 @inner
 def least(values):
@@ -37,7 +65,6 @@ def decide(values):
 """
 
 RUN = """
-import sys
 import numpy as np
 from numba.core import event
 
@@ -46,11 +73,24 @@ class Compiled(event.Listener):
     def on_end(self, event): names.append(event.data["dispatcher"].py_func.__name__)
 
 names = []
-import edited_rules
+from edited_rules import *
 with event.install_listener("numba:compile", Compiled()):
-    print(edited_rules.decide(np.array([1, 2, 7])))
-print(*sorted({"least", "grown", "bounded", "decide"} & set(names)))
+    print({call})
+print(*sorted({{name for name in names if name in globals()}}))
 """
+DECIDED = "decide(np.array([1, 2, 7]))"
+WRITING = """
+import os
+from numba.core.caching import IndexDataCacheFile as File
+"""
+KILLED_AFTER_THE_INDEX = WRITING + "File._save_data = lambda *_: os._exit(0)\n"
+NOTHING_WRITTEN = (
+    WRITING
+    + """
+def refused(*_): raise OSError(30, os.strerror(30))
+File._open_for_write = refused
+"""
+)
 
 
 @pytest.fixture
@@ -60,16 +100,19 @@ def first(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _decided(folder: Path, rules: str) -> tuple[str, str]:
+def _decided(folder: Path, rules: str, call: str = DECIDED) -> tuple[str, str]:
     """What a new process decides, and what it compiled for that."""
     (folder / "edited_rules.py").write_text(rules)
+    answer, compiled = _run(folder, RUN.format(call=call)).stdout.splitlines()
+    return answer, compiled
+
+
+def _run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join((str(folder), *filter(None, sys.path)))
     env = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", RUN], env=env, capture_output=True, text=True, check=True
+    return subprocess.run(
+        [sys.executable, "-B", "-c", program], env=env, capture_output=True, text=True, check=True
     )
-    answer, compiled = done.stdout.splitlines()
-    return answer, compiled
 
 
 EDITS = {
@@ -83,7 +126,12 @@ EDITS = {
     ),
     "the order of arguments": ([("by=1, per=2", "per=2, by=1")], "6", "bounded decide grown"),
     "a default": ([("by=1", "by=-1")], "0", "bounded decide grown"),
-    "the name of a leaf": ([("grown", "risen")], "6", "bounded decide"),
+    "an argument more": (
+        [("by=1, per=2", "by=1, per=2, less=0"), ("by * per", "by * per - less")],
+        "6",
+        "bounded decide grown",
+    ),
+    "the name of a leaf": ([("grown", "risen")], "6", "bounded decide risen"),
 }
 
 
@@ -112,3 +160,73 @@ def test_machine_code_damaged_it_is_made_again_from_what_is_kept(first: Path, da
         made.write_bytes(made.read_bytes()[:-100])
     assert _decided(first, RULES) == ("6", "decide")
     assert _decided(first, RULES) == ("6", "")
+
+
+ORDERS = {
+    "a struct": (
+        "left(as_struct(Room(free=np.array([9]), kept=np.array([2]))))",
+        [
+            (
+                "    free: np.ndarray\n    kept: np.ndarray",
+                "    kept: np.ndarray\n    free: np.ndarray",
+            )
+        ],
+        ("7", "left taken"),
+        ("7", "left taken"),
+    ),
+    "a named tuple": (
+        "spanned(1)",
+        [("    less: int\n    more: int", "    more: int\n    less: int")],
+        ("7", "span spanned"),
+        ("-7", "span spanned"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "edits", "before", "after"), ORDERS.values(), ids=ORDERS)
+def test_fields_in_another_order_who_reads_them_is_compiled(
+    tmp_path: Path,
+    call: str,
+    edits: list[tuple[str, str]],
+    before: tuple[str, str],
+    after: tuple[str, str],
+) -> None:
+    assert _decided(tmp_path, RULES, call) == before
+    rules = RULES
+    for old, new in edits:
+        rules = rules.replace(old, new)
+    assert _decided(tmp_path, rules, call) == after
+
+
+def test_two_processes_compile_at_once_both_decide_and_a_third_compiles_nothing(
+    tmp_path: Path,
+) -> None:
+    with ThreadPoolExecutor(2) as at_once:
+        both = list(at_once.map(lambda _: _decided(tmp_path, RULES), range(2)))
+    assert [answer for answer, _ in both] == ["6", "6"]
+    assert _decided(tmp_path, RULES) == ("6", "")
+
+
+def test_process_killed_between_index_and_machine_code_the_next_takes_no_code_of_the_state_before(
+    first: Path,
+) -> None:
+    edited = RULES.replace("LIMIT = 5", "LIMIT = 3")
+    (first / "edited_rules.py").write_text(edited)
+    assert _run(first, KILLED_AFTER_THE_INDEX + RUN.format(call=DECIDED)).stdout == ""
+    assert _decided(first, edited) == ("4", "bounded decide")
+
+
+def test_rules_edited_machine_code_of_the_state_before_is_removed(first: Path) -> None:
+    _decided(first, RULES.replace("LIMIT = 5", "LIMIT = 3"))
+    assert len(list((first / "cache").rglob("*.nbc"))) == 1
+
+
+def test_folder_takes_nothing_the_plan_is_made_and_a_warning_names_folder_and_remedy(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "edited_rules.py").write_text(RULES)
+    done = _run(tmp_path, NOTHING_WRITTEN + RUN.format(call=DECIDED))
+    assert done.stdout.splitlines() == ["6", "bounded decide grown least"]
+    assert str(tmp_path / "cache") in done.stderr
+    assert "Read-only file system" in done.stderr
+    assert "NUMBA_CACHE_DIR" in done.stderr

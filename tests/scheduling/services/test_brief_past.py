@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from scheduling.engine.model import Action, Plan, Snapshot
+from scheduling.engine.model import MILLI, Action, Plan, Snapshot
+from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.simulator import Observer, Options, simulate
 from scheduling.simulation.scenario import generate
 from tests.scheduling.simulation.conftest import ORIGIN
@@ -31,9 +33,15 @@ class Heard(Observer):
         self.acts += [(now, d.workload, d.sentence) for d in acts]
 
 
+def never_fits(one: Submission) -> Submission:
+    """The same, too large for any node: it waits all along, of which brief plans describe nothing."""
+    return replace(one, workload=replace(one.workload, gpus=64 * MILLI))
+
+
 def test_life_told_in_brief_is_the_same_and_describes_the_cluster_now_and_then() -> None:
     organisation, cluster = organisation_and_cluster(load=1.1)
-    work = named_by_arrival(generate(organisation, ORIGIN, 0.5, seed=4))
+    drawn = list(generate(organisation, ORIGIN, 0.5, seed=4))
+    work = named_by_arrival([never_fits(drawn[0]), *drawn])
     whole, brief = Heard(), Heard()
 
     told = simulate(cluster, work, options=Options(leave_s=30), observer=whole)

@@ -91,3 +91,51 @@ def test_part_that_ends_with_nothing_to_do_is_left_alone(running: Running) -> No
     os.kill(died, signal.SIGKILL)
     eventually(lambda: running.pid("engine") != died, 30)  # the parent has looked by then
     assert not (running.folder / "studies").exists()
+
+
+ASIDE = """
+import os, sys, time
+from pathlib import Path
+from django.conf import settings
+settings.configure()
+from scheduling.services.worker.children import aside
+here = Path(sys.argv[1])
+
+def run():
+    taken.append(1)
+    (here / "aside").write_text(str(os.getpid()))
+    {does}
+
+taken = []
+aside("aside", run)
+print(len(taken))
+"""
+
+
+def _aside(does: str, folder: Path) -> subprocess.Popen[str]:
+    """A program that does so aside, then prints how much it holds of what was taken there."""
+    command = [sys.executable, "-c", ASIDE.format(does=does), str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_what_is_done_aside_is_over_when_the_process_goes_on_and_took_none_of_its_memory(
+    tmp_path: Path,
+) -> None:
+    said, _ = _aside("pass", tmp_path).communicate(timeout=60)
+    assert said == "0\n"
+    assert (tmp_path / "aside").exists()
+
+
+def test_what_is_done_aside_fails_the_process_leaves_with_its_status(tmp_path: Path) -> None:
+    process = _aside("sys.exit(3)", tmp_path)
+    assert process.communicate(timeout=60) == ("", None)
+    assert process.returncode == 3
+
+
+def test_process_is_interrupted_what_it_does_aside_ends_too(tmp_path: Path) -> None:
+    process = _aside("time.sleep(600)", tmp_path)
+    noted = tmp_path / "aside"
+    eventually(lambda: noted.exists() and noted.read_text() != "", 60)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    eventually(lambda: not Path(f"/proc/{noted.read_text()}").exists(), 30)

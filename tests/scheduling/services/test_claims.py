@@ -211,3 +211,11 @@ def test_cycle_that_forgets_a_claim_says_so(
     monkeypatch.setattr(build, "_remembered", lambda *_, **__: {})
     owed.cycle()
     assert "default/owner: claim None, expected {'gpu_class': 'h100'" in caplog.text
+
+
+def test_policy_says_how_long_a_claim_is_held_past_its_time(
+    owed: World, snapshots: list[m.Snapshot]
+) -> None:
+    Cluster.objects.update(claim_hold_s=77)
+    owed.cycle()
+    assert snapshots[-1].policy.claim_hold_s == 77

@@ -1,6 +1,7 @@
 """Starts that fail for what no plan reads: the node is left out for that work, in kube-scheduler's words.
 
-An empty cluster is filled from n1 on; only n3 has the network cards that the work asks for.
+An empty cluster is filled from n1 on. Each node has one network card, and those of n1 and n2 are taken by
+pods outside the queues: how many are left no plan reads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,22 @@ def with_card(world: World, name: str) -> None:
     world.kube.create(JOBS, job)
 
 
+def cards_taken(world: World) -> None:
+    for name in ("n1", "n2"):
+        cards = {part: {CARD: "1"} for part in ("capacity", "allocatable")}
+        world.kube.patch(f"/api/v1/nodes/{name}/status", {"status": cards})
+        container = {"name": "main", "image": "x", "resources": {"limits": {CARD: "1"}}}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"holds-the-card-of-{name}"},
+            "spec": {"nodeName": name, "containers": [container]},
+        }
+        world.kube.create("/api/v1/namespaces/default/pods", pod)
+
+
 def node_with_card(world: World) -> None:
+    cards_taken(world)
     made = node("n3")
     for part in ("capacity", "allocatable"):
         made["status"][part] = {**made["status"][part], CARD: "1"}
@@ -70,6 +86,7 @@ def test_words_of_kube_scheduler_are_told_and_outlive_the_worker(
 ) -> None:
     for module in (blocked, acts):
         monkeypatch.setattr(module, "START_BACK_OFF_S", (600.0, 600.0))
+    cards_taken(world)
     with_card(world, "w1")
     world.cycles_until(lambda: failed(world))
     restart(world)

@@ -50,6 +50,17 @@ def test_run_is_followed_by_a_rest_of_its_cpu_over_its_share(
     assert budget.rest_s(1) == 0
 
 
+@pytest.mark.parametrize(("took_s", "given_back"), [(0.4, 0), (0.5, 1)])
+def test_memory_is_given_back_after_a_heavy_run(
+    budget: Budget, cpu: Dial, monkeypatch: pytest.MonkeyPatch, took_s: float, given_back: int
+) -> None:
+    times: list[None] = []
+    monkeypatch.setattr(budgets, "give_back", lambda: times.append(None))
+    with budget.spend(1):
+        cpu.at += took_s
+    assert len(times) == given_back
+
+
 def test_run_that_fails_is_paid_for_as_well(budget: Budget, cpu: Dial) -> None:
     def fail() -> None:
         with budget.spend(1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db.models import QuerySet
 
 from scheduling.models import Cluster, Queue
 from scheduling.services.tables.unchanged import Unchanged
@@ -16,11 +17,41 @@ def cluster(db: None) -> Cluster:
     return policy("enforce", "http://127.0.0.1:1", "research", "products")
 
 
-def read(held: Unchanged, cluster: Cluster) -> tuple[Queue, ...]:
+Read = Callable[[Unchanged, Cluster], tuple[Queue, ...]]
+
+
+def read_anew(held: Unchanged, cluster: Cluster) -> tuple[Queue, ...]:
     return held.rows("queues", Queue.objects.filter(cluster=cluster))
 
 
-def test_rows_that_did_not_change_are_the_same_objects(cluster: Cluster) -> None:
+def read_steadily(held: Unchanged, cluster: Cluster) -> tuple[Queue, ...]:
+    return held.steady("queues", cluster.pk, lambda: Queue.objects.filter(cluster=cluster))
+
+
+@pytest.fixture(params=[read_anew, read_steadily])
+def read(request: pytest.FixtureRequest) -> Read:
+    found: Read = request.param
+    return found
+
+
+def test_steady_query_is_made_once_for_each_that_it_is_about(cluster: Cluster) -> None:
+    held, other = Unchanged(), policy("enforce", "http://127.0.0.1:1", "vision", name="other")
+    made: list[int] = []
+
+    def about(one: Cluster) -> tuple[Queue, ...]:
+        def make() -> QuerySet[Queue]:
+            made.append(one.pk)
+            return Queue.objects.filter(cluster=one)
+
+        return held.steady("queues", one.pk, make)
+
+    before = about(cluster)
+    assert about(cluster) is before
+    assert {q.name for q in about(other)} == {"root", "vision"}
+    assert made == [cluster.pk, cluster.pk, other.pk, other.pk]  # the statement, and the objects
+
+
+def test_rows_that_did_not_change_are_the_same_objects(cluster: Cluster, read: Read) -> None:
     held = Unchanged()
     before = read(held, cluster)
 
@@ -50,7 +81,7 @@ def add() -> None:
     ],
 )
 def test_change_is_seen_by_the_next_reading(
-    cluster: Cluster, change: Callable[[], None], names: set[str]
+    cluster: Cluster, read: Read, change: Callable[[], None], names: set[str]
 ) -> None:
     held = Unchanged()
     read(held, cluster)
@@ -59,7 +90,7 @@ def test_change_is_seen_by_the_next_reading(
     assert {q.name for q in read(held, cluster)} == names
 
 
-def test_queries_of_two_names_are_told_apart(cluster: Cluster) -> None:
+def test_queries_of_two_names_are_told_apart(cluster: Cluster, read: Read) -> None:
     held = Unchanged()
     everybody = read(held, cluster)
     (one,) = held.rows("one", Queue.objects.filter(name="research"))

@@ -66,6 +66,26 @@ def test_member_does_not_give_each_pod_of_a_running_deployment_more(ann: Member)
     assert REFUSAL in ann.edits(path, {"spec": {"template": {"spec": {"containers": fat}}}})
 
 
+IMAGE: Json = {"spec": {"template": {"metadata": {"annotations": {"edition": "2"}}}}}
+"""What every edit of a template does: other pods beside those that there are."""
+
+
+def test_member_does_not_have_a_rollout_make_more_pods_than_it_has_gpus(ann: Member) -> None:
+    path = started(ann, service(ann.lab), {"replicas": 1})
+    assert "maxSurge: 0" in ann.edits(path, IMAGE)
+
+    in_place = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    anew = {"type": "Recreate", "rollingUpdate": None}
+    for strategy in (in_place, anew):
+        renewed: Json = {"spec": {**IMAGE["spec"], "strategy": strategy}}
+        assert ann.tries_edit(path, renewed) == ""
+
+
+def test_template_of_a_deployment_that_waits_is_edited_at_will(ann: Member) -> None:
+    assert ann.creates(service(ann.lab)) == ""
+    assert ann.edits(f"{ann.path(service(ann.lab))}/w", IMAGE) == ""
+
+
 def test_growth_of_what_asks_for_no_gpus_is_nobodys_business(ann: Member) -> None:
     body = job(ann.lab, queue="", gpus=0, suspend=False)
     assert ann.creates(body) == ""
@@ -109,6 +129,9 @@ def gpu_pod(lab: Lab) -> Json:
 def test_deletion_does_not_ask_for_a_day_either(ann: Member) -> None:
     body = gpu_pod(ann.lab)
     assert ann.creates(body) == ""
+    # Of what stands on no node the server asks for no grace.
+    ann.lab.kube.patch(f"{ann.path(body)}/w", {"spec": {"schedulingGates": None}})
+    eventually(lambda: ann.lab.kube.get(f"{ann.path(body)}/w")["spec"].get("nodeName"), 30)
     asked = {"gracePeriodSeconds": DAY_S}
     eventually(lambda: LEAVES in ann.deletes(f"{ann.path(body)}/w", dryRun=["All"], **asked), 20)
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
 from subprocess import Popen
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management import call_command
 
@@ -20,6 +20,10 @@ from portal.display.later import left
 from scheduling.files.arguments import LAST_PORT, MOST_NODES, day, factor, whole
 from scheduling.management.command import WeirCommand, refusal
 from workshop.demo.cluster.paths import DemoFolder, ForeignFolderError
+
+if TYPE_CHECKING:
+    from workshop.demo.cluster.furnish import Played
+    from workshop.demo.setting import Setting
 
 PASSWORD = "weir"  # noqa: S105 - the demo's own, on loopback, printed at every start
 MARK = "WEIR_DEMO_FOLDER"
@@ -94,7 +98,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: models are there once settings are."""
-        from scheduling.services.errors import ServiceError
+        from scheduling.services.worker.children import aside
         from workshop.demo import runner, setting, ways
         from workshop.demo.cluster.venue import Venue
 
@@ -106,14 +110,13 @@ class Command(WeirCommand):
             )
         except (runner.PortTakenError, ValueError) as error:
             self.refuse(str(error).splitlines())
-        if not folder.is_seeded:
-            self._say("Making the database")
-        call_command("migrate", verbosity=0, interactive=False)
         speed = speed or venue.speed(trace=trace is not None)
-        try:
-            played = stage.open(folder, speed, self._say)
-        except ServiceError as error:
-            raise refusal(str(error)) from None
+
+        if venue.is_embedded and not folder.is_seeded:
+            aside("beginning", lambda: self._begin(stage, folder, speed))
+        else:
+            self._make_database(folder)
+        played = self._open(stage, folder, speed)
         try:
             arrivals = stage.fill(played, folder, PASSWORD, self._say)
             ways.open_ways()
@@ -127,6 +130,29 @@ class Command(WeirCommand):
         finally:
             played.stop()
             self._say("Stopped. A second start goes on from here.")
+
+    def _make_database(self, folder: DemoFolder) -> None:
+        if not folder.is_seeded:
+            self._say("Making the database")
+        call_command("migrate", verbosity=0, interactive=False)
+
+    def _open(self, stage: Setting, folder: DemoFolder, speed: float) -> Played:
+        """The running cluster; the caller stops it."""
+        from scheduling.services.errors import ServiceError
+
+        try:
+            return stage.open(folder, speed, self._say)
+        except ServiceError as error:
+            raise refusal(str(error)) from None
+
+    def _begin(self, stage: Setting, folder: DemoFolder, speed: float) -> None:
+        """A first start up to where the cluster has its past, all of which a second start finds."""
+        self._make_database(folder)
+        played = self._open(stage, folder, speed)
+        try:
+            stage.fill(played, folder, PASSWORD, self._say)
+        finally:
+            played.stop()
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)

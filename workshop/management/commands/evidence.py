@@ -10,6 +10,7 @@ from django.conf import settings
 
 from scheduling.management.command import WeirCommand
 from workshop.benches.evidence.claims import CLAIMS, HERE
+from workshop.benches.evidence.comparing import changes, figures_of, told
 from workshop.benches.evidence.rendering import PageError, rendered
 from workshop.benches.evidence.running import in_process, kept, run_all
 
@@ -19,7 +20,8 @@ PAGE = settings.BASE_DIR / "docs" / "evidence.md"
 
 class Command(WeirCommand):
     help = (
-        "Runs the benches behind docs/evidence.md, keeps their reports and writes the tables anew."
+        "Runs the benches behind docs/evidence.md, keeps their reports, writes the tables anew and "
+        "tells what got worse."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -31,6 +33,7 @@ class Command(WeirCommand):
         parser.add_argument("--tables", action="store_true", help="run nothing, write the tables")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        then = figures_of(PAGE.read_text())
         claims = [CLAIMS[name] for name in options["names"]] or list(HERE)
         failed = 0
         if not options["tables"]:
@@ -40,5 +43,9 @@ class Command(WeirCommand):
             PAGE.write_text(rendered(PAGE.read_text(), kept(FOLDER)))
         except PageError as error:
             self.refuse([str(error)])
+        ran = {claim.bench for claim in claims}
+        reports = {name: report for name, report in kept(FOLDER).items() if name in ran}
+        for line in told(list(changes(then, reports))):
+            self.note(line)
         if failed:
             self.refuse([f"{failed} of {len(claims)} benches failed; the page says which."])

@@ -9,6 +9,7 @@ from scheduling.models import Workload
 from scheduling.services import forecasts
 from tests.factories import example_cluster
 from tests.foresight import with_past
+from tests.seeding import laid_down
 
 pytestmark = pytest.mark.django_db
 
@@ -16,10 +17,14 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster():
     made = example_cluster()
-    with_past(made)
-    forecasts.learn(cluster=made)
-    forecasts.predict(cluster=made)
+    laid_down("predicted run times", lambda: predict_from_a_past(made))
     return made
+
+
+def predict_from_a_past(cluster):
+    with_past(cluster)
+    forecasts.learn(cluster=cluster)
+    forecasts.predict(cluster=cluster)
 
 
 def seen_by(username, address):

@@ -13,6 +13,7 @@ from scheduling.services import forecasts
 from tests.factories import make_workload
 from tests.foresight import with_past
 from tests.portal.web.workloads.test_submit import FORM, PREVIEW
+from tests.seeding import laid_down
 
 pytestmark = pytest.mark.django_db
 SMALL = {**FORM, "name": "run-9", "gpus_per_pod": "1", "pods_max": ""}
@@ -21,6 +22,10 @@ SLOWER = 2.0
 
 @pytest.fixture
 def learned(cluster):
+    laid_down("runs on two classes", lambda: learn_from_two_classes(cluster))
+
+
+def learn_from_two_classes(cluster):
     """Runs of one name on h100, every third of them again on a100, where they take twice as long."""
     with_past(cluster)
     twice = []

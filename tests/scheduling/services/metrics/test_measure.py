@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from scheduling.cluster.connection.client import NotFoundError
 from scheduling.cluster.metrics import MetricsError
-from scheduling.models import Cluster, IdleEnd, IdleSpell
+from scheduling.models import Cluster, Credential, IdleEnd, IdleSpell
 from scheduling.services.errors import ServiceError
 from scheduling.services.metrics import idle
-from scheduling.services.metrics.measure import measure
+from scheduling.services.metrics.measure import measure, read_token
 from scheduling.services.metrics.settings import set_source
 from scheduling.services.worker.held import held_of
 from scheduling.services.workloads import submit
@@ -103,8 +100,7 @@ def test_observed_cluster_culls_nothing(world: World) -> None:
     assert idle.cull(world.cluster, world.cluster.now()) == 0
 
 
-def test_address_is_kept_once_it_tells_of_gpus(world: World, settings: Any, tmp_path: Path) -> None:
-    settings.WEIR_CREDENTIALS = tmp_path
+def test_address_is_kept_once_it_tells_of_gpus(world: World) -> None:
     running(world, "0.8:1")
     url = f"{world.server.url}/prometheus"
 
@@ -113,10 +109,9 @@ def test_address_is_kept_once_it_tells_of_gpus(world: World, settings: Any, tmp_
     assert found is not None
     assert (found.gpus, found.pods) == (4, 2)
     world.cluster.refresh_from_db()
-    kept = Path(world.cluster.metrics_token_file)
-    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ("s3\n", 0o600)
+    assert read_token(world.cluster.metrics_token_file) == "s3"
 
-    kept.unlink()
+    Credential.objects.all().delete()
     with pytest.raises(ServiceError) as refused:
         set_source(cluster=world.cluster, url=url, token="", activity="", author=None)
     assert refused.value.field == "token"

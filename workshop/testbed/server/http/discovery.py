@@ -118,7 +118,8 @@ def _entries(resource: Resource) -> list[Json]:
 def _subentry(resource: Resource, name: str) -> Json:
     entry: Json = {
         "name": f"{resource.plural}/{name}", "singularName": "", "kind": resource.kind,
-        "namespaced": resource.namespaced, "verbs": ["get", "patch", "update"],
+        "namespaced": resource.namespaced,
+        "verbs": ["get"] if name == "log" else ["get", "patch", "update"],
     }  # fmt: skip
     if name in _SUBRESOURCE_KINDS:
         group, version, kind = _SUBRESOURCE_KINDS[name]

@@ -32,6 +32,7 @@ from .admin import administer
 from .discovery import discover, is_discovery
 from .identity import User, identify
 from .lists import Page, Pager, encode_list, parse_selection, select
+from .logs import log_of
 from .messages import Reply, Request, read_body, refusal, reply
 from .protocol import Stream
 from .routing import Target, parse_path
@@ -99,6 +100,8 @@ class Application:
         with self._world.store.lock:
             if request.method == "GET":
                 return self._read(request, target)
+            if target.subresource == "log":
+                raise method_not_allowed(target.resource)
             if target.subresource in ("binding", "eviction"):
                 return self._act_on_pod(request, caller, target)
             if not target.name:
@@ -120,6 +123,8 @@ class Application:
             return self._list(request, target)
         if target.subresource in ("binding", "eviction", "finalize"):
             raise method_not_allowed(target.resource)
+        if target.subresource == "log":
+            return log_of(self._find(target), request, self._world.clock.seconds())
         return self._shown(request, self._find(target))
 
     def _shown(self, request: Request, record: Record, code: int = 200) -> Reply:

@@ -70,7 +70,8 @@ NODES = Resource(
 )
 PODS = Resource(
     "", "v1", "pods", "Pod", short_names=("po",), categories=("all",),
-    subresources=("status", "binding", "eviction"), counts_generation=True, returns_deleted=True,
+    subresources=("status", "binding", "eviction", "log"), counts_generation=True,
+    returns_deleted=True,
 )  # fmt: skip
 EVENTS = Resource("", "v1", "events", "Event", short_names=("ev",), create_on_update=True)
 RESOURCE_QUOTAS = Resource(

@@ -1,0 +1,91 @@
+"""Log and events of a workload, read from its cluster in the caller's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.api.workloads import WorkloadView
+from portal.selectors.logs import reads_as
+from scheduling.services.workloads import logs as service
+
+
+class LogQuerySerializer(serializers.Serializer[Any]):
+    pod = serializers.CharField(
+        required=False, default="", max_length=253,
+        help_text="Without it the first that failed, else the first that runs.",
+    )  # fmt: skip
+    container = serializers.CharField(required=False, default="", max_length=253)
+    lines = serializers.IntegerField(
+        required=False, default=service.LINES, min_value=1, max_value=service.MOST_LINES
+    )
+    previous = serializers.BooleanField(
+        required=False, default=False, help_text="Of the container before its last restart."
+    )
+
+
+class PodSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    node = serializers.CharField()
+    phase = serializers.CharField()
+    containers = serializers.ListField(child=serializers.CharField())
+    ended = serializers.CharField(help_text="How it failed, in the cluster's words; else empty.")
+    restarts = serializers.IntegerField()
+
+
+class LogLineSerializer(serializers.Serializer[Any]):
+    at = serializers.CharField(help_text="RFC 3339, as the cluster stamped it; may be empty.")
+    text = serializers.CharField()
+
+
+class LogSerializer(serializers.Serializer[Any]):
+    pods = PodSerializer(many=True)
+    pod = serializers.CharField()
+    container = serializers.CharField()
+    lines = LogLineSerializer(many=True)
+    why_not = serializers.CharField(help_text="Why there are no lines; else empty.")
+    is_live = serializers.BooleanField(help_text="More may come: the pod runs.")
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    at = serializers.DateTimeField(allow_null=True)
+    about = serializers.CharField()
+    is_warning = serializers.BooleanField()
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    count = serializers.IntegerField()
+
+
+class EventsSerializer(serializers.Serializer[Any]):
+    events = EventSerializer(many=True)
+
+
+class WorkloadLog(WorkloadView):
+    serializer_class = LogSerializer
+    pagination_class = None
+
+    @extend_schema(parameters=[LogQuerySerializer], responses=LogSerializer)
+    def get(self, request: Request, cluster: str, uid: str) -> Response:
+        """The last lines that one container wrote. The cluster decides whether you may read them."""
+        work = get_object_or_404(self.get_queryset(), uid=uid)
+        asked = LogQuerySerializer(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        found = service.log(work, person=reads_as(self.person, work), **asked.validated_data)
+        return Response(LogSerializer(found).data)
+
+
+class WorkloadEvents(WorkloadView):
+    serializer_class = EventsSerializer
+    pagination_class = None
+
+    @extend_schema(responses=EventsSerializer)
+    def get(self, request: Request, cluster: str, uid: str) -> Response:
+        """What the cluster says happened to its object and pods, the newest first."""
+        work = get_object_or_404(self.get_queryset(), uid=uid)
+        found = service.events(work, person=reads_as(self.person, work))
+        return Response(EventsSerializer({"events": found}).data)
