@@ -7,7 +7,9 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0003_task_pass'),
+        ('scheduling', '0002_credentials'),
+        ('scheduling', '0004_claim_hold'),
+        ('scheduling', '0004_portal_tokens'),
     ]
 
     operations = [
