@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from portal.accounts.models import User
 from portal.display import timeline
 from portal.selectors import history, run_times
-from portal.selectors.costs import STEPS, cost_of, gpu_seconds, may_read_cost
+from portal.selectors.costs import STEPS, Prices, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.ends import expected_costs, held_back
 from portal.selectors.logs import use_of
 from portal.selectors.workloads import gang
@@ -86,7 +86,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     home = home_of(work, reader)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     reads_cost = may_read_cost(user, work)
-    cost = cost_of(work, now) if reads_cost else None
+    cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
     return {
         "cluster": cluster,
         "work": work,
