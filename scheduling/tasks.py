@@ -11,25 +11,26 @@ import threading
 from functools import partial
 
 from celery import shared_task
+from django.utils import timezone
 
 from scheduling.cluster.connection.client import ApiError
 from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
-from scheduling.services.adapting import looking as adapting
-from scheduling.services.capacity import studies, working
 from scheduling.services.clusters import guardrails
 from scheduling.services.demand import booking as demand
 from scheduling.services.demand import looking as demand_ahead
 from scheduling.services.explain import fragmentation
-from scheduling.services.lab import experiments, running
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
 from scheduling.services.ledger import workdays
 from scheduling.services.metrics import measure as measuring
 from scheduling.services.starts import refresh
-from scheduling.services.whatif import kept
+from scheduling.services.studies import doors as studies
+from scheduling.services.studies import running
+from scheduling.services.studies.adapting import looking as adapting
+from scheduling.services.studies.capacity import asking as capacity
 from scheduling.services.worker import cycles, lanes
 from scheduling.services.worker.consuming import queue_of
 from scheduling.services.worker.held import held_of
@@ -41,8 +42,7 @@ DEMAND_EXPIRES_S = 600.0
 LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
-REPLAYS_EXPIRES_S = 60.0
-ADAPTING_EXPIRES_S = 300.0
+LOOK_EXPIRES_S = 300.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -128,59 +128,43 @@ def forecast_starts(cluster_id: int) -> None:
         log.warning("cluster %s, start forecasts: %s", cluster.name, error)
 
 
-@shared_task(name="scheduling.tasks.answer_what_if")
-def answer_what_if(question_id: int) -> None:
-    """Work a question out; one that is gone, cancelled or taken is left alone."""
-    kept.answer(question_id)
+@shared_task(name="scheduling.tasks.answer_study")
+def answer_study(study_id: int) -> None:
+    """One that somebody waits for; one that is gone, has ended or is worked on is left alone."""
+    running.work(study_id)
 
 
-@shared_task(name="scheduling.tasks.request_capacity")
-def request_capacity() -> None:
-    """Studies of capacity: those that nobody is at, and those that the night brings."""
-    for cluster in Cluster.objects.all():
-        studies.look(cluster)
-
-
-@shared_task(name="scheduling.tasks.study_capacity")
-def study_capacity(study_id: int) -> None:
-    """One slice of a study; one that is gone, has ended or is held by another is left alone."""
-    working.work(study_id)
-
-
-@shared_task(name="scheduling.tasks.live_replays")
-def live_replays(experiment_id: int) -> None:
-    """Some replays of an experiment; the next task goes on with the rest or with another experiment, so that
-    other work has its turn between them."""
-    if running.work(experiment_id):
-        live_replays.apply_async(args=[experiment_id])
+@shared_task(name="scheduling.tasks.live_study")
+def live_study(study_id: int) -> None:
+    """Some lives of a study; the next task goes on with the rest or with another study, so that other work
+    has its turn between them."""
+    if running.work(study_id):
+        live_study.apply_async(args=[study_id])
         return
     for pk in running.unattended()[:1]:
-        live_replays.apply_async(args=[pk])
+        studies.send(pk)
 
 
-@shared_task(name="scheduling.tasks.request_replays")
-def request_replays() -> None:
-    """Go on with experiments whose replays nobody works on: those that a killed worker held, too."""
+@shared_task(name="scheduling.tasks.request_studies")
+def request_studies() -> None:
+    """Go on with studies that nobody works on, those of a killed worker too; ask for a look at every cluster
+    where the night or a trial brings one."""
     for pk in running.unattended():
-        live_replays.apply_async(args=[pk], expires=REPLAYS_EXPIRES_S)
+        studies.send(pk)
+    for cluster in Cluster.objects.all():
+        if adapting.is_due(cluster) or capacity.is_due(cluster, timezone.now()):
+            look_for_studies.apply_async(args=[cluster.pk], expires=LOOK_EXPIRES_S)
 
 
-@shared_task(name="scheduling.tasks.request_adapting")
-def request_adapting() -> None:
-    """Ask for a look at every cluster whose policy adapts and where there is something to see."""
-    for cluster in Cluster.objects.filter(adaptation__is_on=True):
-        if adapting.is_due(cluster):
-            adapt.apply_async(args=[cluster.pk], expires=ADAPTING_EXPIRES_S)
-
-
-@shared_task(name="scheduling.tasks.adapt")
-def adapt(cluster_id: int) -> None:
-    """One step of what adapts by itself; not on the queue of the cluster's cycles."""
+@shared_task(name="scheduling.tasks.look_for_studies")
+def look_for_studies(cluster_id: int) -> None:
+    """What nobody asks for; not on the queue of the cluster's cycles."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         log.info("cluster %s is gone", cluster_id)
         return
     adapting.look(cluster)
+    capacity.look(cluster)
 
 
 @shared_task(name="scheduling.tasks.roll_up")
@@ -270,9 +254,7 @@ def retention() -> None:
 
 def _retain(cluster: Cluster) -> None:
     retention_service.retain(cluster)
-    kept.forget(cluster)
     studies.forget(cluster)
-    experiments.forget(cluster)
     adapting.forget(cluster)
 
 

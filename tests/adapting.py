@@ -10,14 +10,14 @@ from django.utils import timezone
 from scheduling.models import (
     AdaptingTrial,
     Cluster,
-    Experiment,
+    Result,
+    Study,
+    StudyState,
     TrialState,
-    Variant,
-    VariantReplay,
-    VariantState,
 )
-from scheduling.services.adapting import looking, trials
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies import doors
+from scheduling.services.studies.adapting import looking, trials
 from tests.factories import NOW
 from tests.foresight import live_of
 from tests.lab import with_work
@@ -32,7 +32,7 @@ def turned_on(cluster: Cluster, monkeypatch) -> Cluster:
     with_work(cluster)
     later(cluster, days=-9)
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(looking.running, "send", lambda experiment_id: None)
+    monkeypatch.setattr(doors, "send", lambda study_id: None)
     trials.switch(cluster=cluster, is_on=True, author=None)
     return cluster
 
@@ -43,18 +43,18 @@ def later(cluster: Cluster, **spell: float) -> None:
     cluster.save(update_fields=["clock_start"])
 
 
-def answer(experiment: Experiment, told: Mapping[str, Mapping[str, float]]) -> None:
+def answer(study: Study, told: Mapping[str, Mapping[str, float]]) -> None:
     """Every replay is over. Variants not in ``told`` are as ever; all lives of a seed share its chance."""
-    for variant in experiment.variants.all():
+    for variant in study.variants.all():
         figures = AS_EVER | dict(told.get(variant.letter, {}))
         worst = figures.pop("worst_queue_s", 2 * figures["avg_wait_s"])
-        for row in VariantReplay.objects.filter(variant=variant):
+        for row in Result.objects.filter(variant=variant):
             chance = 1 + 0.01 * row.seed
             row.figures = {key: value * chance for key, value in figures.items()}
             row.queues = {"speech": {"jobs": 3, "avg_wait_s": worst * chance}}
             row.done_at = timezone.now()
             row.save()
-        Variant.objects.filter(pk=variant.pk).update(state=VariantState.DONE)
+    doors.end(study.pk, StudyState.DONE)
 
 
 def asked(cluster: Cluster) -> AdaptingTrial:
@@ -68,7 +68,7 @@ def asked(cluster: Cluster) -> AdaptingTrial:
 def stepped(cluster: Cluster) -> AdaptingTrial:
     """Half-life of use on trial: the step up was better."""
     trial = asked(cluster)
-    answer(trial.experiment, {"C": BETTER})
+    answer(trial.study, {"C": BETTER})
     looking.look(cluster)
     trial.refresh_from_db()
     return trial
@@ -80,7 +80,7 @@ def checked(cluster: Cluster, told: Mapping[str, float]) -> None:
     looking.look(cluster)
     trial = trials.open_trial(cluster)
     assert trial is not None
-    answer(trial.experiment, {"A": told})
+    answer(trial.study, {"A": told})
     looking.look(cluster)
     cluster.refresh_from_db()
 

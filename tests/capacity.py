@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from scheduling.models import MILLI, CapacityCurve, CapacityPoint, CapacityStudy, Cluster
+from scheduling.models import MILLI, Cluster, Result, Study, Variant
+from scheduling.services.studies.capacity.ladder import way_of
 from tests.factories import NOW
 
 H100 = "h100-80gb"
@@ -25,31 +26,34 @@ def studied(
     spread: Sequence[float] = SPREAD,
     recorded_min: float = 300,
     workloads: int = 120,
+    end: datetime = NOW - timedelta(hours=2),
+    days: int = 30,
+    step_gpus: int = 0,
     **fields: Any,
-) -> CapacityStudy:
+) -> Study:
     """Of nodes of 8 GPUs; each replay's wait is the median times its part of ``spread``."""
-    waits = WAITS if waits_min is None else waits_min
-    study = CapacityStudy.objects.create(
-        **{
-            "cluster": cluster, "author": "admin", "end": NOW - timedelta(hours=2), "days": 30,
-            "replications": len(spread), "most_cpu_s": 1800, "cpu_s": 38.0, "state": "done",
-            "progress": 100, "asked_at": NOW, "made_at": NOW, **fields,
-        }
+    waits, size = WAITS if waits_min is None else waits_min, 8 * MILLI
+    curve = {
+        "gpu_class": gpu_class, "installed": nodes * size, "node_gpus": size,
+        "rungs": [[more, (nodes + more) * size] for more in waits],
+        "recorded_p90_s": recorded_min * MIN, "workloads": workloads,
+    }  # fmt: skip
+    told = {"author": "admin", "cpu_s": 38.0, "state": "done", "progress": 100, "asked_at": NOW}
+    study = Study.objects.create(
+        cluster=cluster, kind="capacity", name="capacity", begin=end - timedelta(days=days), end=end,
+        replays=len(spread), question={"step_gpus": step_gpus, "most_cpu_s": 1800},
+        basis={"curves": [curve]}, **{**told, **fields},
     )  # fmt: skip
-    size = 8 * MILLI
-    curve = CapacityCurve.objects.create(
-        study=study, gpu_class=cluster.gpu_classes.get(name=gpu_class), installed=nodes * size,
-        node_gpus=size, rungs=[[more, (nodes + more) * size] for more in waits],
-        recorded_p90_s=recorded_min * MIN, workloads=workloads,
-    )  # fmt: skip
-    CapacityPoint.objects.bulk_create(
-        CapacityPoint(
-            curve=curve, nodes=more, gpus=(nodes + more) * size, seed=seed, p50_s=0,
-            p90_s=wait * part * MIN, workloads=workloads,
-        )
-        for more, wait in waits.items()
-        for seed, part in enumerate(spread, 1)
-    )  # fmt: skip
+    for more, wait in waits.items():
+        letter = way_of(gpu_class, more)
+        variant = Variant.objects.create(study=study, letter=letter, name=letter, state=study.state)
+        Result.objects.bulk_create(
+            Result(
+                variant=variant, seed=seed, done_at=NOW,
+                figures={gpu_class: [0, wait * part * MIN, workloads]},
+            )
+            for seed, part in enumerate(spread, 1)
+        )  # fmt: skip
     return study
 
 

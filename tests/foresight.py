@@ -8,14 +8,14 @@ from datetime import timedelta
 import numpy as np
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ForecastOutcome, Queue, State, WhatIf, Workload
+from scheduling.models import Cluster, ForecastOutcome, Queue, State, Study, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.policy import rows as policy
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import refresh
 from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import known_of
-from scheduling.services.whatif import kept
+from scheduling.services.studies import running, what_if
 from tests.factories import NOW
 
 PAST_RUNS = 240
@@ -136,10 +136,10 @@ def forecast(cluster: Cluster, futures: int = 12) -> None:
     refresh.keep(cluster, snapshot, known, ahead, began_at=NOW, cpu_s=0.9)
 
 
-def asked(cluster: Cluster, monkeypatch) -> WhatIf:
+def asked(cluster: Cluster, monkeypatch) -> Study:
     """A question and its answer."""
     monkeypatch.setattr(snapshots, "live", live_of)
-    question = kept.ask(cluster=cluster, document=QUESTION, author="admin", days=7)
-    kept.answer(question.pk)
+    question = what_if.ask(cluster=cluster, document=QUESTION, author="admin", days=7)
+    running.work(question.pk)
     question.refresh_from_db()
     return question

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 from django.db.models import F
 
-from scheduling.models import Cluster, Experiment, PriorityClass, Variant, Workload, WorkloadType
-from scheduling.services.lab import experiments, running
+from scheduling.models import Cluster, PriorityClass, Study, Variant, Workload, WorkloadType
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies import running
+from scheduling.services.studies.experiments import asking as experiments
 from tests.factories import NOW
 from tests.foresight import live_of, with_past
 
@@ -36,17 +37,14 @@ def with_work(cluster: Cluster) -> None:
 
 def empty_experiment(
     cluster: Cluster, name: str = "vermilion-experiment", author: str = "lead"
-) -> Experiment:
+) -> Study:
     """One of A and B, of which nothing is lived."""
-    made = Experiment.objects.create(
-        cluster=cluster, name=name, author=author, begin=NOW - timedelta(days=2),
-        end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
+    made = Study.objects.create(
+        cluster=cluster, kind="experiment" if author else "adapting", name=name, author=author,
+        begin=NOW - timedelta(days=2), end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
     )  # fmt: skip
     for letter, changes in (("A", []), ("B", CHANGES["changes"])):
-        kind = "changes" if changes else "in_force"
-        Variant.objects.create(
-            experiment=made, letter=letter, name=name, kind=kind, changes=changes
-        )
+        Variant.objects.create(study=made, letter=letter, name=name, changes=changes)
     return made
 
 
@@ -63,15 +61,13 @@ def asked(**more) -> experiments.Asked:
     return experiments.Asked(**{**told, **more})
 
 
-def experiment(cluster: Cluster, monkeypatch, **more) -> Experiment:
+def experiment(cluster: Cluster, monkeypatch, **more) -> Study:
     """Written down, nothing lived yet."""
-    running._stage.cache_clear()
-    running._own.cache_clear()
     monkeypatch.setattr(snapshots, "live", live_of)
     return experiments.ask(cluster=cluster, author="admin", asked=asked(**more))
 
 
-def lived(cluster: Cluster, monkeypatch, **more) -> Experiment:
+def lived(cluster: Cluster, monkeypatch, **more) -> Study:
     made = experiment(cluster, monkeypatch, **more)
     while running.work(made.pk):
         pass

@@ -36,6 +36,7 @@ SHORTER = {"scenario": ["--days", "1"], "what-if": ["--now"]}
 """Options of the long ones."""
 ELSEWHERE = {
     "demo_week": "tests/portal/demo/test_week.py",
+    "doctor": "tests/portal/config/test_doctor.py",
     "bench": "tests/scheduling/services/benches/test_bench.py",
 }
 """Rows that make a world of their own, and where each is run."""

@@ -10,15 +10,13 @@ from click.shell_completion import get_completion_class
 from weir import account
 from weir.api import Api
 from weir.commands import (
-    adapting,
-    lab,
     loans,
     login,
     logs,
     quotas,
     reports,
     requests,
-    what_if,
+    studies,
     workloads,
 )
 from weir.printing import JSON, TABLE, YAML
@@ -70,7 +68,7 @@ for command in (
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
     workloads.eta, logs.logs, workloads.cancel, workloads.hold, workloads.release,
     workloads.priority,
-    quotas.quota, loans.loan, requests.request, what_if.what_if, lab.lab, adapting.adapting,
+    quotas.quota, loans.loan, requests.request, studies.study,
     reports.report,
 ):  # fmt: skip
     main.add_command(command)

@@ -12,9 +12,9 @@ from rest_framework.response import Response
 
 from portal.api.setting_up import ClusterAdminView
 from portal.teams.access import is_admin, is_operator
-from scheduling.services.adapting import trials
-from scheduling.services.adapting.parameters import BY_NAME
-from scheduling.services.adapting.told import adapting, document, row_document
+from scheduling.services.studies.adapting import trials
+from scheduling.services.studies.adapting.parameters import BY_NAME
+from scheduling.services.studies.adapting.told import adapting, document, row_document
 
 
 class AdaptingParameterSerializer(serializers.Serializer[Any]):

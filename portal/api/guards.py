@@ -50,7 +50,6 @@ VERSIONED: Mapping[str, Versioned] = {
     "AdaptingParameterView": Versioned(apart=ADAPTS),
     "AlertDetail": Versioned(apart=ALERT),
     "ConsolidationDetail": Versioned(),
-    "ExperimentDetail": Versioned(apart=frozenset({"results"})),
     "GroupRuleDetail": Versioned(),
     "LoanAct": DECIDED,
     "LoanDetail": REQUEST,
@@ -76,14 +75,12 @@ VERSIONED: Mapping[str, Versioned] = {
     "RuleDetail": Versioned(),
     "SavedViewDetail": Versioned(),
     "ServiceAccountDetail": Versioned(apart=frozenset({"tokens"})),
+    "StudyDetail": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
     "TeamMember": Versioned(),
     "Tree": Versioned(),
-    "WhatIfDetail": Versioned(apart=frozenset({"progress"})),
 }
 """View -> how its version is told."""
-ONLY_ENDED = frozenset(
-    {"CapacityStudyDetail", "SessionDetail", "ServiceTokenDetail", "TokenDetail", "WebhookDetail"}
-)
+ONLY_ENDED = frozenset({"SessionDetail", "ServiceTokenDetail", "TokenDetail", "WebhookDetail"})
 """Views of what nobody edits: it is ended, whatever it was."""
 ONLY_READ = frozenset({"QuotaPreview"})
 """Views whose POST changes nothing, so that it may be sent as often as one likes."""

@@ -8,11 +8,9 @@ from portal.api import (
     adapting,
     alerts,
     audit,
-    capacity,
     clusters,
     consolidations,
     docs,
-    experiments,
     foresight,
     ledger,
     letters,
@@ -30,6 +28,7 @@ from portal.api import (
     request_rules,
     requests,
     setting_up,
+    studies,
     workloads,
 )
 from portal.reports.kinds import REPORTS
@@ -168,27 +167,11 @@ urlpatterns = [
         report_views.SavedViewDetail.as_view(),
         name="report_view",
     ),
-    path(f"{CLUSTER}/experiments", experiments.ExperimentList.as_view(), name="experiments"),
+    path(f"{CLUSTER}/studies", studies.StudyList.as_view(), name="studies"),
+    path(f"{CLUSTER}/studies/<int:pk>", studies.StudyDetail.as_view(), name="study"),
+    path(f"{CLUSTER}/studies/<int:pk>/cancel", studies.StudyCancel.as_view(), name="study_cancel"),
     path(
-        f"{CLUSTER}/experiments/<int:pk>", experiments.ExperimentDetail.as_view(), name="experiment"
-    ),
-    path(
-        f"{CLUSTER}/experiments/<int:pk>/cancel",
-        experiments.ExperimentCancel.as_view(),
-        name="experiment_cancel",
-    ),
-    path(
-        f"{CLUSTER}/experiments/<int:pk>/promote",
-        experiments.ExperimentPromote.as_view(),
-        name="experiment_promote",
-    ),
-    path(f"{CLUSTER}/what-ifs", foresight.WhatIfList.as_view(), name="what_ifs"),
-    path(f"{CLUSTER}/what-ifs/<int:pk>", foresight.WhatIfDetail.as_view(), name="what_if"),
-    path(f"{CLUSTER}/capacity", capacity.CapacityStudies.as_view(), name="capacity_studies"),
-    path(
-        f"{CLUSTER}/capacity/<int:pk>",
-        capacity.CapacityStudyDetail.as_view(),
-        name="capacity_study",
+        f"{CLUSTER}/studies/<int:pk>/promote", studies.StudyPromote.as_view(), name="study_promote"
     ),
     path(
         f"{CLUSTER}/consolidations",

@@ -10,11 +10,12 @@ from portal.accounts.models import User
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.previews import outcome_of
 from portal.approvals.unplanned import or_fault
-from scheduling.models import Cluster, Queue, QuotaChange, WhatIf, WhatIfKind, WhatIfState
+from scheduling.models import Cluster, Queue, QuotaChange, Study, StudyKind, StudyState
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaCell, shown
 from scheduling.services.quotas.save import cells_back, grid, revert_change, save_quotas
-from scheduling.services.whatif import kept as questions
+from scheduling.services.studies import doors
+from scheduling.services.studies.what_if import ask_of_edit
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.documents import changes_of
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, preview
@@ -81,22 +82,22 @@ def revert(*, change: QuotaChange, author: User, reason: str) -> QuotaChange:
     return made
 
 
-def replay_of(cluster: Cluster, author: User, cells: Iterable[QuotaCell]) -> WhatIf | None:
+def replay_of(cluster: Cluster, author: User, cells: Iterable[QuotaCell]) -> Study | None:
     """The last days lived again with this edit, if the person had that asked lately."""
     return _asked(cluster, author, changes_of(cells))
 
 
-def replay(queue: Queue, author: User, cells: Sequence[QuotaCell]) -> WhatIf:
+def replay(queue: Queue, author: User, cells: Sequence[QuotaCell]) -> Study:
     """The same, asked now where it was not before or came to nothing. Raises ServiceError."""
     return _asked_or_new(queue.cluster, author, changes_of(cells), _base(queue, cells))
 
 
-def _asked(cluster: Cluster, author: User, changes: Sequence[Json]) -> WhatIf | None:
+def _asked(cluster: Cluster, author: User, changes: Sequence[Json]) -> Study | None:
     document = read(changes).document() if changes else []
-    lately = WhatIf.objects.filter(
+    lately = Study.objects.filter(
         cluster=cluster,
         author=author.get_username(),
-        kind=WhatIfKind.EDIT,
+        kind=StudyKind.EDIT,
         asked_at__gt=cluster.now() - STILL_TRUE,
     )
     return next((one for one in lately if one.changes == document), None)
@@ -104,14 +105,14 @@ def _asked(cluster: Cluster, author: User, changes: Sequence[Json]) -> WhatIf | 
 
 def _asked_or_new(
     cluster: Cluster, author: User, changes: Sequence[Json], base: Sequence[Json]
-) -> WhatIf:
+) -> Study:
     found = _asked(cluster, author, changes)
-    if found is not None and found.state not in (WhatIfState.CANCELLED, WhatIfState.FAILED):
+    if found is not None and found.state not in (StudyState.CANCELLED, StudyState.FAILED):
         return found
-    question = questions.ask_of_edit(
+    question = ask_of_edit(
         cluster=cluster, document=changes, base=base, author=author.get_username()
     )
-    questions.start(question)
+    doors.start(question)
     return question
 
 
@@ -125,7 +126,7 @@ def _keep_replay(
         question = _asked_or_new(change.cluster, author, changes, base)
     except ServiceError:
         return
-    questions.keep(question)
+    doors.keep(question)
     change.expected = {**change.expected, "what_if": question.pk}
     change.save(update_fields=["expected"])
 

@@ -55,14 +55,11 @@ def _duties() -> Iterator[Duty]:
     yield Duty(f"{s}learn", lane=STUDIES, share=0.1)
     yield Duty(f"{s}request_demand", 900.0)
     yield Duty(f"{s}book_demand", lane=STUDIES, share=0.05)
-    yield Duty(f"{s}request_adapting", 60.0)
-    yield Duty(f"{s}adapt", lane=STUDIES, share=0.05)
-    yield Duty(f"{s}request_capacity", 300.0)
-    yield Duty(f"{s}study_capacity", lane=STUDIES, share=0.2, is_awaited=True)
-    yield Duty(f"{s}request_replays", 60.0)
-    yield Duty(f"{s}live_replays", lane=STUDIES, share=0.3, is_awaited=True)
+    yield Duty(f"{s}request_studies", 60.0)
+    yield Duty(f"{s}look_for_studies", lane=STUDIES, share=0.1)
+    yield Duty(f"{s}live_study", lane=STUDIES, share=0.5, is_awaited=True)
     # Somebody waits for the answer.
-    yield Duty(f"{s}answer_what_if", lane=STUDIES, is_awaited=True)
+    yield Duty(f"{s}answer_study", lane=STUDIES, is_awaited=True)
 
 
 DUTIES: dict[str, Duty] = {duty.task: duty for duty in _duties()}

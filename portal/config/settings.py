@@ -160,7 +160,7 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
         "loan.ask", "loan.offer", "loan.consent", "loan.decline", "loan.withdraw", "loan.recall",
         "loan.undo", "loan.give_back", "loan.near_end", "loan.end",
     ),
-    "scheduling.services.adapting.trials.hear": ("policy.set",),
+    "scheduling.services.studies.adapting.trials.hear": ("policy.set",),
 }  # fmt: skip
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
@@ -340,7 +340,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "StateEnum": "scheduling.models.workloads.State",
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
-        "WhatIfStateEnum": "scheduling.models.foresight.WhatIfState",
+        "StudyKindEnum": "scheduling.models.StudyKind",
+        "StudyStateEnum": "scheduling.models.StudyState",
         "RequestKindEnum": "portal.approvals.states.Kind",
         "RequestStateEnum": "portal.approvals.states.State",
         # Of decisions: the name that it had before others had actions too.

@@ -6,7 +6,6 @@ of the class (slices where it has slices).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,17 +20,16 @@ from portal.reports.filters import ReportFilters
 from portal.reports.forecast import ClassAhead, ForecastReport, Passing, forecast
 from scheduling.models import (
     MILLI,
-    CapacityCurve,
-    CapacityPoint,
-    CapacityStudy,
     Cluster,
     GpuClass,
     Queue,
-    WhatIfState,
+    Study,
+    StudyKind,
+    StudyState,
 )
-from scheduling.services.capacity.curves import Curve, Needed, Rung, curve_of, needed
-from scheduling.services.capacity.recorded import recorded
 from scheduling.services.ledger.ready import Known, ready_in
+from scheduling.services.studies.capacity.curves import Curve, Needed, Rung, curves_of, needed
+from scheduling.services.studies.capacity.recorded import recorded
 
 RANGE = "30d"
 """Of the demand that is known."""
@@ -103,7 +101,7 @@ class Answer:
 class Came:
     """What an earlier study told of a class as it was, and what came in the days after it."""
 
-    study: CapacityStudy
+    study: Study
     until: datetime
     gpu_class: GpuClass
     gpus: float
@@ -129,7 +127,7 @@ def _holds(rung: Rung, came_s: float) -> bool:
 @dataclass(frozen=True)
 class CapacityReport:
     cluster: Cluster
-    study: CapacityStudy | None
+    study: Study | None
     answers: tuple[Answer, ...]
     came: tuple[Came, ...]
     forecast: ForecastReport
@@ -154,9 +152,10 @@ class CapacityReport:
         if study is not None:
             told = {
                 "id": study.pk, "state": study.state, "progress": study.progress, "author": study.author,
-                "begin": study.begin.isoformat(), "end": study.end.isoformat(), "days": study.days,
-                "queue": self.queue.path if self.queue else "", "step_gpus": study.step_gpus / MILLI,
-                "replications": study.replications, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
+                "begin": study.period[0].isoformat(), "end": study.period[1].isoformat(), "days": study.days,
+                "queue": self.queue.path if self.queue else "",
+                "step_gpus": study.question["step_gpus"] / MILLI,
+                "replications": study.replays, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
             }  # fmt: skip
         tables = {table.name: table.as_dicts() for table in self.tables()}
         return {"report": "capacity", "cluster": self.cluster.name, "study": told, **tables}
@@ -170,20 +169,20 @@ def _pressing(one: Answer) -> tuple[int, float]:
     return order.index(one.state), -ratio
 
 
-def shown(
-    cluster: Cluster, pk: int | None = None, queue: Queue | None = None
-) -> CapacityStudy | None:
-    """The study numbered ``pk``, else of ``queue`` (None: all) the newest that has told something, else the
-    newest."""
-    rows = CapacityStudy.objects.filter(cluster=cluster).select_related("queue")
-    if pk is not None:
-        return rows.filter(pk=pk).first()
-    rows = rows.filter(queue=queue)
-    return rows.filter(state=WhatIfState.DONE).first() or rows.first()
+def studies_of(cluster: Cluster) -> QuerySet[Study]:
+    """The one that looked at the latest days first; without what only a worker reads."""
+    rows = Study.objects.filter(cluster=cluster, kind=StudyKind.CAPACITY)
+    return rows.defer("world", "work").order_by("-end", "-id")
+
+
+def shown(cluster: Cluster, queue: Queue | None = None) -> Study | None:
+    """Of ``queue`` (None: all) the newest study that has told something, else the newest."""
+    rows = studies_of(cluster).select_related("queue").filter(queue=queue)
+    return rows.filter(state=StudyState.DONE).first() or rows.first()
 
 
 def capacity(
-    cluster: Cluster, study: CapacityStudy | None, user: User, queue: Queue | None = None
+    cluster: Cluster, study: Study | None, user: User, queue: Queue | None = None
 ) -> CapacityReport:
     """Of ``queue``, or of that of the study, without what is ahead: demand is forecast of the whole cluster.
     Raises Http404 where the person has no report here."""
@@ -201,30 +200,19 @@ def capacity(
     return CapacityReport(cluster, study, answers, _came(cluster), ahead)
 
 
-def curves_of(study: CapacityStudy) -> list[Curve]:
-    points: dict[int, list[CapacityPoint]] = defaultdict(list)
-    for point in CapacityPoint.objects.filter(curve__study=study):
-        points[point.curve_id].append(point)
-    rows = CapacityCurve.objects.filter(study=study).select_related("gpu_class")
-    return [curve_of(row, points[row.pk], study) for row in rows]
-
-
 def _came(cluster: Cluster) -> tuple[Came, ...]:
     """Of the newest study after which as many days have come as it looked back on, else of the oldest after
     which a day has come."""
     now = cluster.now()
-    old = CapacityStudy.objects.filter(
-        cluster=cluster, queue=None, state=WhatIfState.DONE, end__lte=now - LEAST_LATER
-    )
+    old = studies_of(cluster).filter(queue=None, state=StudyState.DONE, end__lte=now - LEAST_LATER)
     study = _whole(old, now) or old.last()
     if study is None:
         return ()
-    until = min(now, study.end + timedelta(days=study.days))
-    came = recorded(cluster, study.end, until)
+    begin, end = study.period
+    until = min(now, end + timedelta(days=study.days))
+    came = recorded(cluster, end, until)
     classes = {one.name: one for one in cluster.gpu_classes.all()}
-    before, then = (
-        ready_in(cluster, *window) for window in ((study.begin, study.end), (study.end, until))
-    )
+    before, then = (ready_in(cluster, *window) for window in ((begin, end), (end, until)))
     again = _again(cluster, study, until)
     found = []
     for curve in curves_of(study):
@@ -253,13 +241,12 @@ def _ratio(before: Known | None, then: Known | None) -> float | None:
     return then.demand / before.demand
 
 
-def _again(cluster: Cluster, study: CapacityStudy, until: datetime) -> dict[str, Curve]:
+def _again(cluster: Cluster, study: Study, until: datetime) -> dict[str, Curve]:
     """Curves of the study that has lived the days after ``study``, where there is one, to within a day."""
     near = (until - timedelta(days=1), until + timedelta(days=1))
-    rows = CapacityStudy.objects.filter(
-        cluster=cluster, queue=None, state=WhatIfState.DONE, end__range=near, days=study.days
-    )
-    other = rows.exclude(pk=study.pk).first()
+    rows = studies_of(cluster).filter(queue=None, state=StudyState.DONE, end__range=near)
+    others = (one for one in rows.exclude(pk=study.pk) if one.days == study.days)
+    other = next(others, None)
     return {one.gpu_class: one for one in curves_of(other)} if other else {}
 
 
@@ -267,8 +254,8 @@ def _same(curve: Curve | None, gpus: float) -> Rung | None:
     return curve.rung(gpus) if curve is not None and curve.is_told else None
 
 
-def _whole(old: QuerySet[CapacityStudy], now: datetime) -> CapacityStudy | None:
-    return next((one for one in old if one.end + timedelta(days=one.days) <= now), None)
+def _whole(old: QuerySet[Study], now: datetime) -> Study | None:
+    return next((one for one in old if one.period[1] + timedelta(days=one.days) <= now), None)
 
 
 def _class_table(report: CapacityReport) -> Table:
@@ -327,7 +314,7 @@ def _came_table(report: CapacityReport) -> Table:
     )  # fmt: skip
     rows: Sequence[Iterable[Cell]] = [
         (
-            one.gpu_class.name, one.gpus, one.study.end, one.until, one.told.median_s, one.told.low_s,
+            one.gpu_class.name, one.gpus, one.study.period[1], one.until, one.told.median_s, one.told.low_s,
             one.told.high_s, one.came_s, one.workloads, str(one.holds).lower(), one.demand,
             *((one.again.median_s, one.again.low_s, one.again.high_s) if one.again else (None, None, None)),
         )

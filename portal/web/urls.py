@@ -23,6 +23,6 @@ urlpatterns = [
     path("c/<slug:cluster>/", include("portal.web.operations.urls")),
     path("c/<slug:cluster>/", include("portal.web.alerts.urls")),
     path("c/<slug:cluster>/", include("portal.web.lab.urls")),
-    path("c/<slug:cluster>/", include("portal.web.experiments.urls")),
+    path("c/<slug:cluster>/", include("portal.web.studies.urls")),
     path("c/<slug:cluster>/", include("portal.web.future.urls")),
 ]

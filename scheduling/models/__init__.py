@@ -3,7 +3,6 @@
 from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.adapting import Adaptation, AdaptingParameter, AdaptingTrial, TrialState
-from scheduling.models.capacity import CapacityCurve, CapacityPoint, CapacityStudy
 from scheduling.models.clusters import (
     ClassOrder,
     Cluster,
@@ -25,11 +24,7 @@ from scheduling.models.foresight import (
     ForecastRun,
     StartForecast,
     ToldStart,
-    WhatIf,
-    WhatIfKind,
-    WhatIfState,
 )
-from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -54,6 +49,7 @@ from scheduling.models.predictions import (
 from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.rollups import WorkDay
+from scheduling.models.studies import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.workloads import (
     CheckpointHabit,
     EndCause,
@@ -72,9 +68,6 @@ __all__ = [
     "AdaptingParameter",
     "AdaptingTrial",
     "Announcement",
-    "CapacityCurve",
-    "CapacityPoint",
-    "CapacityStudy",
     "Cause",
     "Change",
     "CheckpointHabit",
@@ -89,11 +82,9 @@ __all__ = [
     "Decision",
     "Delivery",
     "DemandForecast",
-    "DifferenceKind",
     "EndCause",
     "Eviction",
     "EvictionRule",
-    "Experiment",
     "ForecastOutcome",
     "ForecastRun",
     "GpuClass",
@@ -119,6 +110,7 @@ __all__ = [
     "Quota",
     "QuotaChange",
     "Reason",
+    "Result",
     "Role",
     "RunTimeQuestion",
     "Share",
@@ -128,6 +120,9 @@ __all__ = [
     "State",
     "StepKind",
     "Stop",
+    "Study",
+    "StudyKind",
+    "StudyState",
     "TaskPass",
     "ToldStart",
     "Transition",
@@ -135,11 +130,6 @@ __all__ = [
     "UsageSample",
     "UserUsage",
     "Variant",
-    "VariantReplay",
-    "VariantState",
-    "WhatIf",
-    "WhatIfKind",
-    "WhatIfState",
     "WorkDay",
     "Workload",
     "WorkloadType",

@@ -1,6 +1,6 @@
 """What adapts by itself: one switch a cluster, one row a parameter, and the trials of other values.
 
-Times are cluster time, but for claims, which are real time. Only ``services.adapting`` writes these rows.
+Times are cluster time. Only ``services.studies.adapting`` writes these rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from scheduling.models.clusters import Cluster
-from scheduling.models.lab import Experiment
+from scheduling.models.studies import Study
 
 
 class Adaptation(models.Model):
@@ -21,15 +21,13 @@ class Adaptation(models.Model):
     """When a parameter was chosen last, or could not be."""
     why = models.CharField(max_length=300, blank=True)
     """Why nothing could be judged at the last look."""
-    claim = models.CharField(max_length=32, blank=True)
-    claimed_until = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"{self.cluster}: adaptation {'on' if self.is_on else 'off'}"
 
 
 class AdaptingParameter(models.Model):
-    """``name`` as ``services.adapting.parameters`` declares it; the last change is the engine's own."""
+    """``name`` as ``adapting.parameters`` declares it; the last change is the engine's own."""
 
     cluster = models.ForeignKey(
         Cluster, on_delete=models.CASCADE, related_name="adapting_parameters"
@@ -76,12 +74,12 @@ class AdaptingTrial(models.Model):
     checked_at = models.DateTimeField(null=True, blank=True)
     """When the days since were replayed last."""
     ended_at = models.DateTimeField(null=True, blank=True)
-    experiment = models.ForeignKey(
-        Experiment, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    study = models.ForeignKey(
+        Study, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     """The replays that are waited for."""
     evidence = models.JSONField(default=dict)
-    """{"step": judged, "checks": [judged]}, as ``services.adapting.judging`` writes them."""
+    """{"step": judged, "checks": [judged]}, as ``services.studies.adapting.judging`` writes them."""
     sentence = models.CharField(max_length=500, blank=True)
     """The evidence in words, as of the last change of state."""
 

@@ -1,7 +1,6 @@
-"""What is told of starts before they happen, what came of it, and what-if questions with their answers.
+"""What is told of starts before they happen, and what came of it.
 
-Times are cluster time; GPU columns milli-GPU, durations seconds. Only ``services.starts`` and
-``services.whatif`` write these rows.
+Times are cluster time; GPU columns milli-GPU, durations seconds. Only ``services.starts`` writes these rows.
 """
 
 from __future__ import annotations
@@ -162,49 +161,3 @@ class ToldStart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload}: {self.change} {self.p50_at}"
-
-
-class WhatIfState(models.TextChoices):
-    WAITING = "waiting", "Waiting"
-    RUNNING = "running", "Running"
-    DONE = "done", "Done"
-    CANCELLED = "cancelled", "Cancelled"
-    FAILED = "failed", "Failed"
-
-
-class WhatIfKind(models.TextChoices):
-    NOW = "now", "At once"
-    REPLAY = "replay", "At once, and the last days again"
-    EDIT = "edit", "The last days again with an edit of quotas"
-
-
-class WhatIf(models.Model):
-    """A question, and its answer once there is one; ``changes`` is as ``services.whatif`` reads it."""
-
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="what_ifs")
-    author = models.CharField(max_length=150)
-    changes = models.JSONField()
-    title = models.CharField(max_length=200)
-    kind = models.CharField(max_length=6, choices=WhatIfKind.choices, default=WhatIfKind.REPLAY)
-    days = models.PositiveIntegerField(default=7)
-    state = models.CharField(max_length=9, choices=WhatIfState.choices, default=WhatIfState.WAITING)
-    progress = models.PositiveIntegerField(default=0)
-    """Percent."""
-    answer = models.JSONField(default=dict)
-    """Of an edit also ``base``, the changes that put back what it replaces."""
-    fault = models.CharField(max_length=300, blank=True)
-    """Why it failed, and what to do about it."""
-    asked_at = models.DateTimeField()
-    done_at = models.DateTimeField(null=True, blank=True)
-    is_kept = models.BooleanField(default=False)
-    """Kept until somebody drops it; others go after a month."""
-
-    class Meta:
-        ordering = ["-asked_at", "-id"]
-        constraints = [
-            models.CheckConstraint(condition=Q(progress__lte=100), name="what_if_progress_percent")
-        ]
-        indexes = [models.Index(fields=["cluster", "asked_at"], name="what_if_asked")]
-
-    def __str__(self) -> str:
-        return self.title

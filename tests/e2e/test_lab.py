@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
-from scheduling.models import Experiment
-from scheduling.services.lab import running
+from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.studies import doors, running
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
@@ -22,9 +22,7 @@ def admin(page, live, monkeypatch):
     cluster = example_cluster()
     with_work(cluster)
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr(running, "start", lambda made: None)
-    running._stage.cache_clear()
-    running._own.cache_clear()
+    monkeypatch.setattr(doors, "send", lambda pk: None)
     sign_in(page, User.objects.get(username="admin"))
     return page
 
@@ -43,8 +41,8 @@ def add(page, summary: str, **fields: str) -> None:
 
 def test_experiment_is_begun_left_found_again_cancelled_and_promoted(admin):
     page = admin
-    page.goto("/c/fra1/experiments/")
-    expect(page.get_by_text("No experiment yet")).to_be_visible()
+    page.goto("/c/fra1/studies/")
+    expect(page.get_by_text("No study yet")).to_be_visible()
     page.get_by_role("link", name="New experiment").click()
     page.get_by_label("Name", exact=True).fill("Order and supply")
     page.get_by_role("textbox", name="First day judged").fill(str((NOW - timedelta(days=8)).date()))
@@ -58,9 +56,9 @@ def test_experiment_is_begun_left_found_again_cancelled_and_promoted(admin):
     expect(page.locator(".finding")).to_contain_text("Too few replays")
 
     page.goto("/c/fra1/overview/")
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     running.work(made.pk, budget_s=0.01)
-    page.goto("/c/fra1/experiments/")
+    page.goto("/c/fra1/studies/")
     page.get_by_role("link", name="Order and supply").click()
     row = page.locator(".variants tbody tr", has_text="2 nodes")
     row.get_by_role("button", name="Cancel").click()
@@ -79,5 +77,5 @@ def test_experiment_is_begun_left_found_again_cancelled_and_promoted(admin):
     expect(page.get_by_role("heading", name="Policy of fra1")).to_be_visible()
     expect(page.get_by_text("not saved yet")).to_be_visible()
     assert page.locator("#order").input_value() == "shortest_predicted"
-    page.goto(f"/c/fra1/experiments/{made.pk}/")
+    page.goto(f"/c/fra1/studies/{made.pk}/")
     expect(page.get_by_role("heading", name="B is promoted")).to_be_visible()

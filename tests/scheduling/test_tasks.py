@@ -17,7 +17,7 @@ from celery import current_app
 from django.conf import settings
 
 from scheduling import tasks
-from scheduling.models import Adaptation, Cluster
+from scheduling.models import Cluster
 from scheduling.services.cycle.run import CycleResult
 from tests.scheduling.kube import policy
 
@@ -94,12 +94,12 @@ def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
 
 @pytest.mark.parametrize(("asks", "asked", "door"), [
     ("request_learning", "learn", "forecasts"),
-    ("request_adapting", "adapt", "adapting"),
+    ("request_studies", "look_for_studies", "adapting"),
 ])  # fmt: skip
 def test_process_of_studies_is_not_woken_where_nothing_is_due(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, asks: str, asked: str, door: str
 ) -> None:
-    Adaptation.objects.create(cluster=cluster, is_on=True)
+    monkeypatch.setattr(tasks.capacity, "is_due", lambda *_: False)
     sent: list[list[int]] = []
     monkeypatch.setattr(
         getattr(tasks, asked), "apply_async", lambda args, expires: sent.append(args)

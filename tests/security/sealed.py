@@ -28,7 +28,6 @@ from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
 from scheduling.models import (
-    CapacityStudy,
     CheckpointHabit,
     Cluster,
     Cycle,
@@ -44,17 +43,17 @@ from scheduling.models import (
     Queue,
     Quota,
     QuotaChange,
+    Result,
     Share,
     State,
+    Study,
     Transition,
     UserUsage,
-    VariantReplay,
-    WhatIf,
     Workload,
 )
 from scheduling.models.ledger import UsageSample
 from scheduling.services.events import announce, deliver_due
-from scheduling.services.lab.figures import BY_QUEUE, FIGURES
+from scheduling.services.studies.experiments.figures import BY_QUEUE, FIGURES
 from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
@@ -181,9 +180,9 @@ def organisation() -> Organisation:
         {
             "change": changes,
             "token": [token.pk],
-            "what_if": [_what_if(cluster)],
-            "study": [_study(cluster)],
-            "experiment": [_experiment(cluster)],
+            "what_if": [what_if := _what_if(cluster)],
+            "experiment": [experiment := _experiment(cluster)],
+            "study": [experiment, what_if, _study(cluster)],
             "request": [_asked_for(queues)],
             "webhook": webhooks,
             "letter": letters,
@@ -406,18 +405,20 @@ def _memberships(queues: dict[str, Queue]) -> None:
 def _what_if(cluster: Cluster) -> int:
     """A question of somebody else about queues of others; its key."""
     change = {"kind": "quota", "gpu_class": GPUS, "nominal_gpus": 4}
-    asked = WhatIf.objects.create(
-        cluster=cluster, author="quokka-user", title="zebra-question", asked_at=NOW,
-        changes=[{**change, "queue": name} for name in ("zebra-vision", "quokka-search")],
+    asked = Study.objects.create(
+        cluster=cluster, author="quokka-user", name="zebra-question", asked_at=NOW, kind="replay",
+        question={
+            "changes": [{**change, "queue": name} for name in ("zebra-vision", "quokka-search")], "days": 7,
+        },
     )  # fmt: skip
     return asked.pk
 
 
 def _study(cluster: Cluster) -> int:
     """A study of capacity that somebody else has asked for; its key."""
-    made = CapacityStudy.objects.create(
-        cluster=cluster, author="quokka-user", end=NOW, days=7, replications=5, most_cpu_s=60, asked_at=NOW,
-        made_at=NOW, state="done",
+    made = Study.objects.create(
+        cluster=cluster, kind="capacity", author="quokka-user", begin=NOW - timedelta(days=7), end=NOW,
+        question={"step_gpus": 0, "most_cpu_s": 60}, asked_at=NOW, state="done",
     )  # fmt: skip
     return made.pk
 
@@ -428,7 +429,7 @@ def _experiment(cluster: Cluster) -> int:
     made.variants.filter(letter="B").update(
         changes=[{"kind": "quota", "queue": "zebra-vision", "gpu_class": GPUS, "nominal_gpus": 4}]
     )
-    VariantReplay.objects.create(
+    Result.objects.create(
         variant=made.variants.get(letter="A"), seed=1, done_at=NOW,
         figures={figure.key: 1.0 for figure in FIGURES},
         queues={name: dict.fromkeys(BY_QUEUE, 1.0) for name in ("zebra-vision", "quokka-products")},

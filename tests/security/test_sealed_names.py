@@ -114,7 +114,7 @@ ADDRESSES = {
         (
             "web:first_admin", "web:set_up", "web:person_active", "web:team_delete",
             "web:member_remove", "web:personas", "web:persona_delete", "web:audit_csv",
-            "web:queue_future", "web:what_if_cancel", "web:what_if_keep", "web:capacity_cancel",
+            "web:queue_future", "web:study_cancel", "web:study_keep",
             "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes",
             "web:adapting", "web:adapting_switch",
         ),
@@ -138,12 +138,11 @@ ADDRESSES = {
         ({"change": json.dumps(QUESTION), "days": "now"}, {"change": PROBE}),
         shows=True,
     ),
-    "web:what_if": SHOWN,
     "web:capacity": Address(
         ("?class=quokka", f"?class={GPUS}", "?format=json"), ({"days": PROBE},)
     ),
     "web:capacity_slo": Address(probes=({"gpu_class": PROBE}, {"gpu_class": GPUS, "minutes": PROBE})),
-    "web:experiments": Address(shows=True),
+    "web:studies": Address(("?of=what-ifs", "?of=adaptation"), shows=True),
     "web:experiment_new": Address(
         probes=(
             {"name": PROBE}, {"variant": PROBE},
@@ -151,17 +150,22 @@ ADDRESSES = {
         ),
         shows=True,
     ),
-    "web:experiment": SHOWN,
-    "web:experiment_csv": SHOWN,
-    "web:experiment_cancel": PLAIN,
-    "web:experiment_promote": Address(probes=({"letter": "B", "reason": PROBE}, {"letter": PROBE})),
-    "api:experiments": Address(
-        ("?limit=500",), ({"name": PROBE}, {"name": "n", "variants": [{"name": "n", "changes": [QUESTION]}]}),
+    "web:study": SHOWN,
+    "web:study_csv": SHOWN,
+    "web:study_promote": Address(probes=({"letter": "B", "reason": PROBE}, {"letter": PROBE})),
+    "api:studies": Address(
+        ("?limit=500", "?kind=capacity"),
+        (
+            {"kind": "experiment", "name": PROBE}, {"kind": "capacity", "days": PROBE}, {"kind": PROBE},
+            {"kind": "experiment", "name": "n", "variants": [{"name": "n", "changes": [QUESTION]}]},
+            {"kind": "replay", "changes": [QUESTION]}, {"kind": "now", "changes": [QUESTION]},
+            {"kind": "replay", "changes": [{**QUESTION, "queue": "nlp", "gpu_class": PROBE}]},
+        ),
         shows=True,
     ),
-    "api:experiment": SHOWN,
-    "api:experiment_cancel": Address(probes=({"letter": PROBE},)),
-    "api:experiment_promote": Address(probes=({"letter": "B", "reason": PROBE},)),
+    "api:study": SHOWN,
+    "api:study_cancel": Address(probes=({"letter": PROBE},)),
+    "api:study_promote": Address(probes=({"letter": "B", "reason": PROBE},)),
     "api:audit": Address(("?q=zebra", "?who=quokka-user", "?limit=500"), shows=True),
     "api:people": Address(
         ("?limit=500",), ({"username": PROBE},), tries="zebra-user", by_name=GIVER, shows=True
@@ -186,15 +190,6 @@ ADDRESSES = {
         ),
         by="PUT",
     ),
-    "api:what_ifs": Address(
-        ("?limit=500",),
-        ({"changes": [QUESTION]}, {"changes": [QUESTION], "replay": False},
-         {"changes": [{**QUESTION, "queue": "nlp", "gpu_class": PROBE}]}),
-        shows=True,
-    ),
-    "api:what_if": SHOWN,
-    "api:capacity_studies": Address(("?limit=500",), ({"days": PROBE},)),
-    "api:capacity_study": PLAIN,
     "web:adapting_pin": Address(probes=({"name": PROBE},)),
     "api:adaptation": Address(probes=({"is_on": PROBE},), by="PUT"),
     "api:adapting_parameter": Address(probes=({"is_pinned": PROBE},), by="PUT"),

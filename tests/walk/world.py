@@ -25,8 +25,8 @@ from scheduling.models import (
     Consolidation,
     IdleSpell,
     Queue,
-    WhatIf,
-    WhatIfKind,
+    Study,
+    StudyKind,
     Workload,
 )
 from scheduling.services.events import announce, deliver_due
@@ -174,11 +174,12 @@ def _questions(made: Organisation) -> dict[str, int]:
     asked = {"cluster": made.cluster, "asked_at": NOW}
     capacity = [{"kind": "capacity", "gpu_class": GPUS, "nodes": 1}]
     return {
-        "what_if": WhatIf.objects.create(
-            **asked, author="admin", title="okapi-question", changes=capacity
+        "what_if": Study.objects.create(
+            **asked, author="admin", name="okapi-question", kind=StudyKind.REPLAY,
+            question={"changes": capacity, "days": 7},
         ).pk,
-        "replay": WhatIf.objects.create(
-            **asked, author="lead", title="okapi-edit", kind=WhatIfKind.EDIT, changes=[]
+        "replay": Study.objects.create(
+            **asked, author="lead", name="okapi-edit", kind=StudyKind.EDIT
         ).pk,
         "consolidation": Consolidation.objects.create(
             **asked, gpu_class=made.cluster.gpu_classes.get(name=GPUS), nodes=1, most_moves=1,

@@ -296,7 +296,7 @@ def test_decision_without_a_note_is_not_understood(weir, cluster):
 def test_what_if_of_the_live_cluster_answers_at_once(weir, kube, tmp_path):
     file = tmp_path / "changes.yaml"
     file.write_text("- {kind: quota, queue: pretraining, gpu_class: h100-80gb, nominal_gpus: 4}\n")
-    done = weir("what-if", "-f", str(file), "--now", user="admin")
+    done = weir("study", "what-if", "-f", str(file), "--now", user="admin")
     assert done.exit_code == 0, done.output
     assert yaml.safe_load(done.stdout)["state"] == "done"
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from datetime import datetime, time, timedelta
 
 from portal.display.format import zone
-from scheduling.models import Cluster, Experiment
+from scheduling.models import Cluster, Study, StudyKind
 from scheduling.services.errors import ServiceError
-from scheduling.services.lab.experiments import Asked, ask
+from scheduling.services.studies.experiments.asking import Asked, ask
 from workshop.demo.organisation import H100
 
 DAYS, WARM_UP, REPLAYS = 2, timedelta(days=1), 8
@@ -25,7 +25,7 @@ VARIANTS = (
 def begin() -> None:
     """Of every cluster that has none; nothing where its past is too short."""
     for cluster in Cluster.objects.all():
-        if not Experiment.objects.filter(cluster=cluster).exists():
+        if not Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT).exists():
             _begin(cluster)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services.adapting import trials
+from scheduling.services.studies.adapting import trials
 from workshop.demo import lending, seed, seed_trace, spending, studied, watched
 from workshop.demo.cluster.furnish import Played, furnish
 from workshop.demo.cluster.paths import DemoFolder

@@ -9,10 +9,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 from portal.accounts.models import User
-from scheduling.models import CapacityStudy, Cluster
-from scheduling.services.capacity.studies import begin
+from scheduling.models import Cluster, Study, StudyKind
 from scheduling.services.clusters.classes import save_gpu_class
 from scheduling.services.errors import ServiceError
+from scheduling.services.studies.capacity.asking import ask
 from workshop.demo.organisation import A100, H100, L4, MIG
 
 SLO_MIN = {H100: 120, A100: 120, MIG: 15, L4: 30}
@@ -33,12 +33,12 @@ def promise(cluster: Cluster) -> None:
 def study(cluster: Cluster) -> None:
     """One of the week before the last, to be held against that, and one of the last week; none where there
     is one, or too little is known."""
-    if CapacityStudy.objects.filter(cluster=cluster).exists():
+    if Study.objects.filter(cluster=cluster, kind=StudyKind.CAPACITY).exists():
         return
     now = cluster.now()
     with suppress(ServiceError):
-        begin(
+        ask(
             cluster=cluster, author="", days=DAYS, steps=(), most_cpu_s=EARLIER_CPU_S,
             end=now - timedelta(days=DAYS),
         )  # fmt: skip
-        begin(cluster=cluster, author="", days=DAYS, steps=STEPS, most_cpu_s=NEWEST_CPU_S, end=now)
+        ask(cluster=cluster, author="", days=DAYS, steps=STEPS, most_cpu_s=NEWEST_CPU_S, end=now)

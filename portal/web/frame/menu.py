@@ -129,8 +129,8 @@ class _Menu:
 
     def operating(self) -> Iterator[Entry]:
         yield from self.entry("Reports", "chart", "reports:utilization", below=("reports",))
-        below = ("experiments", "what-if", "capacity", "start-forecasts", "adapting")
-        first = "web:experiments" if is_operator(self.user) else "web:start_forecasts"
+        below = ("studies", "what-if", "capacity", "start-forecasts", "adapting")
+        first = "web:studies" if is_operator(self.user) else "web:start_forecasts"
         yield from self.entry("Policy lab", "flask", first, below=below)
         yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):

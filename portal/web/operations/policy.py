@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
-from portal.web.lab.drafts import DRAFT
 from portal.web.operations.mode import operated
 from portal.web.quotas.preview import Told, tried
+from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_policy

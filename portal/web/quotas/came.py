@@ -17,7 +17,7 @@ from portal.display.spread import Spread
 from portal.web.quotas.preview import told
 from portal.web.quotas.replayed import Replayed, replayed
 from portal.web.quotas.replayed import Waits as Expected
-from scheduling.models import Eviction, Outcome, QuotaChange, State, Transition, WhatIf, Workload
+from scheduling.models import Eviction, Outcome, QuotaChange, State, Study, Transition, Workload
 from scheduling.services.whatif.preview import LEAVES
 
 LOOKED_AT = timedelta(days=7)
@@ -75,9 +75,9 @@ def outcomes(person: User, change: QuotaChange, now: datetime) -> Outcomes:
     )
 
 
-def _question(change: QuotaChange) -> WhatIf | None:
+def _question(change: QuotaChange) -> Study | None:
     key: Any = change.expected.get("what_if")
-    return WhatIf.objects.filter(pk=key, cluster=change.cluster_id).first() if key else None
+    return Study.objects.filter(pk=key, cluster=change.cluster_id).first() if key else None
 
 
 def _came(lines: Iterable[Line], start: datetime, until: datetime) -> list[Came]:

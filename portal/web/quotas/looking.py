@@ -22,10 +22,10 @@ from portal.web.quotas.place import get_queue, may_divide
 from portal.web.quotas.preview import Told, lowered, planned, told, with_grace
 from portal.web.quotas.replayed import replayed
 from portal.web.quotas.typed import Typed, read
-from scheduling.models import Queue, WhatIf, WhatIfKind
+from scheduling.models import Queue, Study, StudyKind
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.save import Grid, grid
-from scheduling.services.whatif import kept as questions
+from scheduling.services.studies import doors
 
 
 def shown_at(request: HttpRequest, now: datetime) -> datetime:
@@ -108,19 +108,19 @@ def replay_state(request: HttpRequest, cluster: str, queue: str, pk: int) -> Htt
 def replay_cancel(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     top = _divided(request, cluster, queue)
     question = _asked(request, top, pk)
-    questions.cancel(question)
+    doors.cancel(question)
     if "HX-Request" not in request.headers:
         return redirect("web:quotas", top.cluster.name, top.name)
     question.refresh_from_db()
     return _state(request, top, question)
 
 
-def _state(request: HttpRequest, top: Queue, question: WhatIf) -> HttpResponse:
+def _state(request: HttpRequest, top: Queue, question: Study) -> HttpResponse:
     seen = replayed(person(request), question)
     return render(request, "web/quotas/_replay.html", {"queue": top, "replay": seen})
 
 
-def _asked(request: HttpRequest, top: Queue, pk: int) -> WhatIf:
+def _asked(request: HttpRequest, top: Queue, pk: int) -> Study:
     """A question about an edit is its author's."""
-    mine = WhatIf.objects.filter(cluster=top.cluster, kind=WhatIfKind.EDIT)
+    mine = Study.objects.filter(cluster=top.cluster, kind=StudyKind.EDIT)
     return get_object_or_404(mine, pk=pk, author=person(request).get_username())

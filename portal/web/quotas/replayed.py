@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from portal.accounts.models import User
 from portal.display.format import hmin, number
 from portal.teams.access import visible_queues
-from scheduling.models import WhatIf, WhatIfState
+from scheduling.models import Study, StudyState
 
 Json = Mapping[str, Any]
 FIGURES = {
@@ -39,17 +39,17 @@ class Waits:
 class Replayed:
     """``waits`` and ``whole``, the figures of the whole cluster, once it is ``is_done``."""
 
-    question: WhatIf
+    question: Study
     waits: Sequence[Waits] = ()
     whole: str = ""
 
     @property
     def is_open(self) -> bool:
-        return self.question.state in (WhatIfState.WAITING, WhatIfState.RUNNING)
+        return self.question.state in (StudyState.WAITING, StudyState.RUNNING)
 
     @property
     def is_done(self) -> bool:
-        return self.question.state == WhatIfState.DONE
+        return self.question.state == StudyState.DONE
 
     @property
     def begin(self) -> datetime | None:
@@ -65,12 +65,12 @@ class Replayed:
         return found
 
 
-def replayed(person: User, question: WhatIf | None) -> Replayed | None:
+def replayed(person: User, question: Study | None) -> Replayed | None:
     """None where nothing was asked."""
     if question is None:
         return None
     found = question.answer.get("replay")
-    if question.state != WhatIfState.DONE or found is None:
+    if question.state != StudyState.DONE or found is None:
         return Replayed(question)
     seen = visible_queues(person).filter(cluster=question.cluster_id)
     names = set(seen.values_list("name", flat=True))

@@ -17,10 +17,10 @@ from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_admin, visible_queues
 from portal.teams.reading import reader_of
 from portal.web.frame.shell import get_cluster
-from portal.web.lab.drafts import DRAFT
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import Told, tried
+from portal.web.studies.drafts import DRAFT
 from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.quotas.faults import figure

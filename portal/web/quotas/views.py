@@ -22,8 +22,6 @@ from portal.display.format import counted, when
 from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.shell import get_cluster
-from portal.web.lab import drafts
-from portal.web.lab.forms import as_query
 from portal.web.quotas.changes import entries
 from portal.web.quotas.looking import shown_at, told_of
 from portal.web.quotas.moments import NOW, Moment, moment_of
@@ -31,6 +29,8 @@ from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queu
 from portal.web.quotas.preview import Told, planned
 from portal.web.quotas.table import make_table
 from portal.web.quotas.typed import Typed, read
+from portal.web.studies import drafts
+from portal.web.studies.forms import as_query
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.save import Fault, Grid, QuotaError, grid

@@ -128,7 +128,9 @@ def acting() -> Iterator[Need]:
         verbs = tuple(f"impersonate-on:user-info:{verb}" for verb in ACTS)
         yield Need(group, resource, verbs, f"to act on work of kind {adapter.kind} for people")
     yield Need("", "pods/log", ("impersonate-on:user-info:get",), "to show people their work's log")
-    yield Need("", "events", ("impersonate-on:user-info:list",), "to show people what happened to it")
+    yield Need(
+        "", "events", ("impersonate-on:user-info:list",), "to show people what happened to it"
+    )
 
 
 def acting_before() -> Iterator[Need]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -15,11 +14,12 @@ from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.models.credentials import is_kept
 from scheduling.services.clusters import add as clusters
-from scheduling.services.clusters import checkup, guardrails, tokens
-from scheduling.services.clusters.connecting import MOST_BYTES, renew, take_in
+from scheduling.services.clusters import checkup, guardrails
+from scheduling.services.clusters.connecting import take_in
 from scheduling.services.errors import ServiceError
 
 ADDRESS = ("api_url", "token_file", "portal_token_file", "ca_file", "kubeconfig", "context")
+FILES = ("token_file", "portal_token_file", "ca_file", "kubeconfig")
 MARKS = {checkup.Grade.GOOD: "ok  ", checkup.Grade.ADVICE: "note", checkup.Grade.MISSING: "LACK"}
 MODES = {mode.value: mode for mode in ClusterMode}
 
@@ -41,10 +41,10 @@ class Command(DatabaseCommand):
         ):
             verbs.add_parser(verb, help=text).add_argument("name")
         take = "Take the files that its row names into the database, enciphered, for every process."
-        verbs.add_parser("keep", help=take).add_argument("name")
-        renew = verbs.add_parser("token", help="Keep another token of Weir's, read from stdin.")
-        renew.add_argument("name")
-        renew.add_argument("account", choices=tokens.COLUMNS)
+        keep = verbs.add_parser("keep", help=take)
+        keep.add_argument("name")
+        for field in FILES:
+            keep.add_argument(f"--{field.replace('_', '-')}", default="", help="Another one.")
         reserve = verbs.add_parser("reserve", help="Keep nodes of a GPU class for GPU work.")
         reserve.add_argument("name")
         reserve.add_argument("gpu_class")
@@ -76,18 +76,17 @@ class Command(DatabaseCommand):
         self.say(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
         self.say(f"Next: manage.py cluster check {cluster.name}")
 
-    def _keep(self, *, name: str, **_: Any) -> None:
-        taken = take_in(Cluster.objects.get(name=name))
+    def _keep(self, *, name: str, **options: Any) -> None:
+        cluster = Cluster.objects.get(name=name)
+        for field in FILES:
+            setattr(cluster, field, options[field] or getattr(cluster, field))
+        taken = take_in(cluster)
         said = ", ".join(taken).replace("_file", "")
         self.say(
             f"{name}: {said} kept; the files are needed no more."
             if taken
             else "No file to take in."
         )
-
-    def _token(self, *, name: str, account: str, **_: Any) -> None:
-        renew(Cluster.objects.get(name=name), account, sys.stdin.read(MOST_BYTES).strip())
-        self.say(f"{name}: the token of {account} is kept.")
 
     def _classes(self, *, name: str, **_: Any) -> None:
         made = clusters.find_classes(Cluster.objects.get(name=name))

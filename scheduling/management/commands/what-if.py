@@ -13,9 +13,10 @@ from scheduling.engine.model import SnapshotError
 from scheduling.files.arguments import whole
 from scheduling.management.command import refusal
 from scheduling.management.database import DatabaseCommand
-from scheduling.models import Cluster, WhatIf
+from scheduling.models import Cluster, Study
 from scheduling.services.errors import ServiceError
-from scheduling.services.whatif import kept
+from scheduling.services.studies import running
+from scheduling.services.studies.what_if import MOST_DAYS, ask
 
 
 class Command(DatabaseCommand):
@@ -26,7 +27,7 @@ class Command(DatabaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("cluster", metavar="CLUSTER")
         parser.add_argument("changes", type=Path, metavar="FILE", help="the changes, a JSON list")
-        parser.add_argument("--days", type=whole(1, kept.MOST_DAYS), default=7)
+        parser.add_argument("--days", type=whole(1, MOST_DAYS), default=7)
         parser.add_argument("--now", action="store_true", help="live no past again")
         parser.add_argument("--json", action="store_true", dest="as_json")
 
@@ -35,7 +36,7 @@ class Command(DatabaseCommand):
         if cluster is None:
             raise refusal(f"There is no cluster {options['cluster']}.")
         try:
-            question = kept.ask(
+            question = ask(
                 cluster=cluster,
                 document=_read(options["changes"]),
                 author="command",
@@ -44,7 +45,7 @@ class Command(DatabaseCommand):
             )
         except (ServiceError, ApiError, SnapshotError) as error:
             raise refusal(str(error)) from error
-        kept.answer(question.pk)
+        running.work(question.pk)
         question.refresh_from_db()
         if question.fault:
             raise refusal(question.fault)
@@ -64,10 +65,10 @@ def _read(path: Path) -> Any:
         raise refusal(f"{path}: found no JSON, expected a list of changes ({error}).") from error
 
 
-def lines(question: WhatIf) -> list[str]:
+def lines(question: Study) -> list[str]:
     answer = question.answer
     told = [
-        question.title,
+        question.name,
         f"  at once: {answer['started']} start, {answer['evicted']} leave,"
         f" {answer['lost_gpu_hours']:g} GPU-hours lost",
     ]

@@ -90,14 +90,6 @@ def take_in(cluster: Cluster) -> list[str]:
     return list(taken)
 
 
-def renew(cluster: Cluster, account: str, token: str) -> None:
-    """Keep another token of one of Weir's accounts. Raises ServiceError for one that works too long."""
-    tokens.check(token, account, "token")
-    column = tokens.COLUMNS[account]
-    setattr(cluster, column, keep(cluster, column, token))
-    cluster.save(update_fields=[column])
-
-
 def _is_file(place: str) -> bool:
     # A projected token is written anew by the kubelet: what is taken in would end.
     return bool(place) and not is_kept(place) and not place.startswith("/var/run/secrets/")

@@ -18,8 +18,6 @@ LONGEST = timedelta(days=90)
 SOON = timedelta(days=7)
 LIFE = "720h"
 ENGINE, PORTAL = "weir-engine", "weir-portal"
-COLUMNS = {ENGINE: "token_file", PORTAL: "portal_token_file"}
-"""Of the cluster, by account."""
 
 
 def made_by(account: str) -> str:
@@ -65,14 +63,20 @@ class Ending:
 
 def ending(cluster: Cluster, now: datetime) -> Iterator[Ending]:
     """Those of its tokens that end soon, or have ended."""
-    for account, column in COLUMNS.items():
+    for account, column in ((ENGINE, "token_file"), (PORTAL, "portal_token_file")):
         place = getattr(cluster, column)
         ends = ends_at(_text(place)) if place else None
         if ends is not None and ends < now + SOON:
-            kept = f"| python manage.py cluster token {cluster.name} {account}"
-            yield Ending(
-                account, ends, f"{made_by(account)} {kept if is_kept(place) else f'> {place}'}"
-            )
+            yield Ending(account, ends, _renewal(cluster, account, column, place))
+
+
+def _renewal(cluster: Cluster, account: str, column: str, place: str) -> str:
+    if not is_kept(place):
+        return f"{made_by(account)} > {place}"
+    option = f"--{column.replace('_', '-')}"
+    return (
+        f"{made_by(account)} > token && python manage.py cluster keep {cluster.name} {option} token"
+    )
 
 
 def _text(place: str) -> str:

@@ -26,8 +26,8 @@ ALONE = 1
 """Of what gives way: a thread that hardly runs would keep the interpreter from one that writes."""
 IDLE_S = 30.0
 """After so long without anything to do the process of studies ends; what comes later starts another."""
-FIRST = ("request_replays", "request_learning", "request_predictions", "request_capacity")
-"""Asked for at the start, in this order: replays are fewer than the lives of a study of capacity."""
+FIRST = ("request_studies", "request_learning", "request_predictions")
+"""Asked for at the start, in this order."""
 
 
 def parts() -> list[Part]:

@@ -20,7 +20,7 @@ from portal.idempotency import kept, tasks
 from portal.idempotency.models import KeptAnswer
 from portal.reports.models import SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
-from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue, WhatIf
+from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue
 from tests.factories import example_cluster, make_user
 from tests.lab import empty_experiment
 
@@ -69,7 +69,7 @@ def headers(operation):
     return {p["name"] for p in operation.get("parameters", ()) if p["in"] == "header"}
 
 
-ENDED = ("/capacity/{id}", "/sessions/{key}", "/tokens/{id}", "/tokens/{pk}", "/webhooks/{id}")
+ENDED = ("/sessions/{key}", "/tokens/{id}", "/tokens/{pk}", "/webhooks/{id}")
 
 
 def test_whatever_can_be_edited_tells_its_version_and_takes_it():
@@ -112,9 +112,7 @@ def edited(cluster):
     rule = GroupRule.objects.create(group="g", team=team, persona=persona)
     ServiceAccount.objects.create(user=make_user("svc-bot"), team=team)
     ApprovalRule.objects.create(queue=research, below_gpus=1000, author=admin, at=timezone.now())
-    asked = {"cluster": cluster, "author": "admin", "asked_at": timezone.now()}
-    what_if = WhatIf.objects.create(**asked, title="x", changes=[], kind="now", state="done")
-    experiment = empty_experiment(cluster)
+    study = empty_experiment(cluster)
     order = Consolidation.objects.create(cluster=cluster, gpu_class=gpu_class, nodes=1, author="admin",
                                          asked_at=timezone.now(), most_moves=1)  # fmt: skip
     offer = LoanOffer.objects.create(
@@ -129,7 +127,6 @@ def edited(cluster):
         "AdaptingParameterView": ("put", f"{FRA1}/adaptation/parameters/charge", {"is_pinned": True}),
         "AlertDetail": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
         "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
-        "ExperimentDetail": ("delete", f"{FRA1}/experiments/{experiment.pk}", None),
         "GroupRuleDetail": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
         "NoticePreferences": ("put", "/api/v1/notices/preferences", {}),
         "OfferDetail": ("delete", f"{FRA1}/loan-offers/{offer.pk}", None),
@@ -144,9 +141,9 @@ def edited(cluster):
         "RuleDetail": ("put", f"{FRA1}/request-rules/research", {"below_gpus": 2}),
         "SavedViewDetail": ("delete", f"{FRA1}/reports/views/{view.pk}", None),
         "ServiceAccountDetail": ("delete", f"/api/v1/teams/{team}/service-accounts/svc-bot", None),
+        "StudyDetail": ("delete", f"{FRA1}/studies/{study.pk}", None),
         "TeamMember": ("delete", place, None),
         "Tree": ("put", f"{FRA1}/tree", {"queues": [{"name": "new"}]}),
-        "WhatIfDetail": ("delete", f"{FRA1}/what-ifs/{what_if.pk}", None),
     }  # fmt: skip
 
 

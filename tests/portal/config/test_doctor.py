@@ -13,12 +13,15 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
+from kubernetes import client as official
 
 from portal.accounts.models import User
 from portal.config import doctoring
+from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Process, Role
 from scheduling.models.credentials import keep
 from scheduling.services.worker import looks
+from tests.scheduling.kube import node, policy
 from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedServer]:
     with EmbeddedServer(port=0, startup_s=0.01) as running:
+        Client(official.Configuration(host=running.url)).create("/api/v1/nodes", node("n1"))
         yield running
 
 
@@ -34,12 +38,14 @@ def server() -> Iterator[EmbeddedServer]:
 def cluster(server: EmbeddedServer, settings: Any) -> Cluster:
     """An installation of which nothing is wrong."""
     settings.WEIR_MAIL_HOST = ""
-    settings.SECRET_KEY = "kX8-2vQm" * 8
+    settings.SECRET_KEY = "kX8-2vQmZr7_LpT4wYb" * 4
     now = timezone.now()
     for role in Role:
         Process.objects.create(role=role, name="a:1", host="a", began_at=now, seen_at=now)
     User.objects.create_superuser("boss")
-    return Cluster.objects.create(name="fra1", api_url=server.url, planned_at=now)
+    made = policy("observe", server.url, "research", nominal_gpus=8)
+    Cluster.objects.filter(pk=made.pk).update(name="fra1", planned_at=now)
+    return Cluster.objects.get(pk=made.pk)
 
 
 def examine() -> tuple[str, int]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.models import Experiment
-from scheduling.services.lab import running
+from scheduling.models import Study
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.worker.parts import FIRST
+from scheduling.services.studies import running
 from tests.factories import example_cluster
 from tests.foresight import live_of
 from tests.lab import with_work
@@ -20,8 +19,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def cluster(monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    running._stage.cache_clear()
-    running._own.cache_clear()
     found = example_cluster()
     with_work(found)
     return found
@@ -29,7 +26,7 @@ def cluster(monkeypatch):
 
 def test_demo_begins_one_with_enough_replays_for_verdicts(cluster):
     demo.begin()
-    made = Experiment.objects.get()
+    made = Study.objects.get()
     assert [one.letter for one in made.variants.all()] == ["A", "B", "C"]
     assert made.variants.get(letter="C").changes[0]["gpu_class"] == H100
     while running.work(made.pk):
@@ -41,14 +38,10 @@ def test_demo_begins_one_with_enough_replays_for_verdicts(cluster):
 def test_second_start_begins_no_other(cluster):
     demo.begin()
     demo.begin()
-    assert Experiment.objects.count() == 1
+    assert Study.objects.count() == 1
 
 
 def test_too_short_a_past_begins_none(cluster):
     cluster.workloads.all().delete()
     demo.begin()
-    assert not Experiment.objects.exists()
-
-
-def test_worker_is_asked_for_replays_before_studies_of_capacity():
-    assert FIRST.index("request_replays") < FIRST.index("request_capacity")
+    assert not Study.objects.exists()

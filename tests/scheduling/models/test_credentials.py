@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -146,13 +145,13 @@ def test_token_that_the_kubelet_writes_anew_is_not_taken_in() -> None:
     assert cluster.token_file == token
 
 
-def test_token_renewed_by_command_is_kept_under_another_reference(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for token in ("first", "second"):
-        before = cluster.token_file
-        monkeypatch.setattr("sys.stdin", StringIO(f"{token}\n"))
-        call_command("cluster", "token", "fra1", "weir-engine")
-        cluster.refresh_from_db()
-        assert read(cluster.token_file) == token
-        assert cluster.token_file != before
+def test_token_that_ends_is_renewed_from_a_file(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.token_file = keep(cluster, "token_file", TOKEN)
+    cluster.save()
+    (tmp_path / "token").write_text("another\n")
+
+    call_command("cluster", "keep", "fra1", "--token-file", str(tmp_path / "token"))
+
+    cluster.refresh_from_db()
+    assert read(cluster.token_file) == "another"
+    assert Credential.objects.count() == 1

@@ -9,12 +9,13 @@ from scheduling.models import (
     Quota,
     QuotaChange,
     State,
+    Study,
+    StudyKind,
+    StudyState,
     Transition,
-    WhatIf,
-    WhatIfKind,
-    WhatIfState,
 )
-from scheduling.services.whatif import kept
+from scheduling.services.studies import running, what_if
+from scheduling.services.studies.kinds import KINDS
 from tests.factories import example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
 from workshop.demo.organisation import H100
@@ -123,11 +124,11 @@ def test_last_week_is_asked_once_for_an_edit_and_told_when_it_is_lived(as_user, 
 
     assert "Waits for its turn" in text(lead.post(f"{URL}replay/", edit))
     lead.post(f"{URL}replay/", edit)
-    question = WhatIf.objects.get()
+    question = Study.objects.get()
     assert question.answer["base"] == [
         {"kind": "quota", "queue": "vision", "gpu_class": H100, "nominal_gpus": 16.0}
     ]
-    kept.answer(question.pk)
+    running.work(question.pk)
 
     told = text(lead.get(f"{URL}replay/{question.pk}/"))
     assert "Whole cluster" in told
@@ -143,12 +144,12 @@ def test_last_week_without_scripts_stands_on_the_page(as_user, cell):
 def test_replay_that_its_author_cancels_is_asked_anew(as_user, cell):
     lead, edit = as_user("lead"), {cell("vision"): "8"}
     lead.post(f"{URL}replay/", edit)
-    first = WhatIf.objects.get()
+    first = Study.objects.get()
     assert lead.post(f"{URL}replay/{first.pk}/cancel/").status_code == 302
 
     lead.post(f"{URL}replay/", edit)
-    states = set(WhatIf.objects.values_list("state", flat=True))
-    assert states == {WhatIfState.CANCELLED, WhatIfState.WAITING}
+    states = set(Study.objects.values_list("state", flat=True))
+    assert states == {StudyState.CANCELLED, StudyState.WAITING}
 
 
 def test_saved_edit_keeps_the_replay_that_was_asked_beside_it(as_user, cell):
@@ -156,7 +157,7 @@ def test_saved_edit_keeps_the_replay_that_was_asked_beside_it(as_user, cell):
     lead.post(f"{URL}replay/", edit)
     lead.post(URL, {**edit, "reason": "Less"})
 
-    question = WhatIf.objects.get()
+    question = Study.objects.get()
     assert question.is_kept
     assert QuotaChange.objects.get().expected["what_if"] == question.pk
 
@@ -164,17 +165,17 @@ def test_saved_edit_keeps_the_replay_that_was_asked_beside_it(as_user, cell):
 def test_replay_of_a_saved_edit_starts_from_what_it_replaced(as_user, cell):
     as_user("lead").post(URL, {cell("vision"): "8", "reason": "Less"})
 
-    question = WhatIf.objects.get()
-    assert question.answer["base"][0]["nominal_gpus"] == 16.0
+    question = Study.objects.get()
+    assert question.question["base"][0]["nominal_gpus"] == 16.0
     assert question.changes[0]["nominal_gpus"] == 8.0
 
 
 def test_questions_about_edits_keep_no_operator_from_asking(cluster):
-    asked = {"cluster": cluster, "author": "lead", "changes": [], "asked_at": cluster.now()}
-    for _ in range(kept.MOST_OPEN):
-        WhatIf.objects.create(**asked, title="edit", kind=WhatIfKind.EDIT)
+    asked = {"cluster": cluster, "author": "lead", "asked_at": cluster.now()}
+    for _ in range(KINDS[StudyKind.EDIT].most_open):
+        Study.objects.create(**asked, name="edit", kind=StudyKind.EDIT)
     node = [{"kind": "capacity", "gpu_class": H100, "nodes": 1}]
-    assert kept.ask(cluster=cluster, document=node, author="admin").state == WhatIfState.WAITING
+    assert what_if.ask(cluster=cluster, document=node, author="admin").state == StudyState.WAITING
 
 
 @pytest.fixture

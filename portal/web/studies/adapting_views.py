@@ -1,0 +1,77 @@
+"""Policy lab, Adapting: the page, its switch and its pins."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.display.csv import csv_lines
+from portal.teams.access import is_admin
+from portal.web.frame.requests import PersonRequest
+from portal.web.operations.mode import operated
+from portal.web.studies.adapting import context, table
+from scheduling.models import Cluster
+from scheduling.services.errors import ServiceError
+from scheduling.services.studies.adapting import trials
+from scheduling.services.studies.adapting.told import adapting as told
+from scheduling.services.studies.adapting.told import document
+
+
+@login_required
+@require_safe
+def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
+    """For operators: the page, as CSV and JSON too."""
+    found = operated(request, cluster)
+    wanted = request.GET.get("format", "")
+    if wanted == "csv":
+        return _csv(found)
+    if wanted == "json":
+        return JsonResponse(document(found), json_dumps_params={"indent": 1})
+    more = {"tab": "adapting", "api_url": reverse("api:adaptation", args=[found.name])}
+    return render(request, "web/lab/adapting.html", {**context(found, request.user), **more})
+
+
+def _shown(cluster: Cluster) -> HttpResponse:
+    return redirect("web:adapting", cluster=cluster.name)
+
+
+def _csv(cluster: Cluster) -> HttpResponse:
+    lines = "".join(csv_lines(table(told(cluster))))
+    answer = HttpResponse(lines, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{cluster.name}-adapting.csv"'
+    return answer
+
+
+def _administered(request: PersonRequest, cluster: str) -> Cluster:
+    """Who edits the policy may. Raises Http404 for everybody else."""
+    found = operated(request, cluster)
+    if not is_admin(request.user):
+        raise Http404
+    return found
+
+
+@login_required
+@require_POST
+def switch(request: PersonRequest, cluster: str) -> HttpResponse:
+    found = _administered(request, cluster)
+    is_on = request.POST.get("on") == "1"
+    if not trials.switch(cluster=found, is_on=is_on, author=request.user):
+        messages.info(request, "It was so already.")
+    return _shown(found)
+
+
+@login_required
+@require_POST
+def pin(request: PersonRequest, cluster: str) -> HttpResponse:
+    found = _administered(request, cluster)
+    is_pinned, name = request.POST.get("pinned") == "1", request.POST.get("name", "")
+    try:
+        if not trials.pin(cluster=found, name=name, is_pinned=is_pinned, author=request.user):
+            messages.info(request, "It was so already.")
+    except ServiceError as error:
+        messages.error(request, str(error))
+    return _shown(found)

@@ -1,0 +1,186 @@
+"""A study as it is put together: a what-if in the address, an experiment in one form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from portal.boundary.reading import one_line, whole_or
+from portal.web.frame.requests import PersonRequest
+from portal.web.operations.mode import operated
+from portal.web.studies import asking, forms
+from portal.web.studies.what_if import WORDS
+from scheduling.models import Cluster, PriorityClass, Queue, Study
+from scheduling.services.errors import ServiceError
+from scheduling.services.policy.knobs import KNOBS
+from scheduling.services.studies import doors
+from scheduling.services.studies import what_if as questions
+from scheduling.services.studies.experiments import asking as experiments
+from scheduling.services.studies.experiments import traces
+from scheduling.services.studies.experiments.figures import FIGURES
+from scheduling.services.studies.kinds import EXPERIMENTS, WHAT_IFS
+from scheduling.services.whatif import told
+from scheduling.services.whatif.changes import read
+
+LISTED = 12
+SETTINGS = (
+    "order", "history_strength", "user_history_strength", "preemption_delay_s", "eviction_cap",
+    "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s",
+    "claim_hold_s", "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
+)  # fmt: skip
+PLANNED_BY = ("cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grace_s", "class_order")
+"""Fields of the policy by which nothing is lived differently in a replay."""
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def what_if(request: PersonRequest, cluster: str) -> HttpResponse:
+    """The question as it grows in the address, and those that were asked before."""
+    found = operated(request, cluster)
+    query = request.POST if request.method == "POST" else request.GET
+    changes: list[dict[str, Any]] = []
+    fault: ServiceError | None = None
+    try:
+        changes = forms.changes_in(query)
+        if query.get("add"):
+            grown = [*changes, forms.added(query)]
+            read(grown)
+            return redirect(f"{request.path}?{forms.as_query(grown)}")
+        if request.method == "POST":
+            return _ask_what_if(request, found, changes)
+    except ServiceError as error:
+        fault = error
+    context = _what_if(found, changes, fault)
+    context["typed"] = query
+    return render(request, "web/lab/what_ifs.html", context, status=400 if fault else 200)
+
+
+def _ask_what_if(
+    request: PersonRequest, cluster: Cluster, changes: list[dict[str, Any]]
+) -> HttpResponse:
+    days = request.POST.get("days", "7")
+    question = questions.ask(
+        cluster=cluster,
+        document=changes,
+        author=request.user.get_username(),
+        days=whole_or(days, 0),
+        replays=days != "now",
+    )
+    doors.start(question)
+    return redirect("web:study", cluster=cluster.name, pk=question.pk)
+
+
+def _what_if(
+    cluster: Cluster, changes: list[dict[str, Any]], fault: ServiceError | None
+) -> dict[str, Any]:
+    rows = []
+    for i, one in enumerate(changes):
+        rest = changes[:i] + changes[i + 1 :]
+        rows.append(
+            (
+                WORDS.get(one.get("kind", ""), "Change"),
+                _title(one),
+                one,
+                forms.as_query(rest),
+            )
+        )
+    queues = Queue.objects.filter(cluster=cluster, parent__isnull=False)
+    return {
+        "cluster": cluster,
+        "rows": rows,
+        "hidden": [forms.as_text(one) for one in changes],
+        "fault": fault,
+        "queues": queues,
+        "leaves": [queue for queue in queues if not queue.children.exists()],
+        "classes": list(cluster.gpu_classes.all()),
+        "priorities": list(PriorityClass.objects.all()),
+        "settings": SETTINGS,
+        "asked": list(Study.objects.filter(cluster=cluster, kind__in=WHAT_IFS)[:LISTED]),
+        "tab": "what_if",
+    }
+
+
+def _title(change: dict[str, Any]) -> str:
+    try:
+        return told.title(read([change]))
+    except ServiceError as error:
+        return str(error)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def experiment(request: PersonRequest, cluster: str) -> HttpResponse:
+    """One form: every button but the last shows it again, with a variant more or fewer."""
+    found = operated(request, cluster)
+    fault: ServiceError | None = None
+    told = _former(request, found)
+    if request.method == "POST":
+        try:
+            told = asking.typed(request.POST)
+            if "add" in request.POST or "remove" in request.POST:
+                told = replace(told, variants=asking.with_next(told, request.POST))
+            elif "look" not in request.POST:
+                return _begin(request, found, told)
+        except ServiceError as error:
+            fault = error
+    context = _composing(found, told, fault)
+    context["post"] = request.POST
+    return render(request, "web/lab/experiment_new.html", context, status=400 if fault else 200)
+
+
+def _former(request: PersonRequest, cluster: Cluster) -> asking.Typed:
+    clone = whole_or(request.GET.get("clone", ""), 0)
+    rows = Study.objects.filter(cluster=cluster, kind__in=EXPERIMENTS).defer("world", "work")
+    former = rows.filter(pk=clone).first() if clone else None
+    return asking.again(former) if former else asking.empty(cluster)
+
+
+def _begin(request: PersonRequest, cluster: Cluster, told: asking.Typed) -> HttpResponse:
+    readable("name", told.name)
+    asked = asking.asked(cluster, told)
+    made = experiments.ask(cluster=cluster, author=request.user.get_username(), asked=asked)
+    doors.start(made)
+    return redirect("web:study", cluster=cluster.name, pk=made.pk)
+
+
+def readable(field: str, text: str) -> None:
+    try:
+        one_line(text)
+    except ValidationError as error:
+        raise ServiceError("bad_text", error.messages[0], field=field) from error
+
+
+def _composing(
+    cluster: Cluster, told: asking.Typed, fault: ServiceError | None
+) -> dict[str, object]:
+    try:
+        asked = asking.asked(cluster, told)
+    except ServiceError:
+        asked = None
+    queues = Queue.objects.filter(cluster=cluster, parent__isnull=False)
+    return {
+        "cluster": cluster,
+        "told": told,
+        "rows": asking.rows(told, fault),
+        "left": max(0, len(experiments.LETTERS) - 1 - len(told.variants)),
+        "most": len(experiments.LETTERS),
+        "count": len(told.variants) + 1,
+        "fault": fault,
+        "drawing": asking.drawing(cluster, asked),
+        "asked": asked,
+        "resolution": asking.resolution(cluster, told),
+        "queues": list(queues),
+        "classes": list(cluster.gpu_classes.all()),
+        "knobs": [knob for knob in KNOBS if knob.field not in PLANNED_BY],
+        "figures": FIGURES,
+        "kept_traces": traces.kept(),
+        "endings": traces.ENDINGS,
+        "most_sent": traces.MOST_SENT,
+        "tab": "studies",
+    }

@@ -1,0 +1,153 @@
+"""Which numbers of GPUs of a class a study tries: what there is, and some steps more and fewer.
+
+A step is a node where none is told: a class of up to 16 nodes goes by single nodes, a larger one by about a
+sixteenth of them, so that the curve reaches as far in proportion. A step of so many GPUs adds and takes whole
+nodes as far as they go, and a part of one for the rest. What was ready in the days that are lived is one of
+the numbers, where nodes were down. Of a queue the same steps are taken of its nominal quota. Nothing is ever
+taken away whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scheduling.engine import model as m
+from scheduling.services.whatif.changes import Changes
+from scheduling.services.whatif.kinds import CapacityChange
+from scheduling.services.whatif.now import ready
+
+STEPS = (-2, -1, 0, 1, 2, 3, 4)
+"""Steps down and up from what there is."""
+FINE = 16
+"""Nodes of a class that are still stepped by one."""
+
+
+AS_IT_IS = "A"
+"""Of all classes at once."""
+
+
+def way_of(gpu_class: str, nodes: int) -> str:
+    """What a variant is called."""
+    return f"{gpu_class} {nodes:+d}" if nodes else AS_IT_IS
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """``nodes`` steps more (fewer, negative) than there are, and the milli-GPU of the class, or of the quota,
+    then."""
+
+    nodes: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    gpu_class: str
+    node_gpus: int
+    """Milli-GPU of the node that most are like; of equals the larger."""
+    rungs: tuple[Rung, ...]
+
+    @property
+    def installed(self) -> int:
+        return next(rung.gpus for rung in self.rungs if not rung.nodes)
+
+
+def whole(snapshot: m.Snapshot) -> m.Snapshot:
+    """``snapshot`` with every node ready and no work: what is installed, whoever is being repaired today."""
+    nodes = tuple(replace(node, ready=True) for node in snapshot.nodes)
+    return replace(snapshot, nodes=nodes, workloads=())
+
+
+def ladders(
+    template: m.Snapshot,
+    steps: Iterable[int] = STEPS,
+    *,
+    step_gpus: int = 0,
+    ready_then: Mapping[str, float] | None = None,
+) -> tuple[Ladder, ...]:
+    """Of each class of ``template`` that has nodes like which there could be more. ``ready_then`` is what was
+    ready of a class in the days that are lived, milli-GPU."""
+    chosen = sorted({0, *steps})
+    then = ready_then or {}
+    classes = (one.name for one in template.gpu_classes)
+    found = (_ladder(template, name, chosen, step_gpus, then.get(name)) for name in classes)
+    return tuple(one for one in found if one)
+
+
+def _ladder(
+    template: m.Snapshot,
+    gpu_class: str,
+    steps: Sequence[int],
+    step_gpus: int,
+    then: float | None,
+) -> Ladder | None:
+    nodes = _nodes(template, gpu_class)
+    if not nodes:
+        return None
+    usual = _usual(nodes)
+    many = 1 if step_gpus else max(1, round(len(nodes) / FINE))
+    installed, step = ready(template, gpu_class), step_gpus or usual
+    wanted = {many * one for one in steps}
+    if then is not None and then < installed:
+        wanted.add(round((then - installed) / step))
+    rungs = [
+        Rung(count, ready(changed(template, gpu_class, count, step_gpus), gpu_class))
+        for count in sorted(wanted)
+        if -count * step < installed and -count * step // usual < len(nodes)
+    ]
+    return Ladder(gpu_class, usual, tuple(rungs))
+
+
+def _nodes(template: m.Snapshot, gpu_class: str) -> list[m.Node]:
+    return [node for node in template.nodes if node.gpu_class == gpu_class and not node.dedicated]
+
+
+def _usual(nodes: Sequence[m.Node]) -> int:
+    sizes = Counter(node.gpus for node in nodes)
+    return max(sizes, key=lambda gpus: (sizes[gpus], gpus))
+
+
+def changed(template: m.Snapshot, gpu_class: str, nodes: int, step_gpus: int = 0) -> m.Snapshot:
+    """``template`` with so many steps of the class more or fewer: nodes, or ``step_gpus`` milli-GPU each."""
+    if not nodes:
+        return template
+    if not step_gpus:
+        return Changes((CapacityChange(gpu_class, nodes),)).applied(template)
+    usual = _usual(_nodes(template, gpu_class))
+    count, rest = divmod(abs(nodes) * step_gpus, usual)
+    sign = 1 if nodes > 0 else -1
+    if count:
+        template = Changes((CapacityChange(gpu_class, sign * count),)).applied(template)
+    if not rest:
+        return template
+    part = _larger if nodes > 0 else _smaller
+    return part(template, gpu_class, rest)
+
+
+def _larger(template: m.Snapshot, gpu_class: str, gpus: int) -> m.Snapshot:
+    """With a node of only so many GPUs, and as much else in proportion."""
+    one = CapacityChange(gpu_class, 1, gpus_per_node=gpus / m.MILLI)
+    *before, added = Changes((one,)).applied(template).nodes
+    part = gpus / _usual(_nodes(template, gpu_class))
+    small = replace(
+        added, name=f"{added.name} in part", cpus=_part_of(added.cpus, part),
+        memory_mib=_part_of(added.memory_mib, part),
+    )  # fmt: skip
+    return replace(template, nodes=(*before, small))
+
+
+def _part_of(whole: int | None, part: float) -> int | None:
+    return None if whole is None else round(whole * part)
+
+
+def _smaller(template: m.Snapshot, gpu_class: str, gpus: int) -> m.Snapshot:
+    """With so many GPUs fewer on the last node that has more of them."""
+    places = [n for n in _nodes(template, gpu_class) if n.gpus - n.foreign_gpus > gpus]
+    if not places:
+        return template
+    last = max(places, key=lambda node: node.name)
+    fewer = replace(last, gpus=last.gpus - gpus)
+    nodes = tuple(fewer if node is last else node for node in template.nodes)
+    return replace(template, nodes=nodes)

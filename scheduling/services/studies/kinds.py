@@ -1,0 +1,53 @@
+"""The kinds of studies: how many of each may be open, how long they are kept, and how a failing life counts.
+
+What each kind lives is in ``running.LIVES``; a further kind is a row in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from scheduling.models import StudyKind
+
+NOW, REPLAY, EDIT = StudyKind.NOW, StudyKind.REPLAY, StudyKind.EDIT
+CAPACITY, EXPERIMENT, ADAPTING = StudyKind.CAPACITY, StudyKind.EXPERIMENT, StudyKind.ADAPTING
+WHAT_IFS = (NOW, REPLAY)
+EXPERIMENTS = (EXPERIMENT, ADAPTING)
+COMPARED = {"people": (EXPERIMENT,), "adaptation": (ADAPTING,), "all": EXPERIMENTS}
+"""Whose experiments are listed; the daily ones of adaptation would bury those of people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    most_open: int
+    """Studies of a cluster that wait or run, those of ``beside`` among them."""
+    beside: tuple[StudyKind, ...]
+    busy: str
+    kept: timedelta
+    """Cluster time after which it is forgotten, unless somebody keeps it or promoted a variant."""
+    is_awaited: bool = False
+    """Somebody looks at the page: it waits for no turn of others."""
+    is_compared: bool = False
+    """A variant that cannot be lived fails alone, and people's choices among them are in the audit log."""
+
+
+KINDS: Mapping[StudyKind, Kind] = {
+    NOW: Kind(20, WHAT_IFS, "Too many questions wait.", timedelta(days=30), is_awaited=True),
+    REPLAY: Kind(20, WHAT_IFS, "Too many questions wait.", timedelta(days=30), is_awaited=True),
+    # Apart, so that a day of edits keeps no operator from asking.
+    EDIT: Kind(20, (EDIT,), "Too many questions wait.", timedelta(days=30), is_awaited=True),
+    CAPACITY: Kind(1, (CAPACITY,), "A study is being made already.", timedelta(days=400)),
+    EXPERIMENT: Kind(
+        5, EXPERIMENTS, "Too many experiments run.", timedelta(days=180), is_compared=True
+    ),
+    ADAPTING: Kind(
+        5, EXPERIMENTS, "Too many experiments run.", timedelta(days=180), is_compared=True
+    ),
+}
+AWAITED = [name for name, kind in KINDS.items() if kind.is_awaited]
+
+
+def kind_of(name: str) -> Kind:
+    return KINDS[StudyKind(name)]
