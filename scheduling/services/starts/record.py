@@ -108,7 +108,8 @@ def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
     """As of starts that came late, between both tellings: what ran past the P50 of before counts."""
     told = [_as_outcome(one, now) for one in later]
     found = causes_of(told, mark="P50") if told else []
-    return [(cause, said or BY_CHANCE) for cause, said in found]
+    # It waits still: what is told of starts that came is told of the time since.
+    return [(cause, said.replace("before it started", "since") or BY_CHANCE) for cause, said in found]
 
 
 def _as_outcome(one: _News, now: datetime) -> ForecastOutcome:
