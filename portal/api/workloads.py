@@ -22,20 +22,31 @@ from portal.selectors.costs import STEPS, Cost, cost_of, gpu_seconds, may_read_c
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
-from scheduling.models import Eviction, Prediction, StartForecast, Transition, Workload
+from scheduling.models import Eviction, Prediction, ToldStart, Transition, Workload
 from scheduling.services.merit.leads import standing
+from scheduling.services.starts.tell import Said, said
 from scheduling.services.words import endings
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
 
 
-class StartForecastSerializer(serializers.ModelSerializer[StartForecast]):
-    """P50 and P90 of its start; where they are null, ``why_not`` says why."""
+class StartForecastSerializer(serializers.Serializer[Said]):
+    """P50 and P90 of its start as they are said now; where one is null, as where it has passed, ``why_not``
+    says why."""
+
+    at = serializers.DateTimeField(allow_null=True)
+    p50_at = serializers.DateTimeField(source="p50", allow_null=True)
+    p90_at = serializers.DateTimeField(source="p90", allow_null=True)
+    why_not = serializers.CharField()
+
+
+class ToldStartSerializer(serializers.ModelSerializer[ToldStart]):
+    """What was told of its start at one time; ``change`` from what was told before, and why."""
 
     class Meta:
-        model = StartForecast
-        fields = ["at", "p50_at", "p90_at", "why_not"]
+        model = ToldStart
+        fields = ["at", "p50_at", "p90_at", "change", "breaks", "cause", "note"]
         read_only_fields = fields
 
 
@@ -92,8 +103,8 @@ class WorkloadSerializer(ToldSerializer):
         help_text="Held so far, in whole GPUs: a slice counts as its part of one."
     )
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
-    start_forecast = StartForecastSerializer(
-        read_only=True, allow_null=True, default=None, help_text="While it waits, once it was told."
+    start_forecast = serializers.SerializerMethodField(
+        help_text="While it waits, once it was told."
     )
     lead_s = serializers.SerializerMethodField(
         help_text="Seconds ahead of the nominal quota of its queue alone, negative when behind; null "
@@ -173,6 +184,11 @@ class WorkloadSerializer(ToldSerializer):
     def get_used_gpu_hours(self, workload: Workload) -> float:
         return round(gpu_seconds(workload, workload.cluster.now()) / 3600, 4)
 
+    @extend_schema_field(StartForecastSerializer(allow_null=True))
+    def get_start_forecast(self, workload: Workload) -> Any:
+        row = getattr(workload, "start_forecast", None) if workload.is_waiting else None
+        return StartForecastSerializer(said(row, workload.cluster.now())).data if row else None
+
     def get_ending(self, workload: Workload) -> str:
         return endings.sentence(workload)
 
@@ -228,6 +244,7 @@ class LearnedCheckpointSerializer(serializers.Serializer[Outlook]):
 class WorkloadDetailSerializer(WorkloadSerializer):
     transitions = TransitionSerializer(many=True, read_only=True)
     evictions = EvictionSerializer(many=True, read_only=True)
+    told_starts = ToldStartSerializer(many=True, read_only=True)
     cost = serializers.SerializerMethodField(
         help_text="So far; null for those who may not read costs."
     )
@@ -240,6 +257,7 @@ class WorkloadDetailSerializer(WorkloadSerializer):
             *WorkloadSerializer.Meta.fields,
             "transitions",
             "evictions",
+            "told_starts",
             "cost",
             "learned_checkpoint",
         ]
@@ -297,7 +315,11 @@ class WorkloadDetail(WorkloadView, generics.RetrieveAPIView[Workload]):
 
     def get_queryset(self) -> QuerySet[Workload]:
         evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
-        return super().get_queryset().prefetch_related(Prefetch("evictions", queryset=evictions))
+        return (
+            super()
+            .get_queryset()
+            .prefetch_related("told_starts", Prefetch("evictions", queryset=evictions))
+        )
 
 
 class WorkloadAction(WorkloadView):

@@ -16,6 +16,7 @@ class Kind(models.TextChoices):
     FAILED = "failed", "Failed"
     SOON = "soon", "Will start soon"
     LATE = "late", "Waits longer than predicted"
+    MOVED = "moved", "Predicted start lost"
     NEEDS_ME = "needs_me", "Request needs me"
     DECIDED = "decided", "Request decided"
     COMMENT = "comment", "Comment on a request"

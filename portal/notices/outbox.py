@@ -25,6 +25,7 @@ from portal.notices.models import Cursor, Kind, Notice
 from portal.notices.times import due_at
 from portal.teams.reading import Reading
 from scheduling.models import Announcement, Cluster, Eviction, StartForecast, State, Transition
+from scheduling.services.starts.tell import said as said_now
 from scheduling.services.words.endings import RAN_OUT
 from scheduling.services.words.told import name_of, told
 
@@ -194,10 +195,12 @@ def _tell_eviction(user: User, cluster: Cluster, eviction: Eviction) -> None:
     work, reader = eviction.workload, Reading(user)
     by = name_of(eviction.for_workload, reader) if eviction.for_workload else ""
     lost = hours((eviction.lost_gpu_s or 0) / 3600)
-    forecast = StartForecast.objects.filter(workload=work).exclude(p50_at=None).first()
+    forecast = said_now(StartForecast.objects.filter(workload=work).first(), cluster.now())
     again = "It waits again, first in line of its priority."
-    if forecast is not None and forecast.p50_at is not None and forecast.p50_at > cluster.now():
-        again = f"It waits again; it is expected to start in {duration(forecast.p50_at - cluster.now())}."
+    if forecast.p50 is not None:
+        again = (
+            f"It waits again; it is expected to start in {duration(forecast.p50 - cluster.now())}."
+        )
     tell(
         user,
         Kind.EVICTED,

@@ -16,6 +16,7 @@ DEFAULTS: Mapping[Kind, When] = {
     Kind.FAILED: When.AT_ONCE,
     Kind.SOON: When.AT_ONCE,
     Kind.LATE: When.DIGEST,
+    Kind.MOVED: When.AT_ONCE,
     Kind.NEEDS_ME: When.AT_ONCE,
     Kind.DECIDED: When.AT_ONCE,
     Kind.COMMENT: When.AT_ONCE,
@@ -25,7 +26,9 @@ DEFAULTS: Mapping[Kind, When] = {
     Kind.ALERT: When.AT_ONCE,
     Kind.REPORT: When.AT_ONCE,
 }
-BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.FINISHED, Kind.SOON, Kind.COMMENT}
+BY_MAIL = frozenset(Kind) - {
+    Kind.STARTED, Kind.FINISHED, Kind.SOON, Kind.MOVED, Kind.COMMENT,
+}  # fmt: skip
 BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.FAILED, Kind.SOON, Kind.ALERT})
 """What goes by which way unless the person says otherwise."""
 NEVER_QUIET = (Kind.EVICTED,)

@@ -19,14 +19,17 @@ from portal.display.format import duration, hours, when
 from portal.notices.models import Kind, Notice, Preference, When
 from portal.notices.outbox import tell
 from portal.teams.models import Membership
-from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, Workload
+from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, ToldStart, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.policy.entitlements import month, used_gpu_hours
+from scheduling.services.starts.tell import said
 
 SOON = timedelta(minutes=15)
 """So long before its median; what has waited no longer than that is seen starting."""
 LATE = "late "
 """What the source of such a notice begins with, before the workload's key."""
+LATELY = timedelta(hours=1)
+"""What was lost longer ago is no news."""
 AT_ONCE = 500
 """Notices that one look writes of a cluster."""
 SHARES = (100, 80)
@@ -40,11 +43,14 @@ def look_all() -> None:
 
 @transaction.atomic
 def look(cluster: Cluster) -> None:
-    """Tell what is about to start, and what waits past its first forecast."""
+    """Tell what is about to start, what lost the start that it was told, and what waits past its first."""
     now = cluster.now()
     people = _wanting(Kind.SOON)
     for forecast in _soon(cluster, people, now):
         _tell_soon(people[forecast.workload.user], forecast, now)
+    people = _wanting(Kind.MOVED)
+    for told in _moved(cluster, people, now):
+        _tell_moved(people[told.workload.user], told)
     people = _wanting(Kind.LATE)
     for outcome in _late(cluster, people, now):
         _tell_late(people[outcome.workload.user], outcome, now)
@@ -91,6 +97,41 @@ def _soon_source(forecast: StartForecast) -> str:
     return f"soon {forecast.workload_id} {_since(forecast):%Y%m%d%H%M%S}"
 
 
+def _moved(cluster: Cluster, people: Iterable[str], now: datetime) -> list[ToldStart]:
+    """Of what waits still, once each, the newest that holds no longer."""
+    rows = ToldStart.objects.filter(
+        breaks=True, at__gt=now - LATELY, workload__cluster=cluster,
+        workload__state__in=WAITING, workload__user__in=list(people),
+    )  # fmt: skip
+    found = list(rows.select_related("workload__cluster").order_by("-at", "-pk")[:AT_ONCE])
+    told = _told(_moved_source(row) for row in found)
+    return [row for row in found if _moved_source(row) not in told]
+
+
+def _moved_source(row: ToldStart) -> str:
+    return f"moved {row.pk}"
+
+
+def _tell_moved(user: User, row: ToldStart) -> None:
+    work, before = row.workload, _before(row)
+    lines = [["Why", row.note or row.get_cause_display()]]
+    if before is not None and before.p50_at and before.p90_at:
+        lines.insert(0, ["Told", _band(user, work.cluster, before.p50_at, before.p90_at)])
+    title = f"{work.name}: the start that was told does not hold, and no other is told."
+    if row.p50_at and row.p90_at:
+        title = f"{work.name} starts later than was told."
+        lines.insert(1, ["Now", _band(user, work.cluster, row.p50_at, row.p90_at)])
+    _tell(user, Kind.MOVED, work, source=_moved_source(row), title=title, lines=lines)
+
+
+def _before(row: ToldStart) -> ToldStart | None:
+    return ToldStart.objects.filter(workload=row.workload, pk__lt=row.pk).last()
+
+
+def _band(user: User, cluster: Cluster, p50: datetime, p90: datetime) -> str:
+    return f"{_time(user, cluster, p50)}, by {_time(user, cluster, p90)} in nine of ten cases."
+
+
 def _late(cluster: Cluster, people: Iterable[str], now: datetime) -> list[ForecastOutcome]:
     """By the first forecast that was told of it; later ones move with the wait. Those told of stay late until
     they start, so they are left out by the database.
@@ -130,26 +171,23 @@ def _due(outcome: ForecastOutcome) -> datetime:
 
 def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
     work = forecast.workload
-    assert forecast.p50_at is not None  # noqa: S101 - asked for
-    assert forecast.p90_at is not None  # noqa: S101 - it has both or none
-    left = max(forecast.p50_at - now, timedelta())
-    said = f"in about {duration(left)}" if left else "any moment"
+    told = said(forecast, now)
+    assert told.p90 is not None  # noqa: S101 - asked for
+    soon = f"in about {duration(told.p50 - now)}" if told.p50 else "any moment"
     _tell(
         user, Kind.SOON, work, source=_soon_source(forecast),
-        title=f"{work.name} starts {said}.",
-        lines=[["By", f"{_time(user, work.cluster, forecast.p90_at)} in nine of ten cases."]],
+        title=f"{work.name} starts {soon}.",
+        lines=[["By", f"{_time(user, work.cluster, told.p90)} in nine of ten cases."]],
     )  # fmt: skip
 
 
 def _tell_late(user: User, outcome: ForecastOutcome, now: datetime) -> None:
     work, zone = outcome.workload, outcome.workload.cluster
     first = outcome.told_at + timedelta(seconds=outcome.p50_s)
-    lines = [
-        ["Told", f"{_time(user, zone, first)}, by {_time(user, zone, _due(outcome))} in nine of ten cases."]
-    ]  # fmt: skip
-    forecast = StartForecast.objects.filter(workload=work).exclude(p50_at=None).first()
-    if forecast is not None and forecast.p50_at is not None and forecast.p50_at > now:
-        lines.append(["Next", f"It is expected to start in {duration(forecast.p50_at - now)}."])
+    lines = [["Told", _band(user, zone, first, _due(outcome))]]
+    told = said(StartForecast.objects.filter(workload=work).first(), now)
+    if told.p50 is not None:
+        lines.append(["Next", f"It is expected to start in {duration(told.p50 - now)}."])
     _tell(
         user, Kind.LATE, work, source=f"{LATE}{work.pk}",
         title=f"{work.name} has waited {duration(now - work.submitted_at)}, longer than predicted.",

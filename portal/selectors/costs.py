@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -32,10 +32,10 @@ class Prices:
     changes: Sequence[Change]
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Prices:
-        """Two queries."""
-        classes = {c.pk: c for c in cluster.gpu_classes.all()}
-        return cls(classes, changes_of(classes))
+    def of(cls, classes: Iterable[GpuClass]) -> Prices:
+        """One query."""
+        by_pk = {c.pk: c for c in classes}
+        return cls(by_pk, changes_of(by_pk))
 
     def of_holds(self, holds: Sequence[Hold]) -> Decimal:
         return _money(charged(holds, self.classes, self.changes))
@@ -102,7 +102,7 @@ def hours_of(workloads: QuerySet[Workload]) -> dict[int, float]:
 def cost_of(workload: Workload, now: datetime, prices: Prices | None = None) -> Cost | None:
     """The cost so far; None when it never held a GPU of a known class. Give ``prices`` for several."""
     holds = holds_of(workload, workload.transitions.all(), now)
-    known = prices or Prices.of(workload.cluster)
+    known = prices or Prices.of(workload.cluster.gpu_classes.all())
     last = workload.gpu_class or (known.classes.get(holds[-1].gpu_class) if holds else None)
     if last is None:
         return None

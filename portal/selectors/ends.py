@@ -15,6 +15,7 @@ from portal.selectors.costs import Cost, amount_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
 from scheduling.services.forecasts import Expected, HeldBack
+from scheduling.services.starts.tell import said as said_now
 
 Span = tuple[datetime, datetime]
 """P50 and P90."""
@@ -81,7 +82,7 @@ def elsewhere(work: Workload, gpu_classes: Sequence[str], now: datetime) -> dict
     said = forecasts.answer_of(question, wait_s=WAIT_S) if question else None
     if not said:
         return {}
-    waits, there = _forecast(work)
+    waits, there = _forecast(work, now)
     waiting = said.get(there)
     waits_ends = end_after(waits, waiting.p50_s, waiting.p90_s) if waits and waiting else None
     return {
@@ -96,13 +97,14 @@ def _end(one: Expected | None, now: datetime) -> Span | None:
     return end_after((now, now), one.p50_s, one.p90_s) if one and one.compares else None
 
 
-def _forecast(work: Workload) -> tuple[Span | None, str]:
+def _forecast(work: Workload, now: datetime) -> tuple[Span | None, str]:
     """When it is told to start, and on which class; the first that it wishes where none is told."""
     row = getattr(work, "start_forecast", None)
     first = next(iter(work.gpu_classes), "")
-    if row is None or row.p50_at is None or row.p90_at is None:
+    told = said_now(row, now)
+    if row is None or told.p90 is None:
         return None, first
-    return (row.p50_at, row.p90_at), row.gpu_class.name if row.gpu_class else first
+    return (told.p50 or now, told.p90), row.gpu_class.name if row.gpu_class else first
 
 
 def evidence(one: Expected | None) -> str:

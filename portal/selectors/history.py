@@ -11,7 +11,7 @@ from typing import Any
 from portal.display.format import duration, gpus_counted, ratio, reason_inside, state_glyph
 from portal.display.timeline import Step
 from portal.selectors.workloads import gang
-from scheduling.models import Action, Decision, Eviction, State, Transition, Workload
+from scheduling.models import Action, Decision, Eviction, State, ToldStart, Transition, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.words.told import OTHERS_QUEUE, Reader, may_name, name_of, queue_of, told
 
@@ -77,6 +77,8 @@ class Entry:
     """Of a wait that is over."""
     cycle: int | None = None
     """Number of the cycle that decided it."""
+    span: tuple[datetime, datetime] | None = None
+    """P50 and P90 of the start that was told."""
 
 
 def in_order(transitions: Iterable[Transition]) -> list[Transition]:
@@ -100,10 +102,12 @@ def entries(
     reader: Reader,
     *,
     now: datetime,
+    told_starts: Sequence[ToldStart] = (),
 ) -> list[Entry]:
     """Newest first, as ``reader`` may have it; ``decisions`` in order of their cycles.
 
-    Between a step into a wait and the next step stand the reasons of that wait, each with its time.
+    Between a step into a wait and the next step stand the reasons of that wait, each with its time, and what
+    was told of its start.
     """
     losses = [_loss(eviction, reader) for eviction in evictions]
     found: list[Entry] = []
@@ -112,7 +116,16 @@ def entries(
         if step.to_state in WAITING:
             until = following.at if following else now
             found += _waits(decisions, step.at, until, reader, ended=following is not None)
-    return list(reversed(found))
+    return _with_told(list(reversed(found)), told_starts)
+
+
+def _with_told(entries: list[Entry], told_starts: Sequence[ToldStart]) -> list[Entry]:
+    """Each where it belongs by its time."""
+    for row in told_starts:
+        place = next((i for i, entry in enumerate(entries) if entry.at <= row.at), len(entries))
+        span = (row.p50_at, row.p90_at) if row.p50_at and row.p90_at else None
+        entries.insert(place, Entry(row.at, row.get_change_display(), "clock", row.note, span=span))
+    return entries
 
 
 def _waits(

@@ -19,9 +19,11 @@ from scheduling.models.demand import DemandForecast
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
     Cause,
+    Change,
     ForecastOutcome,
     ForecastRun,
     StartForecast,
+    ToldStart,
 )
 from scheduling.models.ledger import (
     Cycle,
@@ -67,6 +69,7 @@ __all__ = [
     "AdaptingTrial",
     "Announcement",
     "Cause",
+    "Change",
     "CheckpointHabit",
     "ClassOrder",
     "Cluster",
@@ -121,6 +124,7 @@ __all__ = [
     "StudyKind",
     "StudyState",
     "TaskPass",
+    "ToldStart",
     "Transition",
     "TrialState",
     "UsageSample",

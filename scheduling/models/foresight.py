@@ -127,3 +127,37 @@ class ForecastOutcome(models.Model):
     def came_s(self) -> float | None:
         """Seconds until it started."""
         return None if self.started_at is None else (self.started_at - self.told_at).total_seconds()
+
+
+class Change(models.TextChoices):
+    """How what is told of a start differs from what was told before."""
+
+    FIRST = "first", "Start told"
+    SOONER = "sooner", "Told sooner"
+    LATER = "later", "Told later"
+    LOST = "lost", "No start told any longer"
+
+
+class ToldStart(models.Model):
+    """What was told of a workload's start: a row for each change worth speaking of, and why it came."""
+
+    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="told_starts")
+    at = models.DateTimeField()
+    p50_at = models.DateTimeField(null=True, blank=True)
+    p90_at = models.DateTimeField(null=True, blank=True)
+    change = models.CharField(max_length=6, choices=Change.choices)
+    breaks = models.BooleanField(default=False)
+    """What was told before holds no longer: its P50 is past the P90 of before, or no time is told."""
+    cause = models.CharField(max_length=12, choices=Cause.choices, blank=True)
+    note = models.CharField(max_length=200, blank=True)
+    """The figures behind the cause, or why no time is told; names nobody."""
+
+    class Meta:
+        ordering = ["at", "id"]
+        indexes = [
+            models.Index(fields=["workload", "at"], name="told_start_of_workload"),
+            models.Index(fields=["at"], condition=Q(breaks=True), name="told_start_broken"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {self.change} {self.p50_at}"

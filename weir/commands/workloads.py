@@ -197,8 +197,10 @@ def eta(given: Given, /, name: str) -> None:
 
 def _forecast(found: Row) -> str:
     told = found["start_forecast"]
-    if not told or not told["p50_at"]:
+    if not told or not told["p90_at"]:
         return ""
+    if not told["p50_at"]:
+        return f"Any moment, by {moment(told['p90_at'])} (told {moment(told['at'])})"
     return f"{moment(told['p50_at'])} to {moment(told['p90_at'])} (told {moment(told['at'])})"
 
 

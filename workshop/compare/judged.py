@@ -10,7 +10,13 @@ import numpy as np
 
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.simulation.ahead.bands import Band, bands
-from scheduling.simulation.ahead.correction import Came, Correction, correction_from
+from scheduling.simulation.ahead.correction import (
+    LARGE_GPUS,
+    Came,
+    Correction,
+    Kind,
+    correction_from,
+)
 from scheduling.simulation.replay import DEFAULT_POLICY, SHIPPED
 from scheduling.simulation.traces import Trace
 
@@ -36,6 +42,11 @@ class Told:
     at_submit: bool
     raw: Band
     start_s: int
+    gpus: int = 1
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.of(self.gpus, first=self.at_submit)
 
 
 def told_over(
@@ -101,7 +112,14 @@ def _told(
     jobs = [job for job in chosen.tolist() if job in columns]
     found = bands(starts[:, [columns[job] for job in jobs]]) if jobs else []
     return [
-        Told(now_s, job, int(trace.submit_s[job]) == now_s, band, int(truth[job]) - now_s)
+        Told(
+            now_s,
+            job,
+            int(trace.submit_s[job]) == now_s,
+            band,
+            int(truth[job]) - now_s,
+            int(trace.gpus[job]),
+        )
         for job, band in zip(jobs, found, strict=True)
     ]
 
@@ -120,6 +138,10 @@ def judge(
     at_submit = [row for row in rows if row[0].at_submit]
     figures = _figures(rows, trace, truth) | _interval(rows)
     figures |= {f"submit_{k}": v for k, v in _figures(at_submit, trace, truth).items()}
+    for kind in (Kind.SMALL, Kind.LARGE):
+        sized = [row for row in rows if (row[0].gpus >= LARGE_GPUS) == (kind is Kind.LARGE)]
+        found = _figures(sized, trace, truth)
+        figures |= {f"{kind.name.lower()}_{k}": v for k, v in found.items()}
     figures["uncorrected_band_p50_p90_pct"] = _figures(
         [(one, one.raw) for one, _ in rows], trace, truth
     )["band_p50_p90_pct"]
@@ -128,21 +150,21 @@ def judge(
 
 def _corrected(told: Sequence[Told], corrected: bool) -> list[tuple[Told, Band]]:
     """Each with its band; at each moment the correction knows what had started by then, and what waited."""
-    rows, before = [], list[Told]()
+    rows: list[tuple[Told, Band]] = []
     for at_s, group in groupby(told, key=lambda one: one.at_s):
         now = list(group)
         known = Correction()
         if corrected:
-            known = correction_from((_known(one, at_s) for one in before), at_s)
-        rows += [(one, known.correct(one.raw)) for one in now]
-        before += now
+            known = correction_from((_known(*row, at_s) for row in rows), at_s)
+        rows += [(one, known.correct(one.raw, one.kind)) for one in now]
     return rows
 
 
-def _known(one: Told, now_s: int) -> Came:
+def _known(one: Told, said: Band, now_s: int) -> Came:
     """What is known of it at ``now_s``."""
     started = one.at_s + one.start_s <= now_s
-    return Came(one.raw, one.at_s, min(one.start_s, now_s - one.at_s), started)
+    after_s = min(one.start_s, now_s - one.at_s)
+    return Came(one.raw, one.at_s, after_s, started, said, one.kind)
 
 
 def _interval(rows: Sequence[tuple[Told, Band]]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from portal.web.ahead import Ahead, Box
 from scheduling.models import Cluster, ForecastRun, GpuClass, Queue, StartForecast, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.starts.held import HORIZONS, Share, held_of
+from scheduling.services.starts.tell import Said, said
 
 MOST = 40
 MOST_MOVES = 6
@@ -37,6 +38,7 @@ class End:
 class Start:
     work: Workload
     forecast: StartForecast | None
+    said: Said
     box: Box | None
     after: Workload | None
 
@@ -104,7 +106,7 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         now=now,
         axis=axis,
         ends=ends,
-        starts=[_start(work, told.get(work.pk), axis, seen) for work in waiting],
+        starts=[_start(work, told.get(work.pk), axis, seen, now) for work in waiting],
         open_ended=allocated - sum(end.work.allocated_gpus for end in ends),
         allocated=allocated,
         pending=sum(work.requested_gpus for work in waiting),
@@ -198,7 +200,7 @@ def _moves(
     for one in kept:
         work = by_uid[one["workload"]]
         row = told.get(work.pk)
-        if row is None or row.p50_at is None or run is None:
+        if row is None or row.p50_at is None or run is None or said(row, cluster.now()).p50 is None:
             continue
         times = one["late_start_s"] / max(1, one["start_s"])
         found.append(
@@ -236,10 +238,13 @@ def _ends(
     return sorted(found, key=lambda end: (end.p50, end.work.pk))
 
 
-def _start(work: Workload, row: StartForecast | None, axis: Ahead, seen: set[int]) -> Start:
-    box = axis.box(row.p50_at, row.p90_at, row.run_s) if row and row.p50_at and row.p90_at else None
+def _start(
+    work: Workload, row: StartForecast | None, axis: Ahead, seen: set[int], now: datetime
+) -> Start:
+    told = said(row, now)
+    box = axis.box(told.p50 or now, told.p90, row.run_s) if row and told.p90 else None
     after = row.after if row and row.after_id in seen else None
-    return Start(work, row, box, after)
+    return Start(work, row, told, box, after)
 
 
 def _free(ends: Sequence[End], which: str, axis: Ahead) -> list[Point]:
@@ -263,11 +268,13 @@ def _planned(
     moves: list[tuple[datetime, int]] = [(end.p50, -end.work.allocated_gpus) for end in ends]
     for work in waiting:
         row = told.get(work.pk)
-        if row is None or row.p50_at is None:
+        one = said(row, axis.now)
+        if row is None or one.p90 is None:
             continue
-        moves.append((row.p50_at, work.requested_gpus))
+        begin = one.p50 or axis.now
+        moves.append((begin, work.requested_gpus))
         if row.run_s:
-            moves.append((row.p50_at + timedelta(seconds=row.run_s), -work.requested_gpus))
+            moves.append((begin + timedelta(seconds=row.run_s), -work.requested_gpus))
     total, points = float(allocated), [(0.0, float(allocated))]
     for at, gpus in sorted(moves):
         total += gpus

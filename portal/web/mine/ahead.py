@@ -82,7 +82,7 @@ class TimeAxis:
             waited=None if one.is_running else past,
             ran=past if one.is_running else None,
             ahead=self.between(self.now, until) if one.is_running and until else None,
-            band=self.between(one.p50, one.p90) if one.p50 and one.p90 else None,
+            band=self.between(one.p50 or self.now, one.p90) if one.p90 else None,
             latest=self.x(one.latest) if one.latest and self.now < one.latest <= self.end else None,
         )
 

@@ -110,7 +110,7 @@ def ended(cluster: Cluster, user: User) -> Ended:
     rows.sort(key=lambda row: (RANK.get(row.state, LAST), -row.at.timestamp(), row.work.pk))
     shown = rows[:MOST]
     prefetch_related_objects([row.work for row in shown], STEPS)
-    priced = _with_costs(shown, Prices.of(cluster)) if shown else []
+    priced = _with_costs(shown, Prices.of(cluster.gpu_classes.all())) if shown else []
     return Ended(since, _with_words(priced), len(rows))
 
 

@@ -18,6 +18,7 @@ from portal.web.mine.ahead import Drawn, Span, TimeAxis
 from portal.web.workloads.sorting import BY_STATE, in_order
 from scheduling.models import Cluster, Share, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING
+from scheduling.services.starts.tell import said
 
 MOST = 10
 """Rows shown of what waits, and of what runs; the list has the rest."""
@@ -145,10 +146,11 @@ def _line(
 def _span(row: Row, now: datetime) -> Span:
     work = row.workload
     if work.is_waiting:
-        told = getattr(work, "start_forecast", None)
-        if told is None:
+        forecast = getattr(work, "start_forecast", None)
+        if forecast is None:
             return Span(row.since, False)
-        return Span(row.since, False, told.p50_at, told.p90_at, why_not=told.why_not)
+        told = said(forecast, now)
+        return Span(row.since, False, told.p50, told.p90, why_not=told.why_not)
     if work.state != State.RUNNING or work.started_at is None:
         return Span(row.since, True)
     p50, p90 = (

@@ -20,6 +20,7 @@ from portal.web.operations.processes import Processes, processes_of
 from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, Standing
 from scheduling.models.workloads import WAITING
 from scheduling.services.cycle.run import LAG_S
+from scheduling.services.starts.tell import said
 from scheduling.services.worker.lanes import LaneNow
 
 STALE_CYCLES = 4
@@ -171,10 +172,13 @@ def _pausing(cluster: Cluster) -> str:
     soonest = F("start_forecast__p50_at").asc(nulls_last=True)
     rows = waiting.order_by(soonest, "position", "submitted_at")
     zone = ZoneInfo(cluster.display_time_zone)
-    names = [
-        f"{name} (expected {at.astimezone(zone):%H:%M})" if at else name
-        for name, at in rows.values_list("name", "start_forecast__p50_at")[:FIRST]
-    ]
+    now = cluster.now()
+    names = []
+    for work in rows.select_related("start_forecast")[:FIRST]:
+        told = said(getattr(work, "start_forecast", None), now)
+        names.append(
+            f"{work.name} (expected {told.p50.astimezone(zone):%H:%M})" if told.p50 else work.name
+        )
     rest = total - len(names)
     more = f" and {rest:,} more" if rest else ""
     return f"{', '.join(names)}{more} would not be started; what runs is not touched"

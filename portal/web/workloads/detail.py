@@ -17,7 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from portal.accounts.models import User
 from portal.display import timeline
 from portal.selectors import history, run_times
-from portal.selectors.costs import STEPS, cost_of, gpu_seconds, may_read_cost
+from portal.selectors.costs import STEPS, Prices, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.ends import expected_costs, held_back
 from portal.selectors.logs import use_of
 from portal.selectors.workloads import gang
@@ -86,7 +86,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     home = home_of(work, reader)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     reads_cost = may_read_cost(user, work)
-    cost = cost_of(work, now) if reads_cost else None
+    cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
     return {
         "cluster": cluster,
         "work": work,
@@ -99,7 +99,15 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "waits_since": _waits_since(work, now),
         "start": said_of(work) if work.is_waiting else None,
         "line": _line(cluster, user, work, now),
-        "entries": history.entries(work, transitions, evictions, decisions, reader, now=now),
+        "entries": history.entries(
+            work,
+            transitions,
+            evictions,
+            decisions,
+            reader,
+            now=now,
+            told_starts=list(work.told_starts.all()),
+        ),
         "decision": decisions[-1] if decisions else None,
         "classes": [classes[name] for name in work.gpu_classes if name in classes],
         "entitlement": _entitlement(work, home),

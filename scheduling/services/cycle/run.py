@@ -59,6 +59,7 @@ from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import all_blocked, barred, left_out, reworded
 from scheduling.services.snapshot.situations import Situation
 from scheduling.services.snapshot.supposed import suppose, told
+from scheduling.services.starts.agreed import agreed
 
 log = logging.getLogger(__name__)
 
@@ -217,6 +218,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     plan = reworded(
         _decide(one, ordered.after if ordered else snapshot, watch), view.blocked, view.left_out
     )
+    plan = agreed(plan, one.memory.etas.of(view.cluster, view.now), view.now)
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
     slow = told(view.supposed.starting.values(), view.now)
@@ -386,7 +388,7 @@ def _enforce(
         rows=projection.by_name,
         restless=projection.restless,
         under_way=view.supposed.starting,
-        etas=one.memory.etas.of(view.cluster),
+        etas=one.memory.etas.words(),
     )
     try:
         phases, words = phases_of(scene, one.memory.spoken, hurried=one.call.is_due())

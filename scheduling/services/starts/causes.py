@@ -27,9 +27,9 @@ DOWN_SHARE = 0.02
 """Part of the capacity that is worth speaking of."""
 
 
-def causes_of(late: Sequence[ForecastOutcome]) -> list[tuple[Cause, str]]:
+def causes_of(late: Sequence[ForecastOutcome], mark: str = "P90") -> list[tuple[Cause, str]]:
     """Of each, and the figures behind it, without names: who may see the workload need not see the others.
-    All are of one cluster and have ``started_at``.
+    All are of one cluster and have ``started_at``; ``mark`` is what their ``p90_s`` is called.
 
     Five queries for each GPU class, however many there are of it; rows are those of what was there between
     the earliest forecast among them and the latest start.
@@ -37,7 +37,7 @@ def causes_of(late: Sequence[ForecastOutcome]) -> list[tuple[Cause, str]]:
     by_class: dict[int | None, list[ForecastOutcome]] = defaultdict(list)
     for one in late:
         by_class[one.gpu_class_id].append(one)
-    meanwhile = {key: _Meanwhile(rows) for key, rows in by_class.items()}
+    meanwhile = {key: _Meanwhile(rows, mark) for key, rows in by_class.items()}
     return [meanwhile[one.gpu_class_id].cause_of(one) for one in late]
 
 
@@ -46,6 +46,7 @@ class _Meanwhile:
     """What happened on one GPU class between the forecasts of ``late`` and their starts."""
 
     late: Sequence[ForecastOutcome]
+    mark: str
 
     def cause_of(self, one: ForecastOutcome) -> tuple[Cause, str]:
         begin, end = one.told_at, one.started_at or one.told_at
@@ -62,7 +63,7 @@ class _Meanwhile:
         if longer >= more:
             return (
                 Cause.RUNS_LONGER,
-                f"What ran then held {longer:,.0f} GPU-hours past its P90 start.",
+                f"What ran then held {longer:,.0f} GPU-hours past its {self.mark} start.",
             )
         return Cause.MORE_ARRIVED, f"Later arrivals took {more:,.0f} GPU-hours before it started."
 

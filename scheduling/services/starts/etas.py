@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from scheduling.cluster.adapters import key_of
 from scheduling.models import Cluster, ForecastRun, StartForecast
+from scheduling.services.starts.tell import Said, said
 
 
 @dataclass(slots=True)
@@ -15,27 +16,48 @@ class Etas:
     """Of one cluster, in the memory of its worker."""
 
     _read: datetime | None = None
-    _told: Mapping[str, str] = field(default_factory=dict)
+    _rows: Mapping[str, StartForecast] = field(default_factory=dict)
+    _told: Mapping[str, Said] = field(default_factory=dict)
+    _words: Mapping[str, str] = field(default_factory=dict)
+    _until: datetime | None = None
+    """When the next of those told passes."""
 
-    def of(self, cluster: Cluster) -> Mapping[str, str]:
-        """Engine's name -> "P50/P90". One query where no pass came between."""
+    def of(self, cluster: Cluster, now: datetime) -> Mapping[str, Said]:
+        """Engine's name -> what is said at ``now``, of those whose P50 is to come. One query where no pass
+        came between."""
         began = (
             ForecastRun.objects.filter(cluster=cluster).values_list("began_at", flat=True).first()
         )
         if began != self._read:
-            self._read, self._told = began, _told(cluster)
+            self._read, self._rows, self._until = began, _rows(cluster), now
+        if self._until is not None and self._until <= now:
+            self._say(now)
         return self._told
 
+    def words(self) -> Mapping[str, str]:
+        """The same as "P50/P90", as last read."""
+        return self._words
 
-def _told(cluster: Cluster) -> dict[str, str]:
+    def _say(self, now: datetime) -> None:
+        told = {name: said(row, now) for name, row in self._rows.items()}
+        self._told = {name: one for name, one in told.items() if one.p50 is not None}
+        times = [one.p50 for one in self._told.values() if one.p50 is not None]
+        self._until = min(times, default=None)
+        self._words = {
+            name: f"{_stamp(one.p50)}/{_stamp(one.p90)}"
+            for name, one in self._told.items()
+            if one.p50 is not None and one.p90 is not None
+        }
+
+
+def _rows(cluster: Cluster) -> dict[str, StartForecast]:
     rows = StartForecast.objects.filter(workload__cluster=cluster).exclude(p50_at=None)
-    columns = rows.values_list(
-        "workload__kind", "workload__namespace", "workload__name", "p50_at", "p90_at"
+    columns = rows.order_by().values_list(
+        "workload__kind", "workload__namespace", "workload__name", "at", "p50_at", "p90_at"
     )
     return {
-        key_of(kind, namespace, name): f"{_stamp(p50)}/{_stamp(p90)}"
-        for kind, namespace, name, p50, p90 in columns
-        if p50 is not None and p90 is not None
+        key_of(kind, namespace, name): StartForecast(at=at, p50_at=p50, p90_at=p90)
+        for kind, namespace, name, at, p50, p90 in columns
     }
 
 

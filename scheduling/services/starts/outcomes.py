@@ -12,11 +12,20 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
-from scheduling.models import Cluster, ForecastOutcome, GpuClass, State, TaskPass, Workload
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    ForecastOutcome,
+    GpuClass,
+    State,
+    TaskPass,
+    Workload,
+)
+from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
 from scheduling.services.tables.passes import keep, last_of
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, Correction, correction_from
+from scheduling.simulation.ahead.correction import Came, Correction, Kind, correction_from
 
 AGAIN = timedelta(hours=1)
 REMEMBERED = timedelta(days=28)
@@ -29,7 +38,7 @@ TASK = "correct forecasts"
 
 def correction_of(cluster: Cluster, now: datetime) -> Correction:
     """From what was told of late: what came of it by ``now``, or that it waits still. Within the hour that
-    which a pass has kept: what it was learned from is weeks old.
+    which a pass has kept: levels move by the hour.
     """
     known = last_of(cluster, TASK)
     return _kept(known) if known.mark == _hour(now) else _learned(cluster, now)
@@ -41,7 +50,7 @@ def keep_correction(cluster: Cluster, now: datetime) -> Correction:
     if known.mark == _hour(now):
         return _kept(known)
     made = _learned(cluster, now)
-    keep(cluster, TASK, _hour(now), list(made.reach or ()))
+    keep(cluster, TASK, _hour(now), {kind.name: reach for kind, reach in made.reach.items()})
     return made
 
 
@@ -50,7 +59,9 @@ def _hour(now: datetime) -> str:
 
 
 def _kept(known: TaskPass) -> Correction:
-    return Correction((known.found[0], known.found[1]) if known.found else None)
+    return Correction(
+        {Kind[name]: (middle, far) for name, (middle, far) in dict(known.found).items()}
+    )
 
 
 def _learned(cluster: Cluster, now: datetime) -> Correction:
@@ -74,9 +85,10 @@ def _came(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[Came]:
 
 def came(one: ForecastOutcome, until: datetime, *, started: bool) -> Came:
     """A forecast as the correction learns from it: it waited until then, and started there or waits still."""
-    raw = Band(one.raw_p50_s, one.raw_p90_s)
+    raw, told = Band(one.raw_p50_s, one.raw_p90_s), Band(one.p50_s, one.p90_s)
     waited_s = (until - one.told_at).total_seconds()
-    return Came(raw, one.told_at.timestamp(), waited_s, started)
+    kind = Kind.of(one.gpus / MILLI, first=one.at_submission)
+    return Came(raw, one.told_at.timestamp(), waited_s, started, told, kind)
 
 
 def settle(cluster: Cluster, since: datetime | None = None) -> int:
@@ -143,6 +155,15 @@ def _told_since(cluster: Cluster, at: datetime) -> set[int]:
         workload__cluster=cluster, told_at__gt=at, started_at=None
     )
     return set(told.order_by().values_list("workload", flat=True))
+
+
+def told_before(cluster: Cluster, now: datetime) -> set[int]:
+    """Who waits and was told first an hour ago or longer: until then what is told counts as first."""
+    first = ForecastOutcome.objects.filter(
+        workload__cluster=cluster, at_submission=True, told_at__lte=now - AGAIN
+    )
+    waits = first.filter(workload__state__in=WAITING)
+    return set(waits.order_by().values_list("workload", flat=True))
 
 
 def _ever_told(rows: Sequence[Workload]) -> set[int]:

@@ -24,15 +24,15 @@ from django.utils import timezone
 
 from scheduling.cluster.adapters import key_of
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ForecastRun, GpuClass, StartForecast, State, Workload
+from scheduling.models import MILLI, Cluster, ForecastRun, GpuClass, StartForecast, State, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.starts import outcomes
+from scheduling.services.starts import outcomes, record
 from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
 from scheduling.services.starts.known import BOOKED_LATE, Known, known_of
 from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Correction
+from scheduling.simulation.ahead.correction import Correction, Kind
 
 TASK = "scheduling.tasks.forecast_starts"
 EVERY_S = 20.0
@@ -123,6 +123,7 @@ def keep(
     rows = _rows(cluster)
     correction = outcomes.keep_correction(cluster, now)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
+    again = outcomes.told_before(cluster, now)
     runs = dict(zip(ahead.waiting, ahead.runs.tolist(), strict=True))
     told = [
         _Told(
@@ -134,6 +135,7 @@ def keep(
             rows.get(ahead.after.get(name, "")),
             runs[name],
             now,
+            first=rows[name].pk not in again,
         )
         for name, raw in ahead.bands().items()
         if name in rows
@@ -151,6 +153,7 @@ def keep(
         if one.workload in rows and one.run in rows
     ]
     outcomes.note(cluster, scored, now)
+    record.note(cluster, forecasts, now)
     with transaction.atomic():
         _write(cluster, forecasts)
         _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
@@ -200,10 +203,13 @@ class _Told:
         after: Workload | None,
         run_s: float,
         now: datetime,
+        *,
+        first: bool,
     ) -> None:
         self.run_s = run_s
         self.work, self.raw, self.after, self.now = work, raw, after, now
-        self.band = correction.correct(raw)
+        kind = Kind.of(work.requested_gpus / MILLI, first=first)
+        self.band = correction.correct(raw, kind)
         self.why_not = why_not(work, self.band, known.ended)
         wanted: Sequence[str] = work.gpu_classes or list(classes)
         self.gpu_class = next((classes[name] for name in wanted if name in classes), None)

@@ -1,4 +1,7 @@
-"""A forecast as it is said, the same on pages, in the API and on objects of the cluster."""
+"""A forecast as it is said now, the same on pages, in notices, in the API and on objects of the cluster.
+
+A time that has passed is no time to come: past its P50 a start is told by its P90 alone, past that by none.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ Held = Mapping[tuple[str, int], Share]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """``p50`` and ``p90`` are None where only the place in line is worth telling; ``why_not`` says why."""
+    """``p90`` is None where only the place in line is worth telling, ``p50`` also where it has passed;
+    ``why_not`` says why."""
 
     p50: datetime | None
     p90: datetime | None
@@ -25,7 +29,12 @@ class Said:
 
     @property
     def is_told(self) -> bool:
-        return self.p50 is not None
+        return self.p90 is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it may start any moment: half of such starts came sooner."""
+        return self.p90 is not None and self.p50 is None
 
     @property
     def trust(self) -> str:
@@ -35,20 +44,28 @@ class Said:
         return f"{round(self.held.pct / 10)} of 10 such forecasts held"
 
 
+DUE = "Its P50 has passed: it may start any moment."
+PASSED = "The time that was told has passed; the next pass of forecasts tells it anew."
 NOT_YET = "It has not been forecast yet: a pass takes its turn in the background."
 
 
 def said_of(work: Workload, held: Held | None = None) -> Said:
     """Of a workload that waits. Two queries without ``held``."""
     row = StartForecast.objects.filter(workload=work).select_related("gpu_class").first()
-    return said(row, held if held is not None or row is None else held_of(work.cluster, row.at))
+    known = held if held is not None or row is None else held_of(work.cluster, row.at)
+    return said(row, work.cluster.now(), known)
 
 
-def said(row: StartForecast | None, held: Held | None) -> Said:
+def said(row: StartForecast | None, now: datetime, held: Held | None = None) -> Said:
+    """What ``row`` says at ``now``: the one door for whoever shows a predicted start."""
     if row is None:
         return Said(None, None, None, None, NOT_YET)
     if row.p50_at is None or row.p90_at is None:
         return Said(None, None, row.at, None, row.why_not)
+    if row.p90_at <= now:
+        return Said(None, None, row.at, None, PASSED)
+    if row.p50_at <= now:
+        return Said(None, row.p90_at, row.at, _share(row, held or {}), DUE)
     return Said(row.p50_at, row.p90_at, row.at, _share(row, held or {}))
 
 

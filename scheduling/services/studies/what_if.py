@@ -23,6 +23,7 @@ from scheduling.services.whatif import told
 from scheduling.services.whatif.changes import Changes, read
 from scheduling.services.whatif.now import at_once
 from scheduling.services.whatif.replay import replayed
+from scheduling.simulation.ahead.correction import Kind
 
 DAYS, MOST_DAYS = 7, 28
 FUTURES = 40
@@ -121,8 +122,15 @@ def _ahead(cluster: Cluster, snapshot: m.Snapshot, changes: Changes) -> tuple[An
     known = known_of(cluster, snapshot.now)
     correction = correction_of(cluster, snapshot.now)
 
+    kinds = {
+        w.name: Kind.of(w.gpus * w.members.min / m.MILLI, first=False) for w in snapshot.workloads
+    }
+
     def corrected(ahead: Ahead) -> dict[str, Any]:
-        return {name: correction.correct(band) for name, band in ahead.bands().items()}
+        return {
+            name: correction.correct(band, kinds.get(name, Kind.SMALL))
+            for name, band in ahead.bands().items()
+        }
 
     before = look_ahead(snapshot, known, futures=FUTURES)
     after = look_ahead(changes.applied(snapshot), known, futures=FUTURES)

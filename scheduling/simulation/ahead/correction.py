@@ -6,12 +6,19 @@ more. The quantiles of these scores say how far a band reaches. Recent forecasts
 2023), which follows drift. What waits still is only known to be later: it counts by the estimate of Kaplan
 and Meier (1958), since who starts soon is heard of first, and bands learned from those alone come out too
 short.
+
+Which quantiles are taken moves with every hit and miss of what was told (adaptive conformal inference, Gibbs
+and Candès 2021): quantiles of the past lag behind a change of load, levels that are moved by misses hold in
+the long run whatever comes. The first forecast of a workload, and those told of small and large gangs while
+they wait, miss for other causes, so each kind has levels of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -25,32 +32,58 @@ AGREED = 0.1
 """Added to a band's width: futures that agree wholly may all be off by a tenth."""
 LEAST = 50
 """Outcomes that a correction rests on at least, in effect (Kish); with fewer in all nothing is corrected."""
-HALF_LIVES_S = tuple(day * 86400.0 for day in (2, 4, 8, 16, 32))
+DAY_S = 86400.0
+HALF_LIVES_S = (8 * DAY_S, 16 * DAY_S, 32 * DAY_S)
 """A forecast told so long ago counts half: the shortest memory that holds enough outcomes."""
+LEVELS = (0.5, 0.9)
+LOWEST, HIGHEST = 0.02, 0.995
+LARGE_GPUS = 8
+"""A gang from there on is large."""
+
+
+class Kind(Enum):
+    """Forecasts that share their levels; how far one miss moves those of P50 and P90, and as how many at most
+    the forecasts of a day do: a busy day is one change of load, not thousands."""
+
+    FIRST = "first", (0.05, 0.02), 10
+    SMALL = "small", (0.02, 0.01), 60
+    LARGE = "large", (0.02, 0.01), 60
+
+    @classmethod
+    def of(cls, gpus: float, *, first: bool) -> Kind:
+        return cls.FIRST if first else cls.LARGE if gpus >= LARGE_GPUS else cls.SMALL
+
+    def __init__(self, _name: str, steps: tuple[float, float], daily: int) -> None:
+        self.steps, self.daily = steps, daily
 
 
 @dataclass(frozen=True, slots=True)
 class Came:
     """A forecast before correction, made at ``at_s`` (seconds of any one clock), and what is known of it: it
-    started ``after_s`` seconds later, or has waited so long since and waits still."""
+    started ``after_s`` seconds later, or has waited so long since and waits still. ``said`` is what was told
+    of it, after correction."""
 
     told: Band
     at_s: float
     after_s: float
     started: bool = True
+    said: Band | None = None
+    kind: Kind = Kind.SMALL
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Where P50 and P90 lie, in widths beyond the P50 of the futures; None: bands stay as they are."""
+    """Where P50 and P90 lie, in widths beyond the P50 of the futures, by kind; without any bands stay as they
+    are."""
 
-    reach: tuple[float, float] | None = None
+    reach: Mapping[Kind, tuple[float, float]] = field(default_factory=dict)
 
-    def correct(self, band: Band) -> Band:
+    def correct(self, band: Band, kind: Kind = Kind.SMALL) -> Band:
         """P50 is a second ahead at least, and P90 no sooner than it."""
-        if self.reach is None or not np.isfinite(band.p90_s):
+        reach = self.reach.get(kind)
+        if reach is None or not np.isfinite(band.p90_s):
             return band
-        middle, far = self.reach
+        middle, far = reach
         p50_s = max(1.0, _at(band, middle))
         return Band(p50_s, max(p50_s, _at(band, far)))
 
@@ -63,8 +96,40 @@ def correction_from(came: Iterable[Came], now_s: float) -> Correction:
         return Correction()
     scores = _scores(seen)
     weights = _of_late(np.array([now_s - one.at_s for one in seen]), started)
-    middle, far = (_quantile(scores, started, weights, level) for level in (0.5, 0.9))
-    return Correction((middle, far))
+    reach = {}
+    for kind in Kind:
+        middle, far = levels_of(seen, kind)
+        reach[kind] = (
+            _quantile(scores, started, weights, middle),
+            _quantile(scores, started, weights, far),
+        )
+    return Correction(reach)
+
+
+def levels_of(seen: Iterable[Came], kind: Kind) -> tuple[float, float]:
+    """The levels of P50 and P90 that what was told of one kind asks for: lower after hits, higher after
+    misses, in the order in which they were known."""
+    mine = [one for one in seen if one.kind is kind and one.said is not None]
+    a_day = Counter(int(one.at_s // DAY_S) for one in mine)
+    weights = [min(1.0, kind.daily / a_day[int(one.at_s // DAY_S)]) for one in mine]
+    found = list(LEVELS)
+    for _, which, missed, weight in sorted(_known(mine, weights)):
+        step = kind.steps[which] * weight * (LEVELS[which] - 1 + missed)
+        found[which] = min(HIGHEST, max(LOWEST, found[which] + step))
+    return found[0], max(found)
+
+
+def _known(
+    mine: Sequence[Came], weights: Sequence[float]
+) -> Iterator[tuple[float, int, bool, float]]:
+    """(when it was known, level, whether it was missed, weight): a start before its quantile is a hit, a wait
+    past it a miss from then on; what may still come is neither."""
+    for one, weight in zip(mine, weights, strict=True):
+        for which, told_s in enumerate((one.said.p50_s, one.said.p90_s) if one.said else ()):
+            if one.after_s > told_s:
+                yield one.at_s + told_s, which, True, weight
+            elif one.started:
+                yield one.at_s + one.after_s, which, False, weight
 
 
 def _log(seconds: Floats | float) -> Floats:

@@ -16,7 +16,7 @@ from workshop.demo.organisation import H100
 
 pytestmark = pytest.mark.django_db
 
-QUERIES = 7
+QUERIES = 9
 """A look with its savepoint, where nothing is new."""
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 

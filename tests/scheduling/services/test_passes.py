@@ -29,7 +29,7 @@ from scheduling.services.demand import booking
 from scheduling.services.forecasts import predicting
 from scheduling.services.ledger import workdays
 from scheduling.services.starts import outcomes
-from scheduling.simulation.ahead.correction import Correction
+from scheduling.simulation.ahead.correction import Correction, Kind
 from tests.costs.scenario import busy_cluster
 from tests.factories import NOW, make_workload
 
@@ -161,10 +161,10 @@ def test_day_whose_work_changed_its_queue_is_rolled_up_again(at_one_moment: None
 def test_correction_is_learned_once_an_hour(at_one_moment: None) -> None:
     cluster = lived_cluster(20)
     assert outcomes.keep_correction(cluster, NOW) == Correction()
-    TaskPass.objects.update(found=[0.5, 1.5])
+    TaskPass.objects.update(found={"LARGE": [0.5, 1.5]})
 
-    assert outcomes.correction_of(cluster, NOW) == Correction((0.5, 1.5))
-    assert outcomes.keep_correction(cluster, NOW) == Correction((0.5, 1.5))
+    assert outcomes.correction_of(cluster, NOW) == Correction({Kind.LARGE: (0.5, 1.5)})
+    assert outcomes.keep_correction(cluster, NOW) == Correction({Kind.LARGE: (0.5, 1.5)})
     assert outcomes.keep_correction(cluster, NOW + HOUR) == Correction()
 
 

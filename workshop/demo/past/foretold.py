@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from scheduling.engine.model import Action, Phase, Plan, Snapshot
-from scheduling.models import Cluster, ForecastOutcome, GpuClass, Workload
+from scheduling.models import MILLI, Cluster, ForecastOutcome, GpuClass, Workload
 from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_from
 from scheduling.services.starts.refresh import why_not
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, correction_from
+from scheduling.simulation.ahead.correction import Came, Kind, correction_from
 from workshop.demo.past.history import History, job_name
 
 EVERY = timedelta(hours=4)
@@ -79,7 +79,9 @@ class Teller:
         ahead = look_ahead(moment.snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
         correction = correction_from((_came(one, now) for one in self.told), now.timestamp())
         for name, raw in ahead.bands().items():
-            work, band = self._row_of(name), correction.correct(raw)
+            work = self._row_of(name)
+            kind = Kind.of(work.requested_gpus / MILLI, first=name not in self._by_name)
+            band = correction.correct(raw, kind)
             fresh = name in moment.waiting and not _started_by(work, now)
             if fresh and not why_not(work, band, known.ended):
                 self._note(name, work, raw, band, now)

@@ -1,12 +1,22 @@
 """What past errors do to bands: they come to hold what they say, follow drift, and never turn to nonsense."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import LEAST, Came, Correction, correction_from
+from scheduling.simulation.ahead.correction import (
+    LEAST,
+    LEVELS,
+    Came,
+    Correction,
+    Kind,
+    correction_from,
+    levels_of,
+)
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 seconds = st.floats(0, 1e7)
@@ -48,18 +58,77 @@ def test_drift_is_followed_within_four_days(before, after):
     dice = np.random.default_rng(4)
     known = outcomes(dice, 1000, bias=before)
     since_s = 1000 * 600.0
-    known += outcomes(dice, 576, since_s=since_s, bias=after)
+    stale = correction_from(known, since_s)
+    known = told_on(known, outcomes(dice, 576, since_s=since_s, bias=after))
     later = outcomes(dice, 1000, bias=after)
-    stale = shares(correction_from(known[:1000], since_s), later)
-    fresh = shares(correction_from(known, since_s + 576 * 600.0), later)
-    assert abs(fresh[0] - 0.5) < abs(stale[0] - 0.5) / 2
+    now_s = since_s + 576 * 600.0
+    fresh = shares(correction_from([as_of(one, now_s) for one in known], now_s), later)
+    assert abs(fresh[0] - 0.5) < abs(shares(stale, later)[0] - 0.5) / 2
+
+
+def told_on(known, later, every=24):
+    """``later`` after ``known``, each told by what was known when it was, ``every`` so many learned anew."""
+    known, learned = list(known), Correction()
+    for number, one in enumerate(later):
+        if number % every == 0:
+            learned = correction_from([as_of(o, one.at_s) for o in known], one.at_s)
+        known.append(replace(one, said=learned.correct(one.told, one.kind)))
+    return known
+
+
+def as_of(one, now_s):
+    """What is known of it then."""
+    waited_s = now_s - one.at_s
+    return one if one.after_s <= waited_s else replace(one, after_s=waited_s, started=False)
+
+
+def test_bands_hold_in_the_long_run_whatever_load_does():
+    dice = np.random.default_rng(7)
+    later = [
+        one
+        for day in range(30)
+        for one in outcomes(
+            dice, 48, every_s=1800.0, since_s=day * DAY_S, bias=[-1, 2, 0][day // 3 % 3]
+        )
+    ]
+    told = [one for one in told_on([], later) if one.at_s > 6 * DAY_S]
+    p50, p90 = np.mean(
+        [(o.after_s <= o.said.p50_s, o.after_s <= o.said.p90_s) for o in told], axis=0
+    )
+    assert p50 == pytest.approx(0.5, abs=0.05)
+    assert p90 == pytest.approx(0.9, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_misses_of_one_kind_move_its_own_levels_alone(kind):
+    dice = np.random.default_rng(4)
+    known = [replace(o, said=Band(1.0, 2.0), kind=kind) for o in outcomes(dice, 100)]
+    levels = {each: levels_of(known, each) for each in Kind}
+    assert levels.pop(kind) > LEVELS
+    assert set(levels.values()) == {LEVELS}
+
+
+def test_hits_lower_levels_and_what_may_still_come_moves_none():
+    dice = np.random.default_rng(4)
+    hits = [replace(o, said=Band(1e9, 1e9)) for o in outcomes(dice, 100)]
+    assert levels_of(hits, Kind.SMALL) < LEVELS
+    assert levels_of([replace(o, started=False) for o in hits], Kind.SMALL) == LEVELS
+
+
+def test_busy_day_moves_levels_no_further_than_a_day_of_few():
+    dice = np.random.default_rng(4)
+    few, many = (
+        [replace(o, said=Band(1.0, 1e9)) for o in outcomes(dice, count, every_s=DAY_S / count)]
+        for count in (Kind.SMALL.daily, 40 * Kind.SMALL.daily)
+    )
+    assert levels_of(many, Kind.SMALL) == pytest.approx(levels_of(few, Kind.SMALL))
 
 
 def test_quiet_cluster_remembers_for_longer():
     dice = np.random.default_rng(4)
     known = outcomes(dice, 60, every_s=2 * HOUR_S, bias=1.0)
-    assert correction_from(known, 30 * DAY_S).reach == pytest.approx(
-        correction_from(known, 5 * DAY_S).reach
+    assert correction_from(known, 30 * DAY_S).reach[Kind.SMALL] == pytest.approx(
+        correction_from(known, 5 * DAY_S).reach[Kind.SMALL]
     )
 
 

@@ -1,0 +1,132 @@
+"""The record of what each workload was told of its start, and why that changed.
+
+A row is written only where what is told moves by more than ``LEAST_MOVE`` and ``MOVE_SHARE`` of the way that
+is left, and at most ``MOST`` of one workload are kept: its first and its newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Max
+
+from scheduling.models import Change, Cluster, ForecastOutcome, StartForecast, ToldStart, Workload
+from scheduling.models.workloads import WAITING
+from scheduling.services.starts.causes import causes_of
+
+MOST = 24
+LEAST_MOVE = timedelta(minutes=10)
+MOVE_SHARE = 0.25
+BY_CHANCE = "Runs and arrivals drawn anew see it later."
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    row: StartForecast
+    before: ToldStart | None
+    change: Change
+
+    @property
+    def breaks(self) -> bool:
+        """Whether what was told before holds no longer."""
+        if self.change is Change.LOST:
+            return True
+        was = self.before.p90_at if self.before else None
+        return (
+            self.change is Change.LATER
+            and was is not None
+            and self.row.p50_at is not None
+            and self.row.p50_at > was
+        )
+
+
+def note(cluster: Cluster, forecasts: Iterable[StartForecast], now: datetime) -> int:
+    """Write down what ``forecasts`` tell that is news; how many rows. Three queries where nothing is."""
+    last = _last(cluster)
+    news = []
+    for row in forecasts:
+        before = _of_this_wait(last.get(row.workload_id), row.workload)
+        if change := changed(before, row, now):
+            news.append(_News(row, before, change))
+    if not news:
+        return 0
+    ToldStart.objects.bulk_create(_rows(news, now), BATCH)
+    _prune([one.row.workload_id for one in news])
+    return len(news)
+
+
+def _last(cluster: Cluster) -> dict[int, ToldStart]:
+    """The newest of each that waits."""
+    waiting = ToldStart.objects.filter(workload__cluster=cluster, workload__state__in=WAITING)
+    newest = waiting.order_by().values("workload").annotate(last=Max("pk")).values("last")
+    return {row.workload_id: row for row in ToldStart.objects.filter(pk__in=newest)}
+
+
+def _of_this_wait(before: ToldStart | None, work: Workload) -> ToldStart | None:
+    """What was told before its last run was told of another wait."""
+    is_over = before is not None and work.started_at is not None and work.started_at >= before.at
+    return None if is_over else before
+
+
+def changed(before: ToldStart | None, row: StartForecast, now: datetime) -> Change | None:
+    """How what ``row`` tells differs from ``before``; None where that is no news."""
+    was = before.p50_at if before else None
+    if row.p50_at is None or row.p90_at is None:
+        return None if was is None else Change.LOST
+    if before is None or was is None or before.p90_at is None:
+        return Change.FIRST
+    for to, from_ in ((row.p50_at, was), (row.p90_at, before.p90_at)):
+        least = max(LEAST_MOVE, MOVE_SHARE * (to - now))
+        if abs(to - from_) > least:
+            return Change.LATER if to > from_ else Change.SOONER
+    return None
+
+
+def _rows(news: Sequence[_News], now: datetime) -> list[ToldStart]:
+    later = [one for one in news if one.change is Change.LATER]
+    causes = dict(zip(map(id, later), _causes(later, now), strict=True))
+    return [_row(one, causes.get(id(one), ("", one.row.why_not)), now) for one in news]
+
+
+def _row(one: _News, cause: tuple[str, str], now: datetime) -> ToldStart:
+    return ToldStart(
+        workload=one.row.workload,
+        at=now,
+        p50_at=one.row.p50_at,
+        p90_at=one.row.p90_at,
+        change=one.change,
+        breaks=one.breaks,
+        cause=cause[0],
+        note=cause[1],
+    )
+
+
+def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
+    """As of starts that came late, between both tellings: what ran past the P50 of before counts."""
+    told = [_as_outcome(one, now) for one in later]
+    found = causes_of(told, mark="P50") if told else []
+    # It waits still: what is told of starts that came is told of the time since.
+    return [(cause, said.replace("before it started", "since") or BY_CHANCE) for cause, said in found]
+
+
+def _as_outcome(one: _News, now: datetime) -> ForecastOutcome:
+    at = one.before.at if one.before else now
+    p50_at = (one.before.p50_at if one.before else None) or now
+    return ForecastOutcome(
+        workload=one.row.workload,
+        told_at=at,
+        p90_s=max(0.0, (p50_at - at).total_seconds()),
+        gpu_class=one.row.gpu_class,
+        started_at=now,
+    )
+
+
+def _prune(works: Iterable[int]) -> None:
+    rows = ToldStart.objects.filter(workload__in=list(works)).order_by()
+    many = rows.values("workload").annotate(count=Count("pk")).filter(count__gt=MOST)
+    for work in many.values_list("workload", flat=True):
+        kept = list(ToldStart.objects.filter(workload=work).values_list("pk", flat=True))
+        ToldStart.objects.filter(pk__in=kept[1 : len(kept) - MOST + 1]).delete()

@@ -1,0 +1,172 @@
+"""A reservation and a predicted start are one answer, and what was told of a start is on record."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from portal.selectors import history
+from scheduling.cluster.vocabulary import labels
+from scheduling.engine import Outline
+from scheduling.engine import model as m
+from scheduling.engine.explain.outline import Waits
+from scheduling.models import Change, ForecastRun, Quota, StartForecast, State, ToldStart
+from scheduling.services.starts import record, refresh
+from scheduling.services.starts.agreed import agreed
+from scheduling.services.starts.tell import DUE, PASSED, Said, said, said_of
+from tests.factories import NOW, make_cluster, make_workload
+from tests.scheduling.kube import World
+
+pytestmark = pytest.mark.django_db
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("in_", "p50", "p90", "why_not"),
+    [
+        (10 * MINUTE, 10, 70, ""),
+        (timedelta(), None, 60, DUE),
+        (-59 * MINUTE, None, 1, DUE),
+        (-60 * MINUTE, None, None, PASSED),
+    ],
+)
+def test_time_that_has_passed_is_no_time_to_come(in_, p50, p90, why_not) -> None:
+    row = StartForecast(at=NOW - 5 * HOUR, p50_at=NOW + in_, p90_at=NOW + in_ + HOUR)
+    found = said(row, NOW)
+    left = [None if at is None else (at - NOW) / MINUTE for at in (found.p50, found.p90)]
+    assert (*left, found.why_not) == (p50, p90, why_not)
+
+
+@pytest.fixture
+def reserved(world: World) -> World:
+    """A run of an hour leaves 3 GPUs free on each node, and ``wide`` needs 6 on one."""
+    Quota.objects.filter(queue__name="products").update(nominal_gpus=0)
+    Quota.objects.filter(queue__name="research").update(nominal_gpus=16_000)
+    runs = {labels.PREDICTED_SECONDS: "3600,7200"}
+    for name in ("half-1", "half-2"):
+        job = world.manifest(name, gpus=5)
+        job["metadata"].setdefault("annotations", {}).update(runs)
+        world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
+    world.cycles_until(
+        lambda: all(world.row(n).state == State.RUNNING for n in ("half-1", "half-2"))
+    )
+    world.job("wide", gpus=6)
+    world.cycle()
+    assert world.row("wide").reason == m.Reason.RESERVED
+    return world
+
+
+def foretold(world: World, name: str, in_: timedelta) -> StartForecast:
+    now = world.cluster.now()
+    ForecastRun.objects.update_or_create(
+        cluster=world.cluster, defaults={"at": now, "began_at": now}
+    )
+    return StartForecast.objects.update_or_create(
+        workload=world.row(name), defaults={"at": now, "p50_at": now + in_, "p90_at": now + 2 * in_}
+    )[0]
+
+
+def test_reservation_tells_no_earlier_time_than_the_forecast(reserved: World) -> None:
+    until = reserved.row("wide").until
+    assert until is not None
+    told = foretold(reserved, "wide", 9 * HOUR)
+    reserved.cycle()
+    row = reserved.row("wide")
+    assert row.until == told.p50_at > until
+    assert f"expected {told.p50_at:%Y-%m-%d %H:%M} UTC" in row.sentence
+
+
+def test_reservation_that_is_later_than_the_forecast_stands(reserved: World) -> None:
+    until = reserved.row("wide").until
+    foretold(reserved, "wide", 10 * MINUTE)
+    reserved.cycle()
+    assert reserved.row("wide").until == until
+
+
+def test_who_waits_behind_it_is_told_the_same_time() -> None:
+    behind = m.Decision(
+        "default/short", m.Action.WAIT, m.Reason.RESERVED_FOR_OTHER,
+        "It goes first and starts in 1 h, as predicted; 8 others are free.",
+        numbers={"starts_in_s": 3600.0}, for_workload="default/wide",
+    )  # fmt: skip
+    told = {"default/wide": Said(NOW + 5 * HOUR, NOW + 9 * HOUR, NOW, None)}
+    waits = Waits([behind.workload], [behind.reason], [1], lambda places: [behind for _ in places])
+    (found,) = agreed(Outline({}, (), waits), told, NOW).whole().decisions
+    assert "starts in 5 h, as predicted" in found.sentence
+    assert found.numbers["starts_in_s"] == 5 * 3600
+
+
+def test_passes_write_down_what_was_told_and_why_it_is_told_no_longer(
+    reserved: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "KNOWN_RUNS", 0)
+    monkeypatch.setattr(refresh, "WIDE", 1e9)
+    monkeypatch.setattr(refresh, "is_due", lambda *_: True)
+    refresh.refresh(reserved.cluster)
+    work = reserved.row("wide")
+    (first,) = work.told_starts.all()
+    assert first.change == Change.FIRST
+    assert first.p50_at == said_of(work).p50
+
+    reserved.edit("wide", {"metadata": {"annotations": {labels.HOLD: labels.ON_HOLD}}})
+    reserved.cycles_until(lambda: reserved.row("wide").held)
+    refresh.refresh(reserved.cluster)
+    lost = work.told_starts.last()
+    assert (lost.change, lost.breaks, lost.note) == (Change.LOST, True, refresh.NOT_BY_TIME)
+    assert said_of(reserved.row("wide")).p90 is None
+
+
+def tell(work, in_, at, **more):
+    row = StartForecast(workload=work, at=at, p50_at=at + in_, p90_at=at + 2 * in_, **more)
+    record.note(work.cluster, [row], at)
+
+
+@pytest.fixture
+def work():
+    return make_workload(None, cluster=make_cluster(), submitted_at=NOW - HOUR)
+
+
+@pytest.mark.parametrize(
+    ("in_", "after", "changes"),
+    [
+        (2 * HOUR, HOUR, [Change.FIRST, Change.LATER]),
+        (HOUR, HOUR, [Change.FIRST, Change.LATER]),
+        (65 * MINUTE, 5 * MINUTE, [Change.FIRST]),
+        (20 * MINUTE, 5 * MINUTE, [Change.FIRST, Change.SOONER]),
+    ],
+)
+def test_record_has_what_changes_by_more_than_a_little(work, in_, after, changes) -> None:
+    tell(work, HOUR, NOW)
+    tell(work, in_, NOW + after)
+    assert [row.change for row in work.told_starts.all()] == changes
+
+
+def test_later_than_the_p90_that_was_told_breaks_what_was_told(work) -> None:
+    tell(work, HOUR, NOW)
+    tell(work, 50 * MINUTE, NOW + 40 * MINUTE)
+    tell(work, 3 * HOUR, NOW + HOUR)
+    assert [row.breaks for row in work.told_starts.all()] == [False, False, True]
+    assert work.told_starts.last().note
+
+
+def test_new_wait_begins_a_record_of_its_own(work) -> None:
+    tell(work, HOUR, NOW)
+    work.started_at = NOW + 2 * HOUR
+    tell(work, 9 * HOUR, NOW + 3 * HOUR)
+    assert [row.change for row in work.told_starts.all()] == [Change.FIRST, Change.FIRST]
+
+
+def test_record_of_a_long_wait_keeps_its_first_and_its_newest(work) -> None:
+    for i in range(record.MOST + 9):
+        tell(work, (1 + i % 2 * 5) * HOUR, NOW + i * MINUTE)
+    kept = list(work.told_starts.all())
+    assert len(kept) == record.MOST
+    assert (kept[0].at, kept[-1].at) == (NOW, NOW + (record.MOST + 8) * MINUTE)
+
+
+def test_history_of_the_page_has_what_was_told(work) -> None:
+    tell(work, HOUR, NOW)
+    rows = list(ToldStart.objects.all())
+    (entry,) = history.entries(work, [], [], [], None, now=NOW, told_starts=rows)
+    assert (entry.head, entry.span) == ("Start told", (NOW + HOUR, NOW + 2 * HOUR))
