@@ -879,6 +879,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ToldStart',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField()),
+                ('p50_at', models.DateTimeField(blank=True, null=True)),
+                ('p90_at', models.DateTimeField(blank=True, null=True)),
+                ('change', models.CharField(choices=[('first', 'Start told'), ('sooner', 'Told sooner'), ('later', 'Told later'), ('lost', 'No start told any longer')], max_length=6)),
+                ('breaks', models.BooleanField(default=False)),
+                ('cause', models.CharField(blank=True, choices=[('runs_longer', 'Runs took longer'), ('more_arrived', 'More work arrived'), ('nodes_down', 'Nodes went down'), ('held', 'Held by its user'), ('quota_edited', 'Quota edited'), ('unknown', 'None of these')], max_length=12)),
+                ('note', models.CharField(blank=True, max_length=200)),
+                ('workload', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='told_starts', to='scheduling.workload')),
+            ],
+            options={
+                'ordering': ['at', 'id'],
+                'indexes': [models.Index(fields=['workload', 'at'], name='told_start_of_workload'), models.Index(condition=models.Q(('breaks', True)), fields=['at'], name='told_start_broken')],
+            },
+        ),
+        migrations.CreateModel(
             name='StartForecast',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

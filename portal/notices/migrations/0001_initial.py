@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('evicted', 'Evicted'), ('started', 'Started after a wait'), ('finished', 'Finished'), ('failed', 'Failed'), ('soon', 'Will start soon'), ('late', 'Waits longer than predicted'), ('needs_me', 'Request needs me'), ('decided', 'Request decided'), ('comment', 'Comment on a request'), ('ends', 'Boost or loan ends'), ('budget', 'Budget 80, 100 %'), ('idle', 'GPUs idle'), ('alert', 'Alert'), ('report', 'Report of the week')], max_length=8)),
+                ('kind', models.CharField(choices=[('evicted', 'Evicted'), ('started', 'Started after a wait'), ('finished', 'Finished'), ('failed', 'Failed'), ('soon', 'Will start soon'), ('late', 'Waits longer than predicted'), ('moved', 'Predicted start lost'), ('needs_me', 'Request needs me'), ('decided', 'Request decided'), ('comment', 'Comment on a request'), ('ends', 'Boost or loan ends'), ('budget', 'Budget 80, 100 %'), ('idle', 'GPUs idle'), ('alert', 'Alert'), ('report', 'Report of the week')], max_length=8)),
                 ('at', models.DateTimeField()),
                 ('due_at', models.DateTimeField()),
                 ('read_at', models.DateTimeField(blank=True, null=True)),
@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
             name='Preference',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('evicted', 'Evicted'), ('started', 'Started after a wait'), ('finished', 'Finished'), ('failed', 'Failed'), ('soon', 'Will start soon'), ('late', 'Waits longer than predicted'), ('needs_me', 'Request needs me'), ('decided', 'Request decided'), ('comment', 'Comment on a request'), ('ends', 'Boost or loan ends'), ('budget', 'Budget 80, 100 %'), ('idle', 'GPUs idle'), ('alert', 'Alert'), ('report', 'Report of the week')], max_length=8)),
+                ('kind', models.CharField(choices=[('evicted', 'Evicted'), ('started', 'Started after a wait'), ('finished', 'Finished'), ('failed', 'Failed'), ('soon', 'Will start soon'), ('late', 'Waits longer than predicted'), ('moved', 'Predicted start lost'), ('needs_me', 'Request needs me'), ('decided', 'Request decided'), ('comment', 'Comment on a request'), ('ends', 'Boost or loan ends'), ('budget', 'Budget 80, 100 %'), ('idle', 'GPUs idle'), ('alert', 'Alert'), ('report', 'Report of the week')], max_length=8)),
                 ('when', models.CharField(choices=[('at_once', 'At once'), ('digest', 'Digest'), ('off', 'Off')], max_length=7)),
                 ('mail', models.BooleanField(null=True)),
                 ('webhook', models.BooleanField(null=True)),
