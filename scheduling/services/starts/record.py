@@ -109,7 +109,9 @@ def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
     told = [_as_outcome(one, now) for one in later]
     found = causes_of(told, mark="P50") if told else []
     # It waits still: what is told of starts that came is told of the time since.
-    return [(cause, said.replace("before it started", "since") or BY_CHANCE) for cause, said in found]
+    return [
+        (cause, said.replace("before it started", "since") or BY_CHANCE) for cause, said in found
+    ]
 
 
 def _as_outcome(one: _News, now: datetime) -> ForecastOutcome:
