@@ -14,6 +14,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from numba.core.dispatcher import Dispatcher
 
+from scheduling.cluster.connection.client import Client
 from scheduling.engine.compile.kernel import KernelCache
 
 WRITES = ("INSERT", "UPDATE", "DELETE")
@@ -21,15 +22,21 @@ WRITES = ("INSERT", "UPDATE", "DELETE")
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """``queries``, rows ``read`` and ``written``, model ``objects`` made, calls of compiled ``kernels``."""
+    """``queries``, rows ``read`` and ``written``, model ``objects`` made, calls of compiled ``kernels``,
+    writes to an API server, and ``calls`` of Python functions in this thread: each makes objects.
+    """
     counts: Counter[str] = Counter()
+    asked: list[str] = []
     with (
         connection.execute_wrapper(_Statements(counts)),
         patch.multiple(CursorWrapper, create=True, **_fetches(counts)),
         patch.object(Model, "__init__", _made(counts)),
+        patch.object(Client, "request", _requests(asked)),
         _kernels(counts),
+        _calls(counts),
     ):
         yield counts
+    counts["API writes"] = len(asked)
 
 
 class _Statements:
@@ -73,6 +80,35 @@ def _made(counts: Counter[str]) -> Any:
         make(self, *args, **fields)
 
     return init
+
+
+def _requests(asked: list[str]) -> Any:
+    """Threads ask, too: a list takes what several add at once."""
+    request = Client.request
+
+    def ask(self: Client, method: str, path: str, **more: Any) -> Any:
+        if method != "GET":
+            asked.append(method)
+        return request(self, method, path, **more)
+
+    return ask
+
+
+@contextmanager
+def _calls(counts: Counter[str]) -> Iterator[None]:
+    made = [0]
+
+    def hear(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            made[0] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(hear)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        counts["calls"] = made[0]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from scheduling.engine import model as m
 from scheduling.models import (
@@ -74,7 +74,9 @@ def _ended(cluster: Cluster, count: int) -> Iterator[Workload]:
         yield row
 
 
-def _rows(cluster: Cluster, name: str, count: int) -> Iterator[Workload]:
+def _rows(
+    cluster: Cluster, name: str, count: int, submitted_at: datetime | None = None
+) -> Iterator[Workload]:
     queues = list(cluster.queues.exclude(parent=None).filter(children=None).order_by("path"))
     priority = PriorityClass.objects.filter(name="research-normal").first()
     for i in range(count):
@@ -83,8 +85,33 @@ def _rows(cluster: Cluster, name: str, count: int) -> Iterator[Workload]:
             cluster=cluster, queue=queue, uid=f"{name}-{i}", name=f"{name}-{i}",
             namespace=queue.namespace or queue.name, queue_label=queue.name, user="m.okafor",
             priority_class=priority, gpu_classes=["h100-80gb"], min_members=1, max_members=1,
-            gpus=1000, state=State.PENDING,
+            gpus=1000, state=State.PENDING, submitted_at=submitted_at,
         )  # fmt: skip
+
+
+def change(cluster: Cluster, count: int, now: datetime) -> None:
+    """``count`` that waited have run and ended by ``now``, and as many others have come."""
+    waited = list(cluster.workloads.filter(name__startswith="more-wait").order_by("pk")[:count])
+    gpu_class = cluster.gpu_classes.get(name="h100-80gb")
+    for row in waited:
+        row.admitted_at = row.started_at = row.first_started_at = now - timedelta(seconds=50)
+        row.finished_at, row.state, row.outcome = now, State.FINISHED, Outcome.SUCCEEDED
+        row.members, row.gpu_class = 1, gpu_class
+    columns = ("admitted_at", "started_at", "first_started_at", "finished_at", "state", "outcome",
+               "members", "gpu_class")  # fmt: skip
+    Workload.objects.bulk_update(waited, columns)
+    fresh = Workload.objects.bulk_create(_rows(cluster, "change", count, submitted_at=now))
+    Transition.objects.bulk_create(
+        Transition(workload=row, at=now, to_state=row.state) for row in (*waited, *fresh)
+    )
+    told = (
+        ForecastOutcome(
+            workload=row, at_submission=True, told_at=now, p50_s=30.0, p90_s=60.0,
+            raw_p50_s=30.0, raw_p90_s=60.0, gpus=row.requested_gpus,
+        )
+        for row in fresh
+    )  # fmt: skip
+    ForecastOutcome.objects.bulk_create(told)
 
 
 def snapshot_of(pending: int) -> m.Snapshot:

@@ -78,11 +78,14 @@ def _connect(name: str, credentials: Credentials, author: AbstractBaseUser | Non
 
 def take_in(cluster: Cluster) -> list[str]:
     """Keep what the files hold that the cluster's row names; the columns that were changed. The files are
-    needed no more. Raises OSError, and ServiceError for a kubeconfig that names files or commands."""
+    needed no more. Raises OSError, and ServiceError for a kubeconfig that names files or commands and for a
+    token that works too long."""
     taken = {
         c: read_credential(getattr(cluster, c)) for c in COLUMNS if _is_file(getattr(cluster, c))
     }
     _refuse_kubeconfig(Credentials(kubeconfig=taken.get("kubeconfig", "")))
+    for column, account in (("token_file", tokens.ENGINE), ("portal_token_file", tokens.PORTAL)):
+        tokens.check(taken.get(column, ""), account, column)
     with transaction.atomic():
         for column, text in taken.items():
             setattr(cluster, column, keep(cluster, column, text))

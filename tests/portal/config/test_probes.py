@@ -71,3 +71,23 @@ def test_answers_are_counted_by_status_and_probes_are_not(
     assert 'weir_http_answers_total{status="2xx"} 2.0' in text
     assert 'weir_http_answers_total{status="5xx"} 1.0' in text
     assert "weir_http_answer_seconds_count 3.0" in text
+
+
+def test_server_answers_by_address_and_plain_http_where_pages_are_led_to_tls(settings: Any) -> None:
+    """As a kubelet and Prometheus ask: by the pod's address, which is no allowed host."""
+    from portal.config.asgi import application
+
+    settings.SECURE_SSL_REDIRECT = True
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "path": "/livez", "method": "GET", "query_string": b"", "scheme": "http",
+        "headers": [(b"host", b"10.1.2.3:8000")],
+    }  # fmt: skip
+    asyncio.run(application(scope, None, send))
+
+    assert [message.get("status") for message in sent] == [200, None]
+    assert sent[1]["body"] == b"ok\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,12 @@ import pytest
 import yaml
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 
 from scheduling.cluster.connection.client import configuration_of
 from scheduling.models import Cluster, Credential, LostCredentialError
 from scheduling.models.credentials import is_kept, keep, read
+from scheduling.services.clusters import tokens
 from scheduling.services.clusters.connecting import take_in
 from scheduling.services.clusters.connection import address_of
 from scheduling.services.errors import ServiceError
@@ -155,3 +160,30 @@ def test_token_that_ends_is_renewed_from_a_file(cluster: Cluster, tmp_path: Path
     cluster.refresh_from_db()
     assert read(cluster.token_file) == "another"
     assert Credential.objects.count() == 1
+
+
+def token_of(days: int) -> str:
+    """As an API server makes one that works for ``days``."""
+    ends = (timezone.now() + timedelta(days=days)).timestamp()
+    body = base64.urlsafe_b64encode(json.dumps({"exp": int(ends)}).encode()).decode()
+    return f"e30.{body.rstrip('=')}.c2ln"
+
+
+def test_token_that_works_too_long_is_not_taken_in(cluster: Cluster, tmp_path: Path) -> None:
+    for days, is_taken in ((365, False), (30, True)):
+        (tmp_path / "token").write_text(token_of(days))
+        cluster.token_file = str(tmp_path / "token")
+        if is_taken:
+            assert take_in(cluster) == ["token_file"]
+        else:
+            with pytest.raises(ServiceError, match="90 days at most"):
+                take_in(cluster)
+            assert not Credential.objects.exists()
+
+
+def test_ending_token_that_is_kept_is_told_with_a_command_that_there_is(cluster: Cluster) -> None:
+    cluster.token_file = keep(cluster, "token_file", token_of(1))
+
+    (ending,) = tokens.ending(cluster, timezone.now())
+
+    assert ending.renewal.endswith("manage.py cluster keep fra1 --token-file token")

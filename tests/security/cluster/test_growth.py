@@ -141,7 +141,11 @@ def test_nobody_scales_a_deployment_of_gpus_up(ann: Member) -> None:
     let_edit(ann.lab, ann.person)
     path = started(ann, service(ann.lab), {"replicas": 1})
     up: Json = {"spec": {"replicas": 4}}
-    eventually(lambda: SCALING in ann.tries_edit(f"{path}/scale", up), within_s=20)
+    eventually(
+        lambda: SCALING in ann.tries_edit(f"{path}/scale", up),
+        within_s=20,
+        seen=lambda: ann.tries_edit(f"{path}/scale", up),
+    )
     assert ann.edits(f"{path}/scale", {"spec": {"replicas": 0}}) == ""
     assert SCALING in ann.edits(f"{path}/scale", {"spec": {"replicas": 1}})
     assert ann.lab.kube.patch(f"{path}/scale", up)["spec"]["replicas"] == 4
