@@ -166,7 +166,9 @@ class StudyList(StudiesView, generics.ListAPIView[Study]):
 
     @extend_schema(
         request=PolymorphicProxySerializer(
-            "AskStudy", dict(ASKED), resource_type_field_name="kind"
+            "AskStudy",
+            {str(kind): asked for kind, asked in ASKED.items()},
+            resource_type_field_name="kind",
         ),
         responses={201: AnsweredSerializer, 202: StudySerializer},
     )
