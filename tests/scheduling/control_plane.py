@@ -19,10 +19,10 @@ _OWNER = "owner"
 
 
 @contextmanager
-def control_plane() -> Iterator[ControlPlane]:
-    """One for this process. What a killed session left behind is ended first."""
+def control_plane(name: str = "") -> Iterator[ControlPlane]:
+    """One for this process, and each ``name``. What a killed session left behind is ended first."""
     _sweep()
-    folder = FOLDER / str(os.getpid())
+    folder = FOLDER / f"{os.getpid()}{name}"
     folder.mkdir(parents=True)
     Identity.of(os.getpid()).write(folder / _OWNER)
     # Kubelets start pods at once, so that tests wait for controllers only.

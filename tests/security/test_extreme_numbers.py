@@ -58,6 +58,14 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 def plain(schema: dict[str, Any], depth: int = 0) -> Any:
     """A value of that shape, with every field there is."""
+    if "$ref" in schema:
+        return plain(SCHEMAS[schema["$ref"].rpartition("/")[2]], depth)
+    if "discriminator" in schema:
+        told = schema["discriminator"]
+        first = next(
+            key for key, one in told["mapping"].items() if one == schema["oneOf"][0]["$ref"]
+        )
+        return {**plain(schema["oneOf"][0], depth), told["propertyName"]: first}
     schema = resolved(schema)
     if schema.get("enum"):
         return schema["enum"][0]

@@ -11,12 +11,11 @@ from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import template
 from tests.scheduling.services.guardrails.lab import Lab, job
 
-from .people import Member, let_edit
+from .people import Member
 from .test_starts import service
 
 Json = dict[str, Any]
 REFUSAL = "Only Weir makes GPU work larger"
-SCALING = "Only Weir scales GPU work up"
 LEAVES = "GPU pods leave within an hour"
 DAY_S = 86400
 
@@ -134,35 +133,3 @@ def test_deletion_does_not_ask_for_a_day_either(ann: Member) -> None:
     eventually(lambda: ann.lab.kube.get(f"{ann.path(body)}/w")["spec"].get("nodeName"), 30)
     asked = {"gracePeriodSeconds": DAY_S}
     eventually(lambda: LEAVES in ann.deletes(f"{ann.path(body)}/w", dryRun=["All"], **asked), 20)
-
-
-@pytest.mark.real
-def test_nobody_scales_a_deployment_of_gpus_up(ann: Member) -> None:
-    let_edit(ann.lab, ann.person)
-    path = started(ann, service(ann.lab), {"replicas": 1})
-    up: Json = {"spec": {"replicas": 4}}
-    eventually(
-        lambda: SCALING in ann.tries_edit(f"{path}/scale", up),
-        within_s=20,
-        seen=lambda: ann.tries_edit(f"{path}/scale", up),
-    )
-    assert ann.edits(f"{path}/scale", {"spec": {"replicas": 0}}) == ""
-    assert SCALING in ann.edits(f"{path}/scale", {"spec": {"replicas": 1}})
-    assert ann.lab.kube.patch(f"{path}/scale", up)["spec"]["replicas"] == 4
-
-
-@pytest.mark.real
-def test_deployment_without_gpus_is_scaled_by_whoever_may(ann: Member) -> None:
-    let_edit(ann.lab, ann.person)
-    assert ann.creates(service(ann.lab)) == ""
-    body = service(ann.lab)
-    body["metadata"] = {"name": "cpu", "namespace": ann.lab.namespace}
-    body["spec"] |= {"selector": {"matchLabels": {"app": "cpu"}}}
-    body["spec"]["template"] = {"metadata": {"labels": {"app": "cpu"}}, "spec": template(0)["spec"]}
-    body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
-    assert ann.creates(body) == ""
-    up: Json = {"spec": {"replicas": 4}}
-    path = f"{ann.path(body)}/cpu"
-    gpus = f"{ann.path(body)}/w/scale"
-    eventually(lambda: SCALING in ann.tries_edit(gpus, up), within_s=20)
-    assert ann.edits(f"{path}/scale", up) == ""

@@ -1,4 +1,7 @@
-"""Answers of ten questions of each kind, byte for byte as they were before all kinds became one noun."""
+"""Answers of ten questions of each kind, byte for byte as they were.
+
+A change of engine or forecasts that is meant renews the digests: WEIR_GOLDEN names a folder for the answers.
+"""
 
 from __future__ import annotations
 
