@@ -56,16 +56,20 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def one_of(schema: dict[str, Any]) -> dict[str, str]:
+    """The field that says which of several shapes it is, with the word for the first; empty where one is."""
+    named = SCHEMAS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "discriminator" not in named:
+        return {}
+    words, first = named["discriminator"]["mapping"], named["oneOf"][0]["$ref"]
+    return {
+        named["discriminator"]["propertyName"]: next(w for w, at in words.items() if at == first)
+    }
+
+
 def plain(schema: dict[str, Any], depth: int = 0) -> Any:
     """A value of that shape, with every field there is."""
-    if "$ref" in schema:
-        return plain(SCHEMAS[schema["$ref"].rpartition("/")[2]], depth)
-    if "discriminator" in schema:
-        told = schema["discriminator"]
-        first = next(
-            key for key, one in told["mapping"].items() if one == schema["oneOf"][0]["$ref"]
-        )
-        return {**plain(schema["oneOf"][0], depth), told["propertyName"]: first}
+    chosen = one_of(schema)
     schema = resolved(schema)
     if schema.get("enum"):
         return schema["enum"][0]
@@ -73,7 +77,7 @@ def plain(schema: dict[str, Any], depth: int = 0) -> Any:
         case "object":
             fields = schema.get("properties", {}) if depth < 5 else {}
             writable = {key: one for key, one in fields.items() if not one.get("readOnly")}
-            return {key: plain(one, depth + 1) for key, one in writable.items()}
+            return {key: plain(one, depth + 1) for key, one in writable.items()} | chosen
         case "array":
             return [plain(schema["items"], depth + 1)]
         case "number" | "integer":
