@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from importlib import import_module
 
 import numpy as np
 import pytest
-from django.apps import apps
 from django.test import Client
 from django.urls import reverse
 
@@ -377,16 +375,3 @@ def test_rule_on_evictions_in_vain_may_say_more_than_none(small: Small) -> None:
     by = make_user("root", is_superuser=True)
     made = save(by=by, cluster=small.cluster, wish=Wish(Figure.IN_VAIN, over=0))
     assert made.over == 0
-
-
-def test_cluster_that_was_watched_before_gets_the_rule_on_evictions_in_vain_once(
-    small: Small,
-) -> None:
-    migration = import_module("portal.alerts.migrations.0002_in_vain_of_each_cluster")
-    unwatched = Cluster.objects.create(name="new")
-    Watch.objects.create(cluster=small.cluster, at=END)
-    for _ in range(2):
-        migration.watch(apps, None)
-    (made,) = Rule.objects.filter(figure=Figure.IN_VAIN)
-    assert (made.cluster, made.over, made.tell) == (small.cluster, 0, Tell.OPERATORS)
-    assert not Rule.objects.filter(cluster=unwatched).exists()
