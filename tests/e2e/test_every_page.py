@@ -33,6 +33,8 @@ ARGUMENTS = {
 TOPICS = ("waiting", "evicted", "glossary", "keyboard")
 UNREADABLE = ("csv", "json", "live", "password", "search", "preview", "sooner", "revert")
 """Parts of names whose answers are no page of their own, or need something posted before."""
+FRAGMENTS = ("log", "events")
+"""Names of parts that a page fetches when they are opened."""
 PERSONAS = ("admin", "lead", "m.okafor")
 """Who is shown most comes first."""
 CHUNKS = 5
@@ -54,7 +56,7 @@ def pages(cluster: Cluster) -> Iterator[str]:
         is_page = area in {"web", "accounts", "reports"} or name == "mfa_index"
         if row.read is None or not is_page:
             continue
-        if any(part in page for part in UNREADABLE):
+        if page in FRAGMENTS or any(part in page for part in UNREADABLE):
             continue
         wanted = ADDRESSES[name]
         if wanted <= known.keys():
