@@ -66,7 +66,7 @@ def test_what_an_operator_was_shown_is_not_shown_to_a_member(cluster: Cluster, a
     assert len(everything) == Queue.objects.filter(cluster=cluster, parent__isnull=False).count()
     seen = queues_on(as_user("p.rossi"))
 
-    assert seen < everything
+    assert seen - {"others"} < everything
     assert "vision" not in seen
 
 
