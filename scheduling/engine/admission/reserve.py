@@ -232,6 +232,12 @@ def clear_reservations(queues: Queues) -> None:
 
 
 @inner
+def restore_reservation(queues: Queues, c: int, holder: int, members: int) -> None:
+    """``holder`` keeps nodes of class ``c`` for so many members, as it did."""
+    queues.reservations.slot[c], queues.reservations.members[c] = holder, members
+
+
+@inner
 def forget_reservation(queues: Queues, c: int) -> None:
     """Nobody keeps nodes of class ``c``."""
     queues.reservations.slot[c] = -1

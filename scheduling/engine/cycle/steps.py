@@ -26,6 +26,7 @@ from scheduling.engine.admission.reserve import (
     hold_nodes_again,
     let_nodes_of,
     reserve,
+    restore_reservation,
 )
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
@@ -266,7 +267,7 @@ def _takes_nodes_over(world: Session, w: int, c: int, turn: int) -> bool:
     else:
         _conclude_again(world, w, c)
         if not reserve(world, w, c):
-            queues.reservations.slot[c], queues.reservations.members[c] = holder, members
+            restore_reservation(queues, c, holder, members)
             hold_nodes_again(work, room, queues, out, c)
             _conclude_again(world, w, c)
             return False
