@@ -21,7 +21,8 @@ from scheduling.engine.placement.node_room import sit, take_open
 from scheduling.engine.placement.place import is_free, place_between, sit_as_promised
 from scheduling.engine.quota.limits import full_queue, spent_hours, user_limit
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.order import Pending
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.order import Pending, Running
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER, NOW
 from scheduling.engine.statement.lines import recall, seat_out
@@ -34,7 +35,9 @@ def seat_the_promised(world: Session) -> None:
     ordering = world.ordering
     if ordering.pending.promised == 0:
         return
-    item = _own_room_first(world, _promised(ordering.pending, world.work.claims))
+    item = _own_room_first(
+        world.work, ordering.running, _promised(ordering.pending, world.work.claims)
+    )
     for w in item:
         _claim(world, w)
     # A start elsewhere leaves seats to others, who are asked once more.
@@ -57,11 +60,10 @@ def _promised(pending: Pending, claims: Flags) -> Ints:
 
 
 @inner
-def _own_room_first(world: Session, item: Ints) -> Ints:
+def _own_room_first(work: Work, running: Running, item: Ints) -> Ints:
     """Those whose own victims are all gone, in line, before those who wait for what still leaves: whoever
     takes a claim's room before it has others to wait for in its place, and may be one that left for it.
     """
-    work, running = world.work, world.ordering.running
     waits, order, size = np.ones(item.size, np.bool_), np.empty(item.size, np.int64), 0
     for i in range(item.size):
         waits[i] = work.taken[item[i]] == 0

@@ -288,7 +288,9 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     ):
         return False
     rested = work.started[v] + rules.cooldown
-    if rules.now < max(rested, shielded_until(world, request, v)):
+    if rules.now < max(
+        rested, shielded_until(tree, work, ranks, rules, world.candidates, request, v)
+    ):
         return False
     capped = queues.search.evicted[0] + gpus > may_evict(work, rules, w, request.need)
     if capped or fills_what_leaves(tree, world.quotas, queues, work.queue[v], c, gpus):

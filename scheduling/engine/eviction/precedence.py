@@ -210,7 +210,9 @@ def _left_for(world: Session, w: int, v: int) -> int:
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(world, request, x)
+        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(
+            world.tree, work, world.rules, world.candidates, request, x
+        )
         if barred or (over > 0 and work.queue[x] != work.queue[w]):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
@@ -238,7 +240,9 @@ def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> boo
     patient = rules.now < work.submitted[request.w] + rules.delay
     if patient or min_run_of(world.tree, work, world.ranks, request, v) > 0.0:
         return False
-    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(world, request, v):
+    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(
+        world.tree, work, rules, world.candidates, request, v
+    ):
         return False
     if gpus > may_evict(work, rules, request.w, request.need):
         return False
@@ -278,7 +282,7 @@ def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
         return False
     if eviction_limit_reached(work, rules, v):
         return False
-    if rules.now < shielded_until(world, request, v):
+    if rules.now < shielded_until(tree, work, ranks, rules, world.candidates, request, v):
         return False
     fair = rule_allows(world, request, v, gpus_of(work, v))
     return fair and in_budget(tree, world.queues, work.queue[v], core_of(work, v))

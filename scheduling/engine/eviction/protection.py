@@ -56,7 +56,10 @@ def last_release(world: Session, request: VictimRequest) -> float:
         if part == LEAVES:
             until = max(until, protected_until(world, request, v))
         elif part >= 0:
-            until = max(until, cooled_down(world, request, v))
+            until = max(
+                until,
+                cooled_down(world.tree, world.work, world.rules, world.candidates, request, v),
+            )
     return until
 
 
@@ -141,7 +144,7 @@ def _what_protects(world: Session, request: VictimRequest, until: float) -> int:
         v = candidates.log.slot[k]
         if grace_over(world, request.c, work.queue[v]) == until:
             return GRACE
-        if cooled_down(world, request, v) == until:
+        if cooled_down(world.tree, work, world.rules, candidates, request, v) == until:
             return COOLDOWN
     return MIN_RUN_TIME
 

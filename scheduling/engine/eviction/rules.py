@@ -31,7 +31,7 @@ from scheduling.engine.quota.fair_share import (
 )
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Tree, Work, core_of, extra_of
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
@@ -85,38 +85,39 @@ def held_by(work: Work, out: Decisions, v: int) -> int:
 @inner
 def protected_until(world: Session, request: VictimRequest, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
+    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
     return max(
-        shielded_until(world, request, v),
-        grace_over(world, request.c, world.work.queue[v]),
+        shielded_until(tree, work, ranks, rules, world.candidates, request, v),
+        grace_over(world, request.c, work.queue[v]),
     )
 
 
 @inner
-def shielded_until(world: Session, request: VictimRequest, v: int) -> float:
+def shielded_until(
+    tree: Tree, work: Work, ranks: Ranks, rules: Rules, candidates: Candidates,
+    request: VictimRequest, v: int,
+) -> float:  # fmt: skip
     """Until the end of its min run time, and of the cooldown of the workload."""
-    work = world.work
-    until = work.started[v] + min_run_of(world.tree, work, world.ranks, request, v)
-    return max(until, cooled_down(world, request, v))
+    until = work.started[v] + min_run_of(tree, work, ranks, request, v)
+    return max(until, cooled_down(tree, work, rules, candidates, request, v))
 
 
 @inner
-def cooled_down(world: Session, request: VictimRequest, v: int) -> float:
+def cooled_down(
+    tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest, v: int
+) -> float:
     """Until when the workload, if it was evicted, takes nothing from ``v``: else one eviction would lead to
     the next. What nominal owes it may take at once, but from whom it left for; minus infinity where it may.
     """
-    work, w = world.work, request.w
-    if work.evicted_for[w] != work.tie[v] and _is_nominal(world, request, v):
+    w = request.w
+    is_nominal = (
+        not is_own(work, request, v)
+        and request.stretch != ROUNDED
+        and is_owing(tree, work, candidates, request, v)
+    )
+    if work.evicted_for[w] != work.tie[v] and is_nominal:
         return -np.inf
-    return work.evicted[w] + world.rules.cooldown
-
-
-@inner
-def _is_nominal(world: Session, request: VictimRequest, v: int) -> bool:
-    """Whether what ``v`` would give in another queue is owed to the nominal of the workload's."""
-    if is_own(world.work, request, v) or request.stretch == ROUNDED:
-        return False
-    meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[request.w])
-    return bool(world.candidates.owing[meet])
+    return work.evicted[w] + rules.cooldown
 
 
 @inner
@@ -161,8 +162,8 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
 @inner
 def _is_protected(world: Session, request: VictimRequest, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
-    work = world.work
-    if world.rules.now < shielded_until(world, request, v):
+    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
+    if rules.now < shielded_until(tree, work, ranks, rules, world.candidates, request, v):
         return True
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0 and not is_own(work, request, v)
     return graced and not _reclaimable(world, request, v, core_of(work, v), True)
@@ -191,7 +192,7 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
         return False
     if request.overlook == PROTECTED:
         return True
-    if world.rules.now < cooled_down(world, request, v):
+    if world.rules.now < cooled_down(world.tree, work, world.rules, candidates, request, v):
         return False
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0
     return (
@@ -280,18 +281,18 @@ def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         if v >= 0 and is_below(world.tree, world.work.queue[v], q):
-            gpus += _given_by(world, k)
+            gpus += _given_by(world.work, world.candidates, world.out, k)
     return gpus
 
 
 @inner
-def _given_by(world: Session, k: int) -> int:
+def _given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
     """Milli-GPU that the queue of the ``k``-th of the chosen holds less without it."""
-    work, log = world.work, world.candidates.log
+    log = candidates.log
     v, part = log.slot[k], log.part[k]
     if part >= 0:
         return 0 if log.leaves[v] else int(work.need[GPUS, v])
-    return held_by(work, world.out, v) if part == LEAVES else 0
+    return held_by(work, out, v) if part == LEAVES else 0
 
 
 @inner
@@ -303,7 +304,7 @@ def first_below_nominal(world: Session, request: VictimRequest) -> int:
     best, fewest, most = -1, UNLIMITED, 0
     for k in range(log.first, log.size):
         v = log.slot[k]
-        gpus = _given_by(world, k) if v >= 0 else 0
+        gpus = _given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
         q = work.queue[v] if v >= 0 else 0
         meet = common_ancestor(tree, q, work.queue[request.w])
         while gpus > 0 and q != meet:
@@ -319,10 +320,15 @@ def first_below_nominal(world: Session, request: VictimRequest) -> int:
 @inner
 def is_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
-    if not request.owed:
-        return False
-    meet = common_ancestor(tree, work.queue[v], work.queue[request.w])
-    return bool(candidates.owing[meet])
+    return request.owed and is_owing(tree, work, candidates, request, v)
+
+
+@inner
+def is_owing(
+    tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int
+) -> bool:
+    """Whether the queue in which both part owes the workload's nominal."""
+    return bool(candidates.owing[common_ancestor(tree, work.queue[v], work.queue[request.w])])
 
 
 @inner
@@ -330,8 +336,7 @@ def takes_only_owed(tree: Tree, work: Work, candidates: Candidates, request: Vic
     """Whether all that the chosen give is owed to the workload."""
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
-        meet = common_ancestor(tree, work.queue[v], work.queue[request.w])
-        if not is_own(work, request, v) and not candidates.owing[meet]:
+        if not is_own(work, request, v) and not is_owing(tree, work, candidates, request, v):
             return False
     return True
 

@@ -305,14 +305,20 @@ def _pick_inside(world: Session, row: int, c: int, left: int, level: int, domain
 
 @inner
 def pick_domain(
-    world: Session, row: int, level: int, least: int, most: int, above: int, whole: int
+    nodes: Nodes,
+    index: NodeIndex,
+    row: int,
+    level: int,
+    least: int,
+    most: int,
+    above: int,
+    whole: int,
 ) -> tuple[int, int]:
     """The tightest domain of ``level`` (BLOCK or RACK) that takes ``most`` members, else the one that
     takes most, and how many; (-1, 0) if none takes ``least``.
 
     With ``above`` not ANYWHERE, only domains inside ``whole`` of that level.
     """
-    index = world.index
     first, best, reach = index.domains.base[level], -1, 0
     for d in range(index.domains.base[level + 1] - first):
         slots = index.inside[row, first + d]
@@ -320,7 +326,7 @@ def pick_domain(
             continue
         if above != ANYWHERE:
             n = index.domains.member[level, index.domains.begin[level, d]]
-            if world.nodes.domain[above, n] != whole:
+            if nodes.domain[above, n] != whole:
                 continue
         best, reach = d, slots
     return best, reach

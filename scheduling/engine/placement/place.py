@@ -56,12 +56,12 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
         many = min(most, index.slots[row, index.domains.position[domain]])
     elif required != ANYWHERE:
         level = required
-        domain, reach = pick_domain(world, row, level, least, most, ANYWHERE, 0)
+        domain, reach = pick_domain(world.nodes, world.index, row, level, least, most, ANYWHERE, 0)
         many = min(most, reach)
     if many < least:
         return 0
     for near in range(min(work.preferred[w], RACK), required, -1):
-        closest, reach = pick_domain(world, row, near, many, many, ANYWHERE, 0)
+        closest, reach = pick_domain(world.nodes, world.index, row, near, many, many, ANYWHERE, 0)
         if reach >= many:
             level, domain = near, closest
             break
@@ -95,7 +95,7 @@ def choose_class(world: Session, w: int, when: int) -> int:
 def reach_of(world: Session, row: int, c: int, level: int, most: int) -> int:
     """The most of ``most`` members that one domain of ``level`` takes."""
     if level != NODE:
-        _, reach = pick_domain(world, row, level, 1, most, ANYWHERE, 0)
+        _, reach = pick_domain(world.nodes, world.index, row, level, 1, most, ANYWHERE, 0)
         return int(min(most, reach))
     n = pick_node(world, row, c, most, ANYWHERE, 0)
     return int(min(most, world.index.slots[row, world.index.domains.position[n]])) if n >= 0 else 0
@@ -172,7 +172,9 @@ def _seat(
         _fill_nodes(world, row, w, c, 0, many, when, level, domain)
         return
     while done < many:
-        part, reach = pick_domain(world, row, group, 1, many - done, level, domain)
+        part, reach = pick_domain(
+            world.nodes, world.index, row, group, 1, many - done, level, domain
+        )
         end = done + min(many - done, reach)
         _fill_nodes(world, row, w, c, done, end, when, group, part)
         done = end
