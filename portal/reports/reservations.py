@@ -19,12 +19,12 @@ from portal.teams.access import visible_workloads
 from scheduling.models import Action, Cluster, Decision, Reason, Workload
 
 SHOWN = 100
-STARTED, GIVEN_UP, OPEN = "started", "given up", "open"
+STARTED, GIVEN_UP, OPEN, WITHDRAWN = CAME = ("started", "given up", "open", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """One stretch in which every line of its workload was a reservation."""
+    """One stretch in which each line of its workload was a reservation, or a claim on what others leave."""
 
     work: Workload
     since: datetime
@@ -58,8 +58,8 @@ class ReservationsReport:
 
     @property
     def given_up_share(self) -> float | None:
-        """Of those that are over."""
-        over = len(self.all) - self.count(OPEN)
+        """Of those on which Weir decided; people withdraw others."""
+        over = self.count(GIVEN_UP) + self.count(STARTED)
         return self.count(GIVEN_UP) / over if over else None
 
     def tables(self) -> tuple[Table, ...]:
@@ -75,6 +75,7 @@ class ReservationsReport:
             "started": self.count(STARTED),
             "given_up": self.count(GIVEN_UP),
             "open": self.count(OPEN),
+            "withdrawn": self.count(WITHDRAWN),
             "given_up_share": self.given_up_share,
             **{table.name: table.as_dicts() for table in self.tables()},
         }
@@ -86,7 +87,7 @@ def reservations(cluster: Cluster, filters: ReportFilters, user: User) -> Reserv
     found = [
         one
         for _, lines in groupby(_lines(scope, filters), key=lambda line: line.workload_id)
-        for one in _of_workload(list(lines))
+        for one in _of_workload(list(lines), filters.end)
         if one.since >= filters.start
     ]
     found.sort(key=lambda one: (one.since, one.work.pk), reverse=True)
@@ -111,36 +112,35 @@ def _lines(scope: Scope, filters: ReportFilters) -> Iterable[Decision]:
     return rows.select_related("workload__queue", "cycle").order_by("workload", "cycle__at", "pk")
 
 
-def _of_workload(lines: Sequence[Decision]) -> Iterator[Reservation]:
+def _of_workload(lines: Sequence[Decision], until: datetime) -> Iterator[Reservation]:
     first: Decision | None = None
     for line in lines:
         if line.reason == Reason.RESERVED:
             first = first or line
-        elif first:
-            yield _over(first, line)
+        elif first and line.reason != Reason.AWAITS_VICTIMS:
+            came = STARTED if line.action == Action.ADMIT else GIVEN_UP
+            yield Reservation(first.workload, first.cycle.at, first.until, line.cycle.at, came)
             first = None
     if first:
-        work = first.workload
-        yield Reservation(
-            work, first.cycle.at, first.until, None, OPEN if work.is_waiting else GIVEN_UP
-        )
+        yield _last(first, until)
 
 
-def _over(first: Decision, line: Decision) -> Reservation:
-    """``line`` is the first that is no reservation: a start, a claim on GPUs that others leave, or a wait."""
-    starts = line.action == Action.ADMIT or line.reason == Reason.AWAITS_VICTIMS
-    came = STARTED if starts else GIVEN_UP
-    return Reservation(first.workload, first.cycle.at, first.until, line.cycle.at, came)
+def _last(first: Decision, until: datetime) -> Reservation:
+    """Of which no line up to ``until`` says what came: it may have ended by somebody's hand."""
+    ended = first.workload.finished_at
+    if ended is None or ended >= until:
+        return Reservation(first.workload, first.cycle.at, first.until, None, OPEN)
+    return Reservation(first.workload, first.cycle.at, first.until, ended, WITHDRAWN)
 
 
 def _queue_table(found: Sequence[Reservation]) -> Table:
-    columns = ("queue", "reservations", "started", "given_up", "open", "mean_later_s")
+    columns = ("queue", "reservations", "started", "given_up", "open", "withdrawn", "mean_later_s")
     by_queue: dict[str, list[Reservation]] = {}
     for one in found:
         by_queue.setdefault(one.work.queue.path if one.work.queue else "", []).append(one)
     rows = [
         (
-            queue, len(mine), *(sum(o.came == came for o in mine) for came in (STARTED, GIVEN_UP, OPEN)),
+            queue, len(mine), *(sum(o.came == came for o in mine) for came in CAME),
             _mean([one.later_s for one in mine if one.later_s is not None]),
         )
         for queue, mine in sorted(by_queue.items(), key=lambda pair: (-len(pair[1]), pair[0]))

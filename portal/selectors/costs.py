@@ -16,8 +16,8 @@ from portal.accounts.models import User
 from portal.display.units import gpus_each
 from portal.teams.access import places
 from portal.teams.rights import rights_of
-from scheduling.models import MILLI, Cluster, GpuClass, Queue, Transition, Workload
-from scheduling.services.ledger.holds import OF_STEP, Hold, charged, holds_of
+from scheduling.models import Cluster, GpuClass, Queue, Transition, Workload
+from scheduling.services.ledger.holds import OF_STEP, Hold, charged, holds_between, holds_of
 from scheduling.services.ledger.prices import Change, changes_of, prices_at
 
 STEPS = Prefetch("transitions", Transition.objects.select_related("gpu_class"))
@@ -88,12 +88,10 @@ def hours_of(workloads: QuerySet[Workload]) -> dict[int, float]:
     found: dict[int, float] = {}
     for pk, mine in groupby(steps.iterator(chunk_size=5000), key=itemgetter(0)):
         lived = list(mine)
-        latest = now[lived[0][5]]
-        ends = [*(at for _, at, *_ in lived[1:]), lived[0][4] or latest]
-        gpu_s = sum(
-            gpus / MILLI * weights.get(held, 1.0) * max(0.0, (min(end, latest) - at).total_seconds())
-            for (_, at, gpus, held, *_), end in zip(lived, ends, strict=True) if gpus
-        )  # fmt: skip
+        *_, finished, cluster = lived[0]
+        rows = [(at, gpus, held or 0) for _, at, gpus, held, *_ in lived]  # 0: a class that is gone
+        holds = holds_between(rows, finished, now[cluster])
+        gpu_s = sum(hold.gpu_s * weights.get(hold.gpu_class, 1.0) for hold in holds)
         if gpu_s:
             found[pk] = gpu_s / 3600
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -12,6 +12,8 @@ from django.db.models.functions import Coalesce
 from scheduling.models import MILLI, GpuClass, Transition, Workload
 from scheduling.services.ledger.prices import Change, cut
 
+Step = tuple[datetime, int, int | None]
+"""When, milli-GPU held from then on, and of which class, by id."""
 OF_STEP: Final = Coalesce("gpu_class_id", "workload__gpu_class_id")
 """The class by which a transition's GPUs count."""
 
@@ -34,13 +36,19 @@ def holds_of(work: Workload, steps: Iterable[Transition], now: datetime) -> list
     """What ``work`` held up to ``now``; ``steps`` are all of its. Where those are kept no more, all of it
     counts as one run on the class that it held last, which ended when it did."""
     ordered = sorted(steps, key=lambda step: (step.at, step.pk or 0))
-    ends = [*(step.at for step in ordered[1:]), work.finished_at or now]
-    found = []
-    for step, end in zip(ordered, ends, strict=False):
-        pk, until = step.gpu_class_id or work.gpu_class_id, min(end, now)
-        if step.gpus and pk is not None and until > step.at:
-            found.append(Hold(pk, step.at, until, step.gpus / MILLI))
-    return found or _unknown(work, now)
+    rows = [(step.at, step.gpus, step.gpu_class_id or work.gpu_class_id) for step in ordered]
+    return list(holds_between(rows, work.finished_at, now)) or _unknown(work, now)
+
+
+def holds_between(
+    steps: Sequence[Step], finished: datetime | None, now: datetime
+) -> Iterator[Hold]:
+    """What one workload held up to ``now``, from each of its ``steps`` in order to the next."""
+    ends = [*(at for at, *_ in steps[1:]), finished or now]
+    for (at, gpus, pk), end in zip(steps, ends, strict=False):
+        until = min(end, now)
+        if gpus and pk is not None and until > at:
+            yield Hold(pk, at, until, gpus / MILLI)
 
 
 def _unknown(work: Workload, now: datetime) -> list[Hold]:

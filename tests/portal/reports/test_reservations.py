@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from portal.reports.reservations import GIVEN_UP, OPEN, STARTED, finding, reservations
+from portal.reports.reservations import GIVEN_UP, OPEN, STARTED, WITHDRAWN, finding, reservations
 from scheduling.models import Action, Cycle, Decision, Reason, State, Workload
 from tests.factories import make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -33,7 +33,9 @@ def decided(work: Workload, hours_ago: float, line: str, until: datetime | None 
     [
         (["reserved"], [OPEN]),
         (["reserved", "starts"], [STARTED]),
+        (["reserved", "claims"], [OPEN]),
         (["reserved", "claims", "starts"], [STARTED]),
+        (["reserved", "claims", "waits"], [GIVEN_UP]),
         (["reserved", "reserved", "starts"], [STARTED]),
         (["reserved", "waits", "starts"], [GIVEN_UP]),
         (["waits", "reserved", "waits", "reserved"], [OPEN, GIVEN_UP]),
@@ -48,6 +50,16 @@ def test_reservation_comes_to_what_its_next_line_says(
         decided(work, 10 - i, line)
     report = reservations(small.cluster, small.last(), small.operator)
     assert [one.came for one in report.all] == came
+
+
+@pytest.mark.parametrize(("hours_ago", "came"), [(2, WITHDRAWN), (-1, OPEN)])
+def test_reservation_of_work_that_ends_without_a_line_was_withdrawn_once_it_has_ended(
+    small: Small, hours_ago: float, came: str
+) -> None:
+    work = make_workload(small.vision, state=State.FINISHED, finished_at=END - HOUR * hours_ago)
+    decided(work, 6, "reserved")
+    (one,) = reservations(small.cluster, small.last(), small.operator).all
+    assert one.came == came
 
 
 def test_start_is_compared_with_the_time_that_was_named_first(small: Small) -> None:

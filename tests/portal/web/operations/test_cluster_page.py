@@ -72,8 +72,9 @@ def test_observed_cluster_says_that_nothing_is_written(operator):
 def test_tasks_that_wait_are_told_for_each_lane(operator):
     html = page(operator)
     assert "Tasks that wait" in html
-    assert "oll-ups, forecasts, alerts and notices" in html
-    assert "hat-ifs, experiments, capacity and learning" in html
+    assert "Cycles and guardrails of this cluster" in html
+    assert "Roll-ups, forecasts, alerts and notices" in html
+    assert "What-ifs, experiments, capacity and learning" in html
 
 
 def test_refusal_is_said_in_the_servers_words(operator):
