@@ -467,6 +467,10 @@ def _idle(work: Workload, cluster: Cluster) -> None:
         workload=work, gpu_class=gpu_class, start=NOW - timedelta(hours=1), gpu_s=40_000,
         active_gpu_s=100,
     )  # fmt: skip
+    Transition.objects.create(
+        workload=work, at=NOW - timedelta(hours=11), to_state=State.RUNNING, reason="fits_nominal",
+        actor="engine", gpus=1000, gpu_class=gpu_class, sealed={},
+    )  # fmt: skip
 
 
 def _beside(cluster: Cluster, queues: dict[str, Queue]) -> None:

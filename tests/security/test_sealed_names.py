@@ -74,8 +74,6 @@ TERMS = {
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
 QUIET = ("energy", "reservations", "waits", "longest", "fairness", "fragmentation", "forecast")
 """Reports that the organisation has nothing for, or whose figures are of no queue."""
-NO_CHARGE = ("showback", "_csv")
-"""Its first table has the queues that were charged; nothing that was held there is known step by step."""
 ADDRESSES = {
     "accounts:sign_in": Address(
         ("?next=/c/fra1/w/uid-vision/",), ({"username": PROBE, "password": "wrong"},)
@@ -300,7 +298,7 @@ ADDRESSES = {
     ),
     "api:report_view": PLAIN,
     **{
-        f"reports:{name}{ending}": Address(REPORT, shows=name not in QUIET and (name, ending) != NO_CHARGE)
+        f"reports:{name}{ending}": Address(REPORT, shows=name not in QUIET)
         for name in REPORTS
         for ending in ("", "_csv", "_json")
     },
