@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,9 @@ from scheduling.cluster.vocabulary import labels
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.explain.outline import Waits
+from scheduling.engine.reasons.catalogue import sentence
+from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.figures import FreeForOther, FreeKept
 from scheduling.models import Change, ForecastRun, Quota, StartForecast, State, ToldStart
 from scheduling.services.starts import record, refresh
 from scheduling.services.starts.agreed import agreed
@@ -84,17 +88,33 @@ def test_reservation_that_is_later_than_the_forecast_stands(reserved: World) -> 
     assert reserved.row("wide").until == until
 
 
-def test_who_waits_behind_it_is_told_the_same_time() -> None:
-    behind = m.Decision(
-        "default/short", m.Action.WAIT, m.Reason.RESERVED_FOR_OTHER,
-        "It goes first and starts in 1 h, as predicted; 8 others are free.",
-        numbers={"starts_in_s": 3600.0}, for_workload="default/wide",
+def told_later(facts: Facts, numbers: dict[str, float]) -> m.Decision:
+    """A wait in the engine's own words, after the forecast of ``default/wide`` said five hours."""
+    before = m.Decision(
+        "default/wide", m.Action.WAIT, facts.reason, sentence(facts), until=facts.until,
+        numbers=numbers, for_workload="default/wide",
     )  # fmt: skip
     told = {"default/wide": Said(NOW + 5 * HOUR, NOW + 9 * HOUR, NOW, None)}
-    waits = Waits([behind.workload], [behind.reason], [1], lambda places: [behind for _ in places])
+    waits = Waits([before.workload], [before.reason], [1], lambda places: [before for _ in places])
     (found,) = agreed(Outline({}, (), waits), told, NOW).whole().decisions
-    assert "starts in 5 h, as predicted" in found.sentence
+    return found
+
+
+@pytest.mark.parametrize("until", [None, NOW + HOUR])
+def test_sentence_of_a_reservation_is_as_if_the_engine_had_known_the_later_time(until) -> None:
+    facts = Facts(m.Reason.RESERVED, "team", "", "h100", FreeKept(8e3, 16e3, 2, 1, 4e3), until=until)
+    found = told_later(facts, {})
+    assert found.until == NOW + 5 * HOUR
+    assert found.sentence == sentence(replace(facts, until=NOW + 5 * HOUR))
+
+
+def test_sentence_behind_a_reservation_is_as_if_the_engine_had_known_the_later_time() -> None:
+    figures = FreeForOther(8e3, 4e3, 2, 2, 3600.0)
+    facts = Facts(m.Reason.RESERVED_FOR_OTHER, "team", "", "h100", figures, rival="wide")
+    found = told_later(facts, {"starts_in_s": 3600.0})
     assert found.numbers["starts_in_s"] == 5 * 3600
+    later = figures._replace(starts_in_s=5 * 3600.0)
+    assert found.sentence == sentence(replace(facts, figures=later))
 
 
 def test_passes_write_down_what_was_told_and_why_it_is_told_no_longer(
