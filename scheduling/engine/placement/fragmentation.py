@@ -21,6 +21,7 @@ from scheduling.engine.model import Reason
 SCATTERED = frozenset({Reason.FRAGMENTED})
 ROOM = SCATTERED | {
     Reason.NO_FREE_GPUS,
+    Reason.NODES_OUT,
     Reason.NO_ROOM_ON_ITS_NODES,
     Reason.NO_ROOM_IN_TOPOLOGY,
     Reason.KEPT_FOR_SHORT,

@@ -94,7 +94,8 @@ def test_part_that_ends_with_nothing_to_do_is_left_alone(running: Running) -> No
 
 
 ASIDE = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started deaf to it
 from pathlib import Path
 from django.conf import settings
 settings.configure()
