@@ -10,7 +10,9 @@ OF_FILES = {
     "explain": "scheduling", "plan": "scheduling", "replay": "workshop", "scenario": "scheduling",
 }  # fmt: skip
 """Where commands are that start without settings and the portal: the subclasses of ``FileCommand``."""
-OF_THE_DATABASE = frozenset({"audit", "cluster", "export-trace", "snapshot", "what-if"})
+OF_THE_DATABASE = frozenset({
+    "audit", "cluster", "doctor", "export-trace", "first-admin", "rotate-keys", "snapshot", "what-if",
+})  # fmt: skip
 """Commands that read what runs here: the subclasses of ``DatabaseCommand``."""
 
 

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +11,6 @@ from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
 from allauth.mfa.utils import decrypt
 from cryptography.fernet import InvalidToken
-from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 
 from portal.accounts.models import User
@@ -108,16 +103,3 @@ def test_first_admin_gets_a_link_until_there_is_one(settings: Any) -> None:
     User.objects.create_superuser("boss", password="correct horse battery")
     with pytest.raises(CommandError, match="administers Weir already"):
         call_command("first-admin")
-
-
-@pytest.mark.parametrize("name", ["rotate-keys", "first-admin"])
-def test_database_without_tables_is_told_in_one_line(name: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", name], cwd=django_settings.BASE_DIR, capture_output=True, text=True,
-        env={**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path / 'none.sqlite3'}"}, check=False,
-    )  # fmt: skip
-
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert "no such table" in line
-    assert "manage.py doctor" in line

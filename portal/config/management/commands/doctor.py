@@ -6,14 +6,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from scheduling.management.command import WeirCommand
+from scheduling.management.database import DatabaseCommand
 
 MARKS = {"good": "ok  ", "advice": "note", "missing": "LACK"}
 
 
-class Command(WeirCommand):
+class Command(DatabaseCommand):
     help = "Say what is wrong with this installation and what to do; fails when something is."
-    requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         from portal.config.doctoring import examined

@@ -7,25 +7,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.db import DatabaseError
 
-from scheduling.management.command import WeirCommand
+from scheduling.management.database import DatabaseCommand
 
 
-class Command(WeirCommand):
+class Command(DatabaseCommand):
     help = "Print the link by which the first admin comes in, once, within a day; one before it is void."
-    requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            self._do()
-        except DatabaseError as error:
-            remedy = "python manage.py doctor says what it lacks."
-            raise CommandError(
-                f"The database cannot be read: {str(error).strip()}. {remedy}"
-            ) from error
-
-    def _do(self) -> None:
         from portal.setup.inviting import invite, needs_admin
         from portal.teams.shipped import ensure_personas, ensure_priority_classes
 

@@ -6,25 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db import DatabaseError
 
-from scheduling.management.command import WeirCommand
+from scheduling.management.database import DatabaseCommand
 
 
-class Command(WeirCommand):
+class Command(DatabaseCommand):
     help = "Write all that is enciphered anew with WEIR_SECRET_KEY, so that WEIR_SECRET_KEY_FALLBACKS can go."
-    requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            self._do()
-        except DatabaseError as error:
-            remedy = "python manage.py doctor says what it lacks."
-            raise CommandError(
-                f"The database cannot be read: {str(error).strip()}. {remedy}"
-            ) from error
-
-    def _do(self) -> None:
         from portal.config.rotation import rotate
 
         done = rotate()

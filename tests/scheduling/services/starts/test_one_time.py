@@ -102,7 +102,9 @@ def told_later(facts: Facts, numbers: dict[str, float]) -> m.Decision:
 
 @pytest.mark.parametrize("until", [None, NOW + HOUR])
 def test_sentence_of_a_reservation_is_as_if_the_engine_had_known_the_later_time(until) -> None:
-    facts = Facts(m.Reason.RESERVED, "team", "", "h100", FreeKept(8e3, 16e3, 2, 1, 4e3), until=until)
+    facts = Facts(
+        m.Reason.RESERVED, "team", "", "h100", FreeKept(8e3, 16e3, 2, 1, 4e3), until=until
+    )
     found = told_later(facts, {})
     assert found.until == NOW + 5 * HOUR
     assert found.sentence == sentence(replace(facts, until=NOW + 5 * HOUR))
