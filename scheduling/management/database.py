@@ -30,7 +30,7 @@ class DatabaseCommand(WeirCommand):
 def _remedy(fault: str) -> str:
     where = connection.settings_dict["NAME"]
     return (
-        f"The database {where} cannot be read: {fault}. Start 'make demo' or 'make serve' first, or"
-        " name another by DATABASE_URL; if it is new, run 'manage.py migrate'. 'manage.py doctor' looks at the"
+        f"The database {where} cannot be read: {fault}. Start 'make demo' or 'make serve' first, or name"
+        " another by DATABASE_URL; if it is new, run 'manage.py migrate'. 'manage.py doctor' looks at the"
         " rest."
     )
