@@ -74,14 +74,14 @@ def _is_busy(now: datetime) -> bool:
 
 
 def work(study_id: int, *, budget_s: float = CHUNK_S) -> bool:
-    """Live for ``budget_s`` of CPU time; whether this task should go on with more of the study."""
+    """Live for ``budget_s`` of CPU time, one life at least; whether this task should go on with more of the
+    study."""
     began = time.thread_time()
-    while time.thread_time() - began < budget_s:
-        row = claim(study_id)
-        if row is None:
-            return False
+    while (row := claim(study_id)) is not None:
         _live(row)
-    return study_id in unattended()
+        if time.thread_time() - began >= budget_s:
+            return study_id in unattended()
+    return False
 
 
 def _free(now: datetime) -> QuerySet[Result]:

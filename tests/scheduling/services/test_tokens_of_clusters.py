@@ -46,7 +46,11 @@ def test_token_of_a_year_is_refused_with_the_command_for_a_shorter_one(
     assert not Cluster.objects.exists()
 
 
-@pytest.mark.parametrize("text", ["", "opaque", token(30), token(89)])
+@pytest.mark.parametrize(
+    "text",
+    ["", "opaque", token(30), token(89)],
+    ids=["none", "opaque", "of a month", "of 89 days"],  # a token has the clock in it
+)
 def test_token_that_ends_in_time_is_taken(text: str) -> None:
     tokens.check(text, tokens.ENGINE, "token")
 
