@@ -27,6 +27,8 @@ from portal.boundary.reading import one_line
 
 MOST_GROUPS = 1000
 LONGEST_GROUP = 255
+PROGRAMS = "svc-"
+"""Begins the names of service accounts, so that nobody takes one for a person, here and at the API server."""
 NAME = User._meta.get_field("username")
 
 
@@ -134,6 +136,8 @@ def _fault_of(name: str) -> str:
     claim = settings.WEIR_OIDC_USER_CLAIM
     if not name:
         return f"The provider says no name of yours ('{claim}'). Tell an admin."
+    if name.startswith(PROGRAMS):
+        return f"The provider's name of you ('{claim}') begins as those of programs do. Tell an admin."
     try:
         NAME.run_validators(name)
     except ValidationError:

@@ -186,7 +186,12 @@ def test_another_person_of_the_provider_proves_nothing(client, sso, time_machine
 
 @pytest.mark.parametrize(
     ("claims", "said"),
-    [({}, "says no name of yours"), ({"preferred_username": "a b/c"}, "has characters")],
+    [
+        ({}, "says no name of yours"),
+        ({"preferred_username": "a b/c"}, "has characters"),
+        ({"preferred_username": "weir:lead"}, "has characters"),
+        ({"preferred_username": "svc-trainer"}, "begins as those of programs do"),
+    ],
 )
 def test_person_without_a_name_that_can_be_kept_is_told_why(client, sso, claims, said):
     sso.keep({"sub-1": claims})
