@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -151,6 +152,10 @@ class PriorityForm(WeirForm):
 
 
 class TreeForm(WeirForm):
+    standing: Sequence[str] = ()
+    """Namespaces that stand on the cluster, which the person may say they looked at."""
+    told = ""
+    """What stands there, and what becomes of it."""
     tree = forms.CharField(
         max_length=LONGEST,
         label="Queues as YAML",

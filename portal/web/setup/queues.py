@@ -18,7 +18,13 @@ from portal.web.setup.looking import look
 from scheduling.models import Cluster
 from scheduling.services.clusters.discovery import propose
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree_files import QueueSpec, TreeError, apply_tree, parse
+from scheduling.services.quotas.tree_files import (
+    QueueSpec,
+    StandingError,
+    TreeError,
+    apply_tree,
+    parse,
+)
 
 REASON = "First set-up"
 
@@ -49,7 +55,8 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         "example": form["tree"].value() or as_yaml(proposal),
         "faults": faults + [str(error) for error in form.non_field_errors()],
         "there": cluster.queues.exclude(parent=None).order_by("path"),
-        "faulty": bool(faults or form.errors),
+        "asks_file": "file" in request.POST,
+        "faulty": bool(faults or form.errors or form.standing),
         "root": cluster.queues.filter(parent=None).first(),
     }
 
@@ -57,8 +64,15 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
 def _apply(
     request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], form: TreeForm
 ) -> bool:
+    taking = request.POST.getlist("taking")
     try:
-        made = apply_tree(cluster=cluster, queues=tree, author=request.user, reason=REASON)
+        made = apply_tree(
+            cluster=cluster, queues=tree, author=request.user, reason=REASON, taking=taking
+        )
+    except StandingError as refused:
+        form.standing = [*taking, *refused.names]
+        form.told = refused.sentence
+        return False
     except ServiceError as refused:
         if not form.is_bound:
             messages.error(request, str(refused))

@@ -13,6 +13,8 @@ from scheduling.models.credentials import read
 from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
+LOOKED = {"taking": ["vision", "speech", "web"]}
+"""Namespaces in which pods run: the person says that they looked."""
 LABEL = "nvidia.com/gpu.product"
 
 
@@ -164,10 +166,36 @@ def test_proposal_hangs_what_one_label_calls_the_same_below_one_queue(connected,
 
 
 def test_proposal_is_kept_with_the_figures_as_typed(connected, admin):
-    answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "6"})
+    answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "6", **LOOKED})
     assert answer.status_code == 302, answer.context["faults"]
     nominal = dict(Quota.objects.values_list("queue__name", "nominal_gpus"))
     assert nominal == {"research": 8000, "speech": 2000, "vision": 6000, "web": 2000}
+
+
+@pytest.mark.parametrize("way", ["keep", "file"])
+def test_tree_that_takes_namespaces_that_stand_asks_about_each_first(connected, admin, way):
+    tree = admin.get("/set-up/queues/").context["example"]
+    asked = admin.post("/set-up/queues/", {way: "1", "tree": tree, "taking": ["web"]})
+
+    assert asked.status_code == 400
+    text = asked.text
+    for said in ("namespace vision stands on the cluster with 1 pods", "namespace speech stands"):
+        assert said in text
+    assert "namespace web stands" not in text
+    assert text.count('name="taking"') == 3
+    assert not Queue.objects.exclude(parent=None).exists()
+
+
+def test_tree_by_the_api_takes_only_namespaces_that_it_says_were_looked_at(connected, admin):
+    tree = {"queues": [{"name": "v", "namespace": "vision"}, {"name": "n", "namespace": "weir-n"}]}
+    address = f"/api/v1/clusters/{connected.name}/tree"
+    refused = admin.put(address, tree, content_type="application/json")
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "namespace_stands")
+    assert refused.json()["remedy"].endswith("taking: vision.")
+    assert not Queue.objects.exclude(parent=None).exists()
+    said = {**tree, "taking": ["vision"]}
+    assert admin.put(address, said, content_type="application/json").status_code == 200
 
 
 def test_figure_that_is_none_changes_nothing_and_comes_back(connected, admin):
@@ -189,7 +217,7 @@ def test_file_with_one_fault_changes_nothing_and_names_line_and_path(connected, 
 
 def test_proposal_as_a_file_says_the_same(connected, admin):
     tree = admin.get("/set-up/queues/").context["example"]
-    assert admin.post("/set-up/queues/", {"file": "1", "tree": tree}).status_code == 302
+    assert admin.post("/set-up/queues/", {"file": "1", "tree": tree, **LOOKED}).status_code == 302
     assert Queue.objects.get(name="vision").path == "research/vision"
 
 
@@ -214,7 +242,7 @@ def test_priority_class_that_becomes_the_default_is_the_only_one(connected, admi
 
 
 def test_every_step_has_a_page_and_enforce_ends_the_set_up(connected, admin):
-    admin.post("/set-up/queues/", {"keep": "1"})
+    admin.post("/set-up/queues/", {"keep": "1", **LOOKED})
     admin.post("/set-up/people/", {"act": "teams"})
     typed = {"act": "give", "team": "vision", "user": "boss", "persona": "researcher"}
     assert admin.post("/set-up/people/", typed).status_code == 302
