@@ -1,4 +1,4 @@
-"""What the queues beside each other would hold of what their parent was given, as the quotas' grid adds up."""
+"""What queues beside each other would hold of what their parent was given, as the grid adds up."""
 
 from __future__ import annotations
 

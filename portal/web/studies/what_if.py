@@ -273,7 +273,8 @@ def _figures(answer: Json, gpu_class: str) -> list[tuple[str, str, str]]:
         "later_than_alone": "Ended later than on their own quota",
     }
     for name, side in answer.get("replay", {}).get("figures", {}).items():
-        band = "" if side["low"] == side["high"] else f" ({number(side['low'], 1)} – {number(side['high'], 1)})"
+        low, high = number(side["low"], 1), number(side["high"], 1)
+        band = "" if low == high else f" ({low} – {high})"
         rows.append((words[name], number(side["before"], 1), number(side["after"], 1) + band))
     return rows
 
@@ -305,7 +306,8 @@ def _finding(
     rest = ""
     if waits:
         all_ = waits[-1]
-        rest = f"Over the last {question.days} days the P90 wait goes from {all_.p90[0]} to {all_.p90[1]}"
+        days = "day" if question.days == 1 else f"{question.days} days"
+        rest = f"Over the last {days} the P90 wait goes from {all_.p90[0]} to {all_.p90[1]}"
         worse = [row.queue for row in waits[:-1] if row.verdict == "longer"]
         rest += (
             f"; longer in {', '.join(worse[:3])}."

@@ -9,7 +9,7 @@ from portal.approvals import doors, who
 from portal.approvals.automatic import set_rule
 from portal.approvals.states import Kind, State, Verb
 from portal.approvals.who import visible_requests
-from scheduling.models import MILLI, Cluster
+from scheduling.models import MILLI
 from scheduling.services.errors import ServiceError
 from tests.factories import NOW
 from tests.portal.approvals.conftest import nominal, queue_of
@@ -160,22 +160,21 @@ def test_preview_says_what_it_takes_from_whom_and_whether_less_would_do(cluster,
     assert seen.starts >= 1
 
 
-@pytest.mark.parametrize(("grace_s", "late"), [(0, False), (3600, True)])
-def test_who_leaves_for_what_is_lowered_leaves_once_the_grace_is_over(
-    cluster, people, wish, grace_s, late
-):
-    from portal.approvals.previews import of_wish, seen_by
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ([], "nobody starts and nobody leaves"),
+        ([("starts", False), ("leaves", False)], "1 starts and 1 is evicted"),
+        (
+            [("leaves", True), ("leaves", True), ("starts", True)],
+            "nobody starts and nobody leaves; once the grace is over, 1 starts and 2 are evicted",
+        ),
+    ],
+)
+def test_headline_tells_now_apart_from_after_the_grace(moves, told):
+    from portal.approvals.previews import outcome_of
 
-    Cluster.objects.filter(pk=cluster.pk).update(lowering_grace_s=grace_s)
-    one = wish(giver="vision")
-    one.queue.cluster.refresh_from_db()
-    told = of_wish(one, NOW)
-    seen = seen_by(people.approver, cluster, told, about="alignment", gpu_class="h100-80gb")
-    leaves = [line for line in seen.lines if line.kind == "leaves"]
-    print([(l.kind, l.queue, l.gpus, l.is_late, l.sentence) for l in seen.lines])
-    assert leaves
-    assert {line.is_late for line in leaves} == {late}
-    assert ("once the grace is over, " in seen.outcome) is late
+    assert outcome_of(moves) == told
 
 
 def test_preview_adds_up_what_the_parent_was_given(cluster, people, wish):

@@ -231,3 +231,25 @@ def test_who_does_not_administer_finds_no_set_up(connected, client):
     for path in ("/set-up/", "/set-up/connect/", "/set-up/enforce/"):
         assert client.get(path).status_code == 404
         assert client.post(path).status_code in (404, 405)
+
+
+def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, admin):
+    admin.post("/set-up/queues/", {"keep": "1"})
+    connected.nodes.update(foreign_gpus=3000)
+    held = 3 * connected.nodes.count()
+    told = " ".join(admin.get("/set-up/enforce/").text.split())
+    assert held
+    assert f"Pods without a queue hold {held} GPU" in told
+    assert "without the label weir.dev/queue is refused in 2 namespaces: speech and vision." in told
+    assert "one that does not exist is made" in told
+    assert f"{held} GPU" in admin.get("/set-up/would/").text
+
+
+def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
+    name = connected.gpu_classes.get().name
+    tree = f"queues: [{{name: a, nominal: {{{name}: 300}}}}]"
+    page = admin.post("/set-up/queues/", {"file": "1", "tree": tree}, follow=True).text
+    assert "1 queue is there." in page
+    assert f"Guaranteed are 300 {name}, installed 16" in page
+    assert "nominal" in admin.get("/set-up/queues/").text
+    assert "300" in admin.get("/set-up/queues/").text

@@ -56,7 +56,13 @@ def test_loan_that_evicts_more_than_it_lends_warns(loan, as_user, monkeypatch):
         "kind": "leaves", "workload": "vision/gang", "queue": "vision", "gpus": 16, "lost_gpu_hours": 2,
         "reason": "reclaimed", "sentence": "It goes.", "sealed": "", "numbers": {}, "late": False,
     }  # fmt: skip
-    told = {"at": "2026-11-27T10:00:00+00:00", "took_s": 0.1, "shares": [], "lesser": [], "changes": []}
+    told = {
+        "at": "2026-11-27T10:00:00+00:00",
+        "took_s": 0.1,
+        "shares": [],
+        "lesser": [],
+        "changes": [],
+    }
     monkeypatch.setattr(previews, "planned", lambda loan, gpus: {**told, "lines": [line]})
     assert "Lending 4 evicts work on 16 GPUs, more than is lent" in text(
         as_user("lead").get(f"{URL}{loan.pk}/")

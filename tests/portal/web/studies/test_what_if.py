@@ -66,7 +66,11 @@ def test_answer_says_who_starts_shares_and_waits(cluster, admin, monkeypatch):
 def test_nothing_is_found_of_starts_before_the_futures_are_lived(cluster, admin, monkeypatch):
     with_past(cluster)
     question = asked(cluster, monkeypatch)
-    told = {key: value for key, value in question.answer.items() if key not in ("starts", "replay", "alone")}
+    told = {
+        key: value
+        for key, value in question.answer.items()
+        if key not in ("starts", "replay", "alone")
+    }
     Study.objects.filter(pk=question.pk).update(answer=told, state=StudyState.RUNNING, progress=5)
     _, text = page(admin, "study", question.pk)
     assert "at once" in text.split('class="finding"')[1].split("</p>")[0]
