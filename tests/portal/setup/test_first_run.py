@@ -7,6 +7,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.setup import inviting
+from portal.web.setup.forms import ClassForm, proposed_rate
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Credential, GpuClass, PriorityClass, Queue, Quota
 from scheduling.models.credentials import read
@@ -253,3 +254,21 @@ def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
     assert f"Guaranteed are 300 {name}, installed 16" in page
     assert "nominal" in admin.get("/set-up/queues/").text
     assert "300" in admin.get("/set-up/queues/").text
+
+
+def test_slice_is_proposed_as_its_part_of_a_gpu(connected):
+    whole = connected.gpu_classes.get()
+    sliced = GpuClass(cluster=connected, name="mig", resource_name="nvidia.com/mig-1g.5gb")
+    chosen = GpuClass(cluster=connected, name="m", resource_name="nvidia.com/mig-1g.5gb")
+    chosen.exchange_rate = Decimal("0.5")
+    assert [proposed_rate(one) for one in (whole, sliced)] == [1, Decimal("0.1429")]
+    assert ClassForm(None, gpu_class=chosen).initial["exchange_rate"] == Decimal("0.5")
+
+
+def test_classes_are_found_after_the_set_up_from_the_engines_page(connected, admin):
+    page = admin.get("/c/fra1/cluster/").text
+    assert 'href="/set-up/classes/?cluster=fra1"' in page
+    assert 'href="/set-up/connect/"' in page
+    other = Cluster.objects.create(name="other", mode="observe")
+    assert admin.get("/set-up/classes/?cluster=fra1").context["cluster"] == connected
+    assert admin.get("/set-up/classes/?cluster=other").context["cluster"] == other
