@@ -7,6 +7,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.setup import inviting
+from portal.web.setup.forms import ClassForm, proposed_rate
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Credential, GpuClass, PriorityClass, Queue, Quota
 from scheduling.models.credentials import read
@@ -259,3 +260,43 @@ def test_who_does_not_administer_finds_no_set_up(connected, client):
     for path in ("/set-up/", "/set-up/connect/", "/set-up/enforce/"):
         assert client.get(path).status_code == 404
         assert client.post(path).status_code in (404, 405)
+
+
+def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, admin):
+    admin.post("/set-up/queues/", {"keep": "1"})
+    connected.nodes.update(foreign_gpus=3000)
+    held = 3 * connected.nodes.count()
+    told = " ".join(admin.get("/set-up/enforce/").text.split())
+    assert held
+    assert f"Pods without a queue hold {held} GPU" in told
+    assert "without the label weir.dev/queue is refused in 2 namespaces: speech and vision." in told
+    assert "one that does not exist is made" in told
+    assert f"{held} GPU" in admin.get("/set-up/would/").text
+
+
+def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
+    name = connected.gpu_classes.get().name
+    tree = f"queues: [{{name: a, nominal: {{{name}: 300}}}}]"
+    page = admin.post("/set-up/queues/", {"file": "1", "tree": tree}, follow=True).text
+    assert "1 queue is there." in page
+    assert f"Guaranteed are 300 {name}, installed 16" in page
+    assert "nominal" in admin.get("/set-up/queues/").text
+    assert "300" in admin.get("/set-up/queues/").text
+
+
+def test_slice_is_proposed_as_its_part_of_a_gpu(connected):
+    whole = connected.gpu_classes.get()
+    sliced = GpuClass(cluster=connected, name="mig", resource_name="nvidia.com/mig-1g.5gb")
+    chosen = GpuClass(cluster=connected, name="m", resource_name="nvidia.com/mig-1g.5gb")
+    chosen.exchange_rate = Decimal("0.5")
+    assert [proposed_rate(one) for one in (whole, sliced)] == [1, Decimal("0.1429")]
+    assert ClassForm(None, gpu_class=chosen).initial["exchange_rate"] == Decimal("0.5")
+
+
+def test_classes_are_found_after_the_set_up_from_the_engines_page(connected, admin):
+    page = admin.get("/c/fra1/cluster/").text
+    assert 'href="/set-up/classes/?cluster=fra1"' in page
+    assert 'href="/set-up/connect/"' in page
+    other = Cluster.objects.create(name="other", mode="observe")
+    assert admin.get("/set-up/classes/?cluster=fra1").context["cluster"] == connected
+    assert admin.get("/set-up/classes/?cluster=other").context["cluster"] == other
