@@ -33,8 +33,8 @@ def make(
     purpose: str,
     request: HttpRequest | Request,
 ) -> ServiceAccount:
-    """An account ``svc-NAME`` in ``team`` with ``persona``, for as long as ``by`` may give that. It has no token
-    yet.
+    """An account ``svc-NAME`` in ``team`` with ``persona``, for as long as ``by`` may give that. It has no
+    token yet.
 
     Raises ServiceError: ``not_yours`` where ``by`` may not give the persona, ``bad_name``, ``name_taken``,
     ``too_many``.
@@ -75,8 +75,11 @@ def _account(name: str) -> User:
 
 
 def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
-    """It and its tokens are gone; what it submitted goes on, and shows its name. Raises ServiceError
-    ``forbidden`` for who gives no personas in its team, ``not_yours`` where one of its own is more than theirs."""
+    """It and its tokens are gone; what it submitted goes on, and shows its name.
+
+    Raises ServiceError ``forbidden`` for who gives no personas in its team, ``not_yours`` where a persona of
+    the account is more than theirs.
+    """
     check_may_give(by, account.team)
     _check_within(by, account, "delete an account with")
     facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
