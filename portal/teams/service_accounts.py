@@ -14,9 +14,10 @@ from rest_framework.request import Request
 from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
+from portal.accounts.provider import PROGRAMS
 from portal.teams.giving import check_end, check_may_give, check_within, last_end
 from portal.teams.models import Membership, ServiceAccount, Team
-from portal.teams.names import PROGRAMS, check_program
+from portal.teams.names import check_program
 from scheduling.services.errors import ServiceError, name_refused
 
 MOST = 50

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster.guardrails import callers
+from scheduling.cluster.guardrails import callers, secrecy
 from scheduling.cluster.guardrails.kinds import (
     CARRIERS,
     IS_GPU,
@@ -112,11 +112,6 @@ _ROLLOUTS = {
 """Kind -> what its pods are made from, whether a rollout makes none beside the old ones, how to say so."""
 _NOTES = "namespaceObject.metadata.annotations"
 _ACCOUNTS = f"has({_NOTES}) && '{labels.ACCOUNTS}' in {_NOTES}"
-_SECRETS = f"has({_NOTES}) && '{labels.SECRETS}' in {_NOTES}"
-_TAKEN = (
-    f"has(namespaceObject.metadata.labels) && '{labels.OFFERED}' in namespaceObject.metadata.labels"
-)
-"""The namespace stood before a queue got it: what lies there is others'."""
 
 
 def policies(terms: Terms) -> list[Json]:
@@ -172,7 +167,7 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
             _on_priority(kind, terms.priorities),
             _on_nodes(kind),
             _on_accounts(kind),
-            _on_secrets(kind),
+            secrecy.on_secrets(kind),
         ],
     }
     return bound(f"weir-{kind.resource}", spec, INSIDE)
@@ -190,7 +185,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
         "ownersBefore": f"request.operation == 'UPDATE' ? {before(callers.OWNERS)} : []",
         "byController": callers.is_controller(terms.namespaces),
         "accounts": f"{_ACCOUNTS} ? {_NOTES}['{labels.ACCOUNTS}'].split(',') : []",
-        "secrets": f"{_SECRETS} ? {_NOTES}['{labels.SECRETS}'].split(',') : []",
+        "secrets": secrecy.NAMED,
     }
 
 
@@ -328,41 +323,6 @@ def _on_accounts(kind: Kind) -> Json:
         "message": "Work here runs as the service account 'default', or as one that the annotation "
         f"{labels.ACCOUNTS} of the namespace names. Leave serviceAccountName out.",
     }
-
-
-def _on_secrets(kind: Kind) -> Json:
-    """The token of a strong account may lie in a Secret of its namespace, which pods read by its name alone.
-    A policy sees no Secret, so in a namespace that stood before, work reads those that it names."""
-    volume = (
-        f"(has(v.secret) && {_foreign('v.secret', 'secretName')}) || (has(v.projected) && "
-        "has(v.projected.sources) && v.projected.sources.exists(p, has(p.secret) && "
-        f"{_foreign('p.secret', 'name')}))"
-    )
-    variable = (
-        f"(has(c.envFrom) && c.envFrom.exists(e, has(e.secretRef) && {_foreign('e.secretRef', 'name')})) || "
-        "(has(c.env) && c.env.exists(e, has(e.valueFrom) && has(e.valueFrom.secretKeyRef) && "
-        f"{_foreign('e.valueFrom.secretKeyRef', 'name')}))"
-    )
-    reads = " || ".join(
-        [
-            f"(has(s.volumes) && s.volumes.exists(v, {volume}))",
-            *(
-                f"(has(s.{part}) && s.{part}.exists(c, {variable}))"
-                for part in ("containers", "initContainers")
-            ),
-        ]
-    )
-    # What stood before the namespace was taken goes on being edited.
-    fresh = "(request.operation == 'CREATE' || variables.podSpecs != variables.podSpecsBefore)"
-    return {
-        "expression": f"!({_TAKEN}) || !{fresh} || !{kind.any_pod(f'({reads})')}",
-        "message": "Work here reads the Secrets that the annotation "
-        f"{labels.SECRETS} of the namespace names, and no other. Leave them out, or ask an admin.",
-    }
-
-
-def _foreign(reference: str, field: str) -> str:
-    return f"has({reference}.{field}) && !({reference}.{field} in variables.secrets)"
 
 
 def _stood(field: str) -> str:

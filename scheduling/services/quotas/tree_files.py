@@ -259,12 +259,12 @@ class _Placing:
     def _save(self, spec: QueueSpec, parent: Queue, is_shown: bool) -> Queue:
         told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
         told["access_group"] = spec.access_group
-        given = {"author": self.author, "taking": spec.namespace if is_shown else ""}
+        told |= {"author": self.author, "taking": spec.namespace if is_shown else ""}
         there = Queue.objects.filter(cluster=parent.cluster, name=spec.name).first()
         if there is None:
-            return create_queue(parent=parent, name=spec.name, **given, **told)
-        kept = {name: value for name, value in told.items() if value}
-        return change_queue(queue=there, parent=parent, **given, **kept)
+            return create_queue(parent=parent, name=spec.name, **told)
+        kept = {name: value for name, value in told.items() if value or name == "author"}
+        return change_queue(queue=there, parent=parent, **kept)
 
 
 def _cells(queues: Sequence[QueueSpec]) -> Iterator[QuotaCell]:
