@@ -113,6 +113,15 @@ def issue_token(
     )
 
 
+def may_issue(by: User, account: ServiceAccount) -> bool:
+    """Whether ``by`` may issue tokens of it, with which they act as the account."""
+    try:
+        _check_within(by, account, "issue tokens of an account with")
+    except ServiceError:
+        return False
+    return True
+
+
 def revoke_token(
     by: User, account: ServiceAccount, token: ApiToken, *, request: HttpRequest | Request
 ) -> None:
