@@ -160,7 +160,7 @@ def _are_one(user: User, author: User) -> str:
 
 
 def _hand(user: User) -> User:
-    """The person at the beginning of those who made each other's accounts; who was made by an admin is one."""
+    """The person at the beginning of those who made each other's accounts, after any admin."""
     while (maker := user.made_by) is not None and not is_admin(maker):
         user = maker
     return user

@@ -6,9 +6,8 @@ from django.db.models import Q
 
 from portal.accounts.models import User
 from portal.teams.access import dividable_queues, is_admin
-from scheduling.cluster.vocabulary.labels import OFFERED
 from scheduling.models import Queue
-from scheduling.services.clusters.discovery import has_namespace, what_stands
+from scheduling.services.clusters.discovery import has_namespace, offering, what_stands
 from scheduling.services.errors import ServiceError
 
 PREFIX = "weir-"
@@ -66,8 +65,7 @@ def _show_what_stands(queue: Queue, taking: str) -> None:
     raise ServiceError(
         "namespace_stands",
         f"The namespace {name} stands on the cluster with {found}. As this queue's, {_becomes(queue)}",
-        f"Look at what runs there and offer it (kubectl label namespace {name} {OFFERED}=true); then say so "
-        f"with taking: {name}.",
+        f"Look at what runs there and offer it ({offering(name)}); then say so with taking: {name}.",
         field="namespace",
     )
 
