@@ -151,7 +151,6 @@ def pod_of(ann: Member, body: Json) -> str:
     return f"{pods}/{eventually(placed, 30)[0]}"
 
 
-@pytest.mark.real
 def test_pods_that_are_deleted_in_a_loop_do_not_pile_up_while_they_end(ann: Member) -> None:
     path = pod_of(ann, job(ann.lab))
 
@@ -161,13 +160,11 @@ def test_pods_that_are_deleted_in_a_loop_do_not_pile_up_while_they_end(ann: Memb
     assert not ann.lab.kube.get(path)["metadata"].get("deletionTimestamp")
 
 
-@pytest.mark.real
 def test_pod_without_gpus_is_deleted_at_will(ann: Member) -> None:
     path = pod_of(ann, job(ann.lab, queue="", gpus=0))
     assert ann.deletes(path, dryRun=["All"]) == ""
 
 
-@pytest.mark.real
 def test_work_whose_pods_nobody_deletes_slowly_is_deleted_with_them(ann: Member) -> None:
     path = pod_of(ann, job(ann.lab))
     assert ann.deletes(f"{ann.path(job(ann.lab))}/w", propagationPolicy="Background") == ""
