@@ -39,9 +39,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Connecting a provider asks for its proof itself (``provider``): what allauth would do after a proof,
-        whoever left it, is done by none."""
-        return app != "allauth.socialaccount" and bool(super().is_reauthentication_required(app=app, **kwargs))
+        """Connecting a provider asks for its proof itself (``provider``); what allauth would keep to be done
+        after one, whoever left it, is not done."""
+        return app != "allauth.socialaccount" and bool(
+            super().is_reauthentication_required(app=app, **kwargs)
+        )
 
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         messages.error(request, "This account is not active. Ask an admin.")

@@ -35,11 +35,15 @@ urlpatterns = [
     path(f"{FACTORS}/app/remove/", proven(app.deactivate_totp), name="mfa_deactivate_totp"),
     path(f"{FACTORS}/codes/", proven(codes.view_recovery_codes), name="mfa_view_recovery_codes"),
     path(
-        f"{FACTORS}/codes/new/", proven(codes.generate_recovery_codes), name="mfa_generate_recovery_codes"
+        f"{FACTORS}/codes/new/",
+        proven(codes.generate_recovery_codes),
+        name="mfa_generate_recovery_codes",
     ),
     path(f"{FACTORS}/passkeys/add/", proven(passkeys.add_webauthn), name="mfa_add_webauthn"),
     path(
-        f"{FACTORS}/passkeys/<int:pk>/remove/", proven(passkeys.remove_webauthn), name="mfa_remove_webauthn"
+        f"{FACTORS}/passkeys/<int:pk>/remove/",
+        proven(passkeys.remove_webauthn),
+        name="mfa_remove_webauthn",
     ),
     path(f"{CONFIRM}/", entry.confirming(reauthenticate), name="account_reauthenticate"),
     path(f"{CONFIRM}/code/", entry.confirming(factors.reauthenticate), name="mfa_reauthenticate"),

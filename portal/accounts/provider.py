@@ -93,8 +93,8 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
 
 
 def _confirm(request: HttpRequest, sociallogin: SocialLogin) -> None:
-    """Somebody is signed in already. The provider names them: that proves who they are. It names somebody new:
-    from now on that one comes in as them, so only who proved who they are connects it."""
+    """Somebody is signed in already. Where the provider names them, that proves who they are. Somebody
+    new would come in as them from now on, so only who proved who they are connects them."""
     if sociallogin.is_existing:
         if sociallogin.user.pk == request.user.pk:
             account = sociallogin.account
@@ -137,7 +137,9 @@ def _fault_of(name: str) -> str:
     if not name:
         return f"The provider says no name of yours ('{claim}'). Tell an admin."
     if name.startswith(PROGRAMS):
-        return f"The provider's name of you ('{claim}') begins as those of programs do. Tell an admin."
+        return (
+            f"The provider's name of you ('{claim}') begins as those of programs do. Tell an admin."
+        )
     try:
         NAME.run_validators(name)
     except ValidationError:

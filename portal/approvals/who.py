@@ -16,6 +16,7 @@ from portal.approvals.states import DECIDABLE, GRANTED, IN_FORCE, OPEN, Kind, St
 from portal.teams.access import dividable_queues, is_admin, places
 from portal.teams.models import Membership
 from portal.teams.rights import Person, rights_of
+from portal.teams.service_accounts import may_issue
 from scheduling.models import MILLI, Queue
 from scheduling.services.errors import ServiceError
 
@@ -132,16 +133,37 @@ def acted(user: User, request: QuotaRequest) -> str:
         return "You forwarded it."
     if hasattr(user, "service_account"):
         return "Programs decide on no request."
-    if _was_made_by(user, request.author):
-        return f"{request.author} made your account."
+    if request.author is not None:
+        return _are_one(user, request.author)
     return ""
 
 
-def _was_made_by(user: User, author: User | None) -> bool:
-    """Whoever makes an account knows its first password, so both count as one pair of eyes. An admin needs no
-    second account: they edit any quota themselves.
+def _are_one(user: User, author: User) -> str:
+    """Why both count as one pair of eyes; empty where they are two.
+
+    Whoever makes an account knows its first password, and whoever issues tokens of a program acts as it. An
+    admin needs no second account: they edit any quota themselves.
     """
-    return author is not None and user.made_by_id == author.pk and not is_admin(author)
+    if is_admin(user):
+        return ""
+    account = getattr(author, "service_account", None)
+    if account is not None and may_issue(user, account):
+        return f"You may issue tokens of {author}."
+    hand, other = _hand(user), _hand(author)
+    if hand.pk != other.pk:
+        return ""
+    if hand.pk == user.pk:
+        return f"You made the account of {author}."
+    return (
+        f"{author} made your account." if hand.pk == author.pk else "One person made both accounts."
+    )
+
+
+def _hand(user: User) -> User:
+    """The person at the beginning of those who made each other's accounts, after any admin."""
+    while (maker := user.made_by) is not None and not is_admin(maker):
+        user = maker
+    return user
 
 
 def deciders(request: QuotaRequest) -> Iterator[User]:

@@ -43,7 +43,9 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
 
     def lasting(self, until: datetime | None) -> MembershipQuerySet:
         """Those that go on at least ``until`` then; None is for good."""
-        return self.filter(Q(until=None) | Q(until__gte=until)) if until else self.filter(until=None)
+        return (
+            self.filter(Q(until=None) | Q(until__gte=until)) if until else self.filter(until=None)
+        )
 
 
 class Membership(models.Model):

@@ -7,7 +7,7 @@ from django.db.models import Q
 from portal.accounts.models import User
 from portal.teams.access import dividable_queues, is_admin
 from scheduling.models import Queue
-from scheduling.services.clusters.discovery import has_namespace, what_stands
+from scheduling.services.clusters.discovery import has_namespace, offering, what_stands
 from scheduling.services.errors import ServiceError
 
 PREFIX = "weir-"
@@ -65,19 +65,19 @@ def _show_what_stands(queue: Queue, taking: str) -> None:
     raise ServiceError(
         "namespace_stands",
         f"The namespace {name} stands on the cluster with {found}. As this queue's, {_becomes(queue)}",
-        f"Look at what runs there; then say so with taking: {name}.",
+        f"Look at what runs there and offer it ({offering(name)}); then say so with taking: {name}.",
         field="namespace",
     )
 
 
 def _becomes(queue: Queue) -> str:
     who = f"the group {queue.access_group} and people" if queue.access_group else "people"
+    level = queue.pod_security or "baseline"
     return (
-        f"{who} of its team get the role weir-member there: they make pods, which may mount its secrets, and "
-        f"write its ConfigMaps and volume claims. Pod Security {queue.pod_security or 'baseline'} is "
-        "enforced on every pod that starts there, a ResourceQuota bounds all its pods together, GPU work "
-        "without a queue is refused, and pods run as the service account default or as one that the "
-        "namespace names."
+        f"{who} of its team get the role weir-member there: they make pods, which read the Secrets that it "
+        f"names, and write its ConfigMaps and volume claims. Pod Security {level} is enforced on every pod "
+        "that starts there, a ResourceQuota bounds all its pods together, GPU work without a queue is "
+        "refused, and pods run as the service account default or as one that the namespace names."
     )
 
 

@@ -14,9 +14,10 @@ from rest_framework.request import Request
 from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
+from portal.accounts.provider import PROGRAMS
 from portal.teams.giving import check_end, check_may_give, check_within, last_end
 from portal.teams.models import Membership, ServiceAccount, Team
-from portal.teams.names import PROGRAMS, check_program
+from portal.teams.names import check_program
 from scheduling.services.errors import ServiceError, name_refused
 
 MOST = 50
@@ -33,8 +34,8 @@ def make(
     purpose: str,
     request: HttpRequest | Request,
 ) -> ServiceAccount:
-    """An account ``svc-NAME`` in ``team`` with ``persona``, for as long as ``by`` may give that. It has no token
-    yet.
+    """An account ``svc-NAME`` in ``team`` with ``persona``, for as long as ``by`` may give that. It has no
+    token yet.
 
     Raises ServiceError: ``not_yours`` where ``by`` may not give the persona, ``bad_name``, ``name_taken``,
     ``too_many``.
@@ -75,8 +76,11 @@ def _account(name: str) -> User:
 
 
 def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
-    """It and its tokens are gone; what it submitted goes on, and shows its name. Raises ServiceError
-    ``forbidden`` for who gives no personas in its team, ``not_yours`` where one of its own is more than theirs."""
+    """It and its tokens are gone; what it submitted goes on, and shows its name.
+
+    Raises ServiceError ``forbidden`` for who gives no personas in its team, ``not_yours`` where a persona of
+    the account is more than theirs.
+    """
     check_may_give(by, account.team)
     _check_within(by, account, "delete an account with")
     facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
@@ -107,6 +111,15 @@ def issue_token(
     return doors.issue_token(
         request, account.user, name, scopes=scopes, expires_at=expires_at, endless=endless, by=by
     )
+
+
+def may_issue(by: User, account: ServiceAccount) -> bool:
+    """Whether ``by`` may issue tokens of it, with which they act as the account."""
+    try:
+        _check_within(by, account, "issue tokens of an account with")
+    except ServiceError:
+        return False
+    return True
 
 
 def revoke_token(

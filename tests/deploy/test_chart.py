@@ -141,6 +141,13 @@ def test_accounts_of_bindings_are_those_of_the_namespace() -> None:
     assert role["metadata"]["namespace"] == "weir-system"
 
 
+def test_policy_that_keeps_the_engine_knows_it_by_the_account_of_the_namespace() -> None:
+    kept = of_kind(template(EXTERNAL, namespace="gpus"), "ValidatingAdmissionPolicy")["weir-engine"]
+    (condition,) = kept["spec"]["matchConditions"]
+
+    assert "'system:serviceaccount:gpus:weir-engine'" in condition["expression"]
+
+
 def images(objects: list[Json]) -> set[str]:
     return {
         container["image"]

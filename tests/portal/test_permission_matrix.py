@@ -70,6 +70,8 @@ ROWS = {
     "accounts:issue_token": Row(None, ANYBODY),
     "accounts:revoke_token": Row(None, NOBODY, TOKEN),
     "accounts:set_time_zone": Row(None, ANYBODY),
+    "accounts:confirm_provider": Row(ANYBODY),
+    "accounts:go_on": Row(ANYBODY, ANYBODY),
     "accounts:password": Row(ANYBODY, ANYBODY),
     "accounts:end_sessions": Row(None, ANYBODY),
     "accounts:end_session": Row(None, NOBODY, {"key": "okapi-session"}),

@@ -167,6 +167,32 @@ def test_account_that_the_asker_made_decides_as_the_asker(cluster, lead):
     assert not acted(User.objects.get(username="admin"), request)
 
 
+def test_account_that_was_made_by_an_account_that_the_asker_made_decides_as_the_asker(
+    cluster, lead
+):
+    second, _ = people.add_person(by=lead, username="second")
+    given = {"team": Team.objects.get(queue__name="research"), "persona": persona("team lead")}
+    Membership.objects.create(user=second, **given)
+    third, _ = people.add_person(by=second, username="third")
+    assert acted(third, asked_by(lead))
+    assert acted(lead, asked_by(third)) == "You made the account of third."
+    fourth, _ = people.add_person(by=lead, username="fourth")
+    assert acted(fourth, asked_by(third)) == "One person made both accounts."
+
+
+def test_people_whom_an_admin_added_are_as_many_pairs_of_eyes(cluster):
+    admin = User.objects.get(username="admin")
+    one, two = (people.add_person(by=admin, username=name)[0] for name in ("one", "two"))
+    assert not acted(one, asked_by(two))
+    assert not acted(admin, asked_by(one))
+
+
+def test_who_may_issue_tokens_of_the_program_that_asks_does_not_decide(cluster, lead):
+    account = program(Team.objects.get(queue__name="research"), "researcher")
+    assert acted(lead, asked_by(account.user)) == f"You may issue tokens of {account}."
+    assert not acted(User.objects.get(username="s.marchetti"), asked_by(account.user))
+
+
 def test_program_decides_on_no_request(cluster, lead):
     account = program(Team.objects.get(queue__name="research"), "team lead")
     request = asked_by(User.objects.get(username="s.marchetti"))

@@ -85,6 +85,8 @@ ADDRESSES = {
     "accounts:end_sessions": PLAIN,
     "accounts:end_session": PLAIN,
     "accounts:oidc": PLAIN,
+    "accounts:confirm_provider": PLAIN,
+    "accounts:go_on": PLAIN,
     **dict.fromkeys(
         (
             "account_login", "account_inactive", "account_signup", "account_reauthenticate",

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster.guardrails import callers
+from scheduling.cluster.guardrails import callers, secrecy
 from scheduling.cluster.guardrails.kinds import (
     CARRIERS,
     IS_GPU,
@@ -167,6 +167,7 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
             _on_priority(kind, terms.priorities),
             _on_nodes(kind),
             _on_accounts(kind),
+            secrecy.on_secrets(kind),
         ],
     }
     return bound(f"weir-{kind.resource}", spec, INSIDE)
@@ -184,6 +185,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
         "ownersBefore": f"request.operation == 'UPDATE' ? {before(callers.OWNERS)} : []",
         "byController": callers.is_controller(terms.namespaces),
         "accounts": f"{_ACCOUNTS} ? {_NOTES}['{labels.ACCOUNTS}'].split(',') : []",
+        "secrets": secrecy.NAMED,
     }
 
 

@@ -20,7 +20,8 @@ OWNED, MARKS = ("owned", "create"), ("marks", "update")
 
 
 PERSON = (
-    f"(request.userInfo.username.startsWith('{people.PREFIX}') && '{people.GROUP}' in request.userInfo.groups "
+    f"(request.userInfo.username.startsWith('{people.PREFIX}') && "
+    f"'{people.GROUP}' in request.userInfo.groups "
     f"? request.userInfo.username.substring({len(people.PREFIX)}) : request.userInfo.username)"
 )
 """Who asks, by the name that people go by: the portal acts for them under a prefix of its own, in a group of

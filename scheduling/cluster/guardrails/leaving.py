@@ -15,7 +15,10 @@ from scheduling.cluster.guardrails.kinds import KINDS, Kind, gpu_variables
 
 Json = dict[str, Any]
 
-SCALE, GRACE = "weir-scale", "weir-grace"
+SCALE, GRACE, LEAVING = "weir-scale", "weir-grace", "weir-leaving"
+MOST_LEAVING_S = 1
+"""`kubectl delete --now`. A controller makes the next pod at once, and the one before holds its GPUs until it
+is gone: who deletes in a loop would hold as many as there are pods on their way out."""
 _REPLICAS = "(has({0}.spec.replicas) ? {0}.spec.replicas : 0)"
 _GROWS = f"{_REPLICAS.format('object')} > {_REPLICAS.format('oldObject')}"
 _DEPLOYMENT, _POD = (
@@ -26,7 +29,7 @@ _CUSTOM = tuple(kind for kind in KINDS if "." in kind.group)
 
 
 def policies(terms: Terms) -> list[Json]:
-    return [*_deployments(terms), *_custom(), *_grace(terms)]
+    return [*_deployments(terms), *_custom(), *_grace(terms), *_leaving(terms)]
 
 
 def _by_others(*kinds: Kind) -> Json:
@@ -84,6 +87,39 @@ def _custom() -> list[Json]:
 def _grace(terms: Terms) -> list[Json]:
     """A deletion may ask for more than the pod's own grace."""
     asked = "has(request.options) && has(request.options.gracePeriodSeconds)"
+    long = f"{asked} && int(request.options.gracePeriodSeconds) > {MOST_GRACE_S}"
+    message = f"GPU pods leave within an hour. Ask for {MOST_GRACE_S} seconds at most."
+    return _deletions(GRACE, terms, [{"name": "for-long", "expression": long}], message)
+
+
+def _leaving(terms: Terms) -> list[Json]:
+    """People take their work away, or a pod that is made anew at once."""
+    asked = "has(request.options) && has(request.options.gracePeriodSeconds)"
+    soon = f"{asked} && int(request.options.gracePeriodSeconds) <= {MOST_LEAVING_S}"
+    owned = callers.IS_OWNED.replace("object.", "oldObject.")
+    by_people = (
+        f"!{callers.holds(callers.MARKS)} && !{callers.is_controller(terms.namespaces)} && "
+        f"!{callers.IS_NODE} && request.userInfo.username != 'system:kube-scheduler'"
+    )
+    lives = (
+        "!has(oldObject.metadata.deletionTimestamp) && has(oldObject.spec.nodeName) && "
+        "oldObject.spec.nodeName != '' && !(has(oldObject.status) && has(oldObject.status.phase) && "
+        "oldObject.status.phase in ['Succeeded', 'Failed'])"
+    )
+    message = (
+        "A controller makes another of this GPU pod while it ends. Delete it with --now (a grace period of "
+        f"{MOST_LEAVING_S} s), or stop the work that it belongs to."
+    )
+    conditions = [
+        {"name": "slowly", "expression": f"{lives} && !({soon})"},
+        {"name": "made-anew", "expression": owned},
+        {"name": "by-people", "expression": by_people},
+    ]
+    return _deletions(LEAVING, terms, conditions, message)
+
+
+def _deletions(name: str, terms: Terms, conditions: list[Json], message: str) -> list[Json]:
+    """A policy that refuses deletions of GPU pods where all of ``conditions`` hold."""
     reads = {
         **gpu_variables(terms.gpu_resources),
         "podSpecs": "[oldObject.spec]",
@@ -94,19 +130,8 @@ def _grace(terms: Terms) -> list[Json]:
     }  # fmt: skip
     spec = {
         "matchConstraints": {"resourceRules": [rule]},
-        "matchConditions": [
-            {
-                "name": "for-long",
-                "expression": f"oldObject != null && {asked} && "
-                f"int(request.options.gracePeriodSeconds) > {MOST_GRACE_S}",
-            }
-        ],
-        "variables": [{"name": name, "expression": text} for name, text in reads.items()],
-        "validations": [
-            {
-                "expression": "!variables.asksGpus",
-                "message": f"GPU pods leave within an hour. Ask for {MOST_GRACE_S} seconds at most.",
-            }
-        ],
+        "matchConditions": [{"name": "there", "expression": "oldObject != null"}, *conditions],
+        "variables": [{"name": key, "expression": text} for key, text in reads.items()],
+        "validations": [{"expression": "!variables.asksGpus", "message": message}],
     }
-    return bound(GRACE, spec, INSIDE)
+    return bound(name, spec, INSIDE)

@@ -24,6 +24,8 @@ planned without them still fits where it was planned."""
 RBAC = "rbac.authorization.k8s.io"
 PORTAL, PORTAL_ROLE = "weir-portal", "weir-portal-work"
 """The portal's account, and the ClusterRole that it is bound to in each namespace."""
+ENGINE, ENGINE_ROLE = "weir-engine", "weir-engine-work"
+"""The engine's account, the RoleBinding by which it has rights in a namespace, and their ClusterRole."""
 MEMBER_ROLE = "weir-member"
 """The ClusterRole that team groups are bound to; docker/kubernetes/ installs it."""
 
@@ -73,7 +75,8 @@ def manifests(rails: Rails) -> list[Json]:
     """The objects in the order in which they are made: what others need comes first."""
     found = [_namespace(rail) for rail in rails.namespaces]
     for rail in rails.namespaces:
-        found += [_members(rail), _portal(rail, rails.accounts)]
+        # Without the first the engine may write nothing else there.
+        found += [_engine(rail, rails.accounts), _members(rail), _portal(rail, rails.accounts)]
     found += [_priority_class(rail) for rail in rails.priorities]
     for rail in rails.namespaces:
         if hard := bounds_of(rail):
@@ -90,6 +93,16 @@ def manifests(rails: Rails) -> list[Json]:
         found += _on_personas(rails, terms)
         found += reserve.policy(rails.reserved, rails.gpu_resources)
     return [_stamped(manifest) for manifest in found]
+
+
+def policy_names() -> dict[str, tuple[str, ...]]:
+    """Of each kind of admission policy and binding, the names of all that Weir may ever make."""
+    somewhere = NamespaceRail("x", (), parameters=Parameters(default_priority="", queues={}))
+    found: dict[str, tuple[str, ...]] = {}
+    for body in manifests(Rails(namespaces=(somewhere,), reserved=({"x": "x"},))):
+        if "AdmissionPolicy" in body["kind"]:
+            found[body["kind"]] = (*found.get(body["kind"], ()), body["metadata"]["name"])
+    return found
 
 
 def _on_personas(rails: Rails, terms: admission.Terms) -> list[Json]:
@@ -150,6 +163,12 @@ def _members(rail: NamespaceRail) -> Json:
     names = [*sorted(rail.groups), people.GROUP]
     subjects = [{"kind": "Group", "apiGroup": RBAC, "name": name} for name in names]
     return _role_binding(NAME, MEMBER_ROLE, rail.name, subjects)
+
+
+def _engine(rail: NamespaceRail, accounts: str) -> Json:
+    """What the engine may write, here alone."""
+    account = {"kind": "ServiceAccount", "name": ENGINE, "namespace": accounts}
+    return _role_binding(ENGINE, ENGINE_ROLE, rail.name, [account])
 
 
 def _portal(rail: NamespaceRail, accounts: str) -> Json:

@@ -6,12 +6,19 @@ field is ours when our manifest names it; whatever else stands on an object is i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
-from scheduling.cluster.guardrails.manifests import key_of, keys_of
+from scheduling.cluster.connection.client import (
+    ApiError,
+    Client,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+)
+from scheduling.cluster.guardrails.manifests import ENGINE, key_of, keys_of
 from scheduling.cluster.guardrails.personas import NAME as PARAMETERS
 from scheduling.cluster.guardrails.personas import READERS
 from scheduling.cluster.vocabulary import labels
@@ -81,6 +88,8 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 
 QUANTITIES = ("spec.hard.", "spec.limits[")
 """Where in our manifests amounts stand."""
+LEARNS_S = 0.1
+"""An API server learns of new rights by its own watch."""
 NOT_OURS = "It is there, and Weir does not keep it yet."
 
 
@@ -112,10 +121,15 @@ def survey(client: Client, wanted: Sequence[Json]) -> list[Finding]:
     findings = [_judge(client, body, marked) for body in wanted if body["kind"] in marked]
     keys = keys_of(wanted)
     for kind in reversed(KINDS):
-        for key, obj in sorted(marked.get(kind.name, {}).items()):
+        for key, obj in sorted(marked.get(kind.name, {}).items(), key=lambda item: _going(item[0])):
             if key not in keys and not _stays(obj):
                 findings.append(Finding(*key, Standing.UNWANTED, ours=True))
     return findings
+
+
+def _going(key: tuple[str, str, str]) -> tuple[bool, tuple[str, str, str]]:
+    """The engine's own rights in a namespace go last."""
+    return (key[2] == ENGINE, key)
 
 
 def _stays(obj: Json) -> bool:
@@ -136,7 +150,34 @@ def repair(
     ``check`` is called before every write and may raise to stop. What the API server refuses is
     reported in its finding and stops nothing else.
     """
-    return [after for finding in findings if (after := _repaired(client, finding, check))]
+    done: list[Finding] = []
+    patience = Patience()
+    for finding in findings:
+        after = _repaired(client, finding, check, patience)
+        if after is not None:
+            done.append(after)
+    return done
+
+
+@dataclass(slots=True)
+class Patience:
+    """How long a pass waits until the API server knows of namespaces and rights that this pass made."""
+
+    left_s: float = 3.0
+    fresh: set[str] = field(default_factory=set)
+    """Namespaces that were taken up in this pass, or in which the engine got its rights."""
+
+    def note(self, finding: Finding) -> None:
+        if finding.kind == "Namespace" or finding.name == ENGINE:
+            self.fresh.add(finding.namespace or finding.name)
+
+    def waits(self, finding: Finding) -> bool:
+        """Whether it is worth another try, a moment later."""
+        if finding.namespace not in self.fresh or self.left_s <= 0:
+            return False
+        self.left_s -= LEARNS_S
+        time.sleep(LEARNS_S)
+        return True
 
 
 def _marked(client: Client, kind: Kind) -> dict[tuple[str, str, str], Json] | None:
@@ -209,7 +250,9 @@ def _same_amount(wanted: Any, live: Any, path: str) -> bool:
         return False
 
 
-def _repaired(client: Client, finding: Finding, check: Callable[[], None]) -> Finding | None:
+def _repaired(
+    client: Client, finding: Finding, check: Callable[[], None], patience: Patience
+) -> Finding | None:
     if finding.standing in (Standing.IN_STEP, Standing.REFUSED):
         return finding
     check()
@@ -217,11 +260,23 @@ def _repaired(client: Client, finding: Finding, check: Callable[[], None]) -> Fi
         if finding.wanted is None:
             _let_go(client, finding)
             return None
-        force = finding.ours or bool(BY_NAME[finding.kind].only)
-        client.apply(finding.path, finding.wanted, force=force)
+        _apply(client, finding, finding.wanted, patience)
     except ApiError as error:
         return replace(finding, standing=Standing.REFUSED, detail=error.message)
+    patience.note(finding)
     return replace(finding, standing=Standing.IN_STEP, fields=(), detail="", ours=True)
+
+
+def _apply(client: Client, finding: Finding, wanted: Json, patience: Patience) -> None:
+    force = finding.ours or bool(BY_NAME[finding.kind].only)
+    while True:
+        try:
+            client.apply(finding.path, wanted, force=force)
+        except (ForbiddenError, InvalidError):
+            if not patience.waits(finding):
+                raise
+        else:
+            return
 
 
 def _let_go(client: Client, finding: Finding) -> None:

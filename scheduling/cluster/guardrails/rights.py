@@ -9,8 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter
-from scheduling.cluster.guardrails import callers
-from scheduling.cluster.guardrails.manifests import MEMBER_ROLE, PORTAL_ROLE, RBAC
+from scheduling.cluster.guardrails import callers, personas
+from scheduling.cluster.guardrails.manifests import (
+    ENGINE,
+    ENGINE_ROLE,
+    MEMBER_ROLE,
+    NAME,
+    PORTAL,
+    PORTAL_ROLE,
+    RBAC,
+    policy_names,
+)
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
 from scheduling.cluster.vocabulary import devices, people, runtimes
 from scheduling.models.queues import SYSTEM_NAMESPACE
@@ -71,20 +80,46 @@ def observing() -> Iterator[Need]:
 
 
 def enforcing() -> Iterator[Need]:
-    """What enforce mode needs on top."""
-    for adapter in ADAPTERS:
-        yield _acts_on(adapter)
-    yield Need("", "events", ("create",), "to say on the object what happened")
+    """What enforce mode needs on top, for the cluster as a whole: what has no namespace, and the one step by
+    which the engine gets its rights in a managed namespace. ``weir-engine`` of enforce.yaml, an admission
+    policy that the engine may not write, keeps that step to managed namespaces."""
     lease = ("get", "create", "update")
     yield Need(
         "coordination.k8s.io", "leases", lease, "so that one worker writes", SYSTEM_NAMESPACE
     )
+    why = "because the API server takes policies that read them only from who may read them all"
+    for group, resource in (("", "configmaps"), ("apps", "deployments")):
+        yield Need(group, resource, ("get",), why)
+    policies = policy_names()
     for kind in KINDS:
-        yield from _keeps(kind)
+        if not kind.namespaced:
+            yield _keeps(kind, policies.get(kind.name, ()))
     resource, verb = callers.MARKS
     yield Need(callers.GROUP, resource, (verb,), "to mark work as admitted")
-    why = "to give teams and the portal those roles in managed namespaces"
+    why = "to have rights of its own in managed namespaces"
+    yield Need(RBAC, "rolebindings", _WRITES, why, names=(ENGINE,))
+    yield Need(RBAC, "clusterroles", ("bind",), why, names=(ENGINE_ROLE,))
+
+
+def working() -> Iterator[Need]:
+    """What the engine needs in each managed namespace, by its RoleBinding there."""
+    for adapter in ADAPTERS:
+        yield _acts_on(adapter)
+    yield Need("", "events", ("create",), "to say on the object what happened")
+    for kind in KINDS:
+        if kind.namespaced:
+            yield _keeps(kind, _OWN_NAMES[kind.name])
+    why = "to give teams and the portal those roles"
     yield Need(RBAC, "clusterroles", ("bind",), why, names=(MEMBER_ROLE, PORTAL_ROLE))
+
+
+_WRITES = ("create", "patch", "delete")
+_OWN_NAMES = {
+    "RoleBinding": (NAME, PORTAL),
+    "ResourceQuota": (NAME,),
+    "LimitRange": (NAME,),
+    "ConfigMap": (personas.NAME,),
+}
 
 
 def _acts_on(adapter: Adapter) -> Need:
@@ -94,17 +129,11 @@ def _acts_on(adapter: Adapter) -> Need:
     return Need(group, resource, verbs, f"to admit and evict work of kind {adapter.kind}")
 
 
-def _keeps(kind: Kind) -> Iterator[Need]:
-    """Applying what is not there yet is a create as well, and what is created has no name yet that a right
-    could be limited to. What is given back is never deleted. A policy that reads parameters is taken only
-    from who may read all objects of their kind."""
-    resource, why = resource_of(kind.list_path), "to keep the guardrails"
-    verbs = ("patch",) if kind.kept else ("patch", "delete")
-    if kind.only:
-        yield Need(*resource, ("get", "create"), why)
-        yield Need(*resource, verbs, why, names=_named(kind))
-    else:
-        yield Need(*resource, ("create", *verbs), why)
+def _keeps(kind: Kind, names: tuple[str, ...]) -> Need:
+    """Applying what is not there yet is a create of a name that is known, so rights are limited to names.
+    What is given back is never deleted."""
+    verbs = _WRITES[:2] if kind.kept else _WRITES
+    return Need(*resource_of(kind.list_path), verbs, "to keep the guardrails", names=names)
 
 
 def _named(kind: Kind) -> tuple[str, ...]:

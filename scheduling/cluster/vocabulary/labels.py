@@ -66,12 +66,16 @@ STATUS = (REASON, SENTENCE, POSITION, ETA)
 # On guardrails.
 MANAGED = "weir.dev/managed"
 """Label of what Weir keeps on a cluster; on a namespace also: its GPU work has to name a queue."""
+OFFERED = "weir.dev/offered"
+"""Label by which the cluster's administrators let Weir manage a namespace that it did not make."""
 APPLIED = "weir.dev/applied"
 """Digest of the manifest that was applied last."""
 QUEUES = "weir.dev/queues"
+"""On a namespace: the queues whose work is created in it."""
 ACCOUNTS = "weir.dev/service-accounts"
 """Of a namespace: the service accounts, beside ``default``, that its work may run as; commas between."""
-"""On a namespace: the queues whose work is created in it."""
+SECRETS = "weir.dev/secrets"
+"""Of a namespace that was offered: the Secrets that its work may read; commas between."""
 
 WRITTEN_BY_WEIR = (
     *MARK, ORIGINAL, GROUP_UID, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, START_FAULT, *STATUS

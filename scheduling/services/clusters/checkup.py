@@ -6,7 +6,7 @@ Reads, and asks the API server what this account may do; writes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +16,7 @@ from kubernetes.config import ConfigException
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, UnreachableError
 from scheduling.cluster.guardrails import rights as access
-from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
+from scheduling.cluster.guardrails.manifests import ENGINE, MEMBER_ROLE
 from scheduling.cluster.guardrails.rights import Need
 from scheduling.cluster.picture.compose import count_devices
 from scheduling.cluster.vocabulary import labels
@@ -144,6 +144,9 @@ def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
     absent = {access.resource_of(a.list_path) for a in ADAPTERS if not _serves(client, a.list_path)}
     observing = [n for n in access.observing() if (n.group, n.resource) not in absent]
     enforcing = [n for n in access.enforcing() if (n.group, n.resource) not in absent]
+    if taken := _taken(cluster):
+        working = (replace(n, namespace=taken) for n in access.working())
+        enforcing += [n for n in working if (n.group, n.resource) not in absent]
     yield from _refused(client, observing, "observe")
     if cluster.mode == ClusterMode.ENFORCE:
         yield from _refused(client, enforcing, "enforce")
@@ -152,6 +155,12 @@ def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
     if lacking:
         sentence = f"{len(lacking)} permissions that enforcing needs are not granted yet."
         yield Item(Grade.ADVICE, "permissions", sentence, f"Apply {MANIFESTS['enforce']}.")
+
+
+def _taken(cluster: Cluster) -> str:
+    """One of the namespaces in which the engine is bound to its role; it has the same rights in each."""
+    bound = cluster.guardrails.filter(kind="RoleBinding", name=ENGINE, standing=Standing.IN_STEP)
+    return bound.order_by("namespace").values_list("namespace", flat=True).first() or ""
 
 
 def _refused(client: Client, needs: Iterable[Need], mode: str) -> Iterator[Item]:

@@ -18,6 +18,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from scheduling.cluster.vocabulary.labels import OFFERED
 from scheduling.files import BrokenFileError, Fault, lines_of, read
 from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
@@ -175,7 +176,8 @@ class StandingError(ServiceError):
         super().__init__(
             "namespace_stands",
             " ".join(shown[name].sentence for name in self.names),
-            f"Look at what runs there; then say so with taking: {', '.join(self.names)}.",
+            f"Look at what runs there and offer them (kubectl label namespace {' '.join(self.names)} "
+            f"{OFFERED}=true); then say so with taking: {', '.join(self.names)}.",
             field="taking",
         )
 
@@ -257,12 +259,12 @@ class _Placing:
     def _save(self, spec: QueueSpec, parent: Queue, is_shown: bool) -> Queue:
         told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
         told["access_group"] = spec.access_group
-        given = {"author": self.author, "taking": spec.namespace if is_shown else ""}
+        told |= {"author": self.author, "taking": spec.namespace if is_shown else ""}
         there = Queue.objects.filter(cluster=parent.cluster, name=spec.name).first()
         if there is None:
-            return create_queue(parent=parent, name=spec.name, **given, **told)
-        kept = {name: value for name, value in told.items() if value}
-        return change_queue(queue=there, parent=parent, **given, **kept)
+            return create_queue(parent=parent, name=spec.name, **told)
+        kept = {name: value for name, value in told.items() if value or name == "author"}
+        return change_queue(queue=there, parent=parent, **kept)
 
 
 def _cells(queues: Sequence[QueueSpec]) -> Iterator[QuotaCell]:

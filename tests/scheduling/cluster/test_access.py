@@ -13,7 +13,12 @@ from django.conf import settings
 
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.guardrails import rights as access
-from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
+from scheduling.cluster.guardrails.manifests import (
+    ENGINE_ROLE,
+    MEMBER_ROLE,
+    PORTAL_ROLE,
+    policy_names,
+)
 from scheduling.cluster.guardrails.rights import Need
 
 FOLDER = Path(settings.BASE_DIR) / "docker" / "kubernetes"
@@ -55,7 +60,7 @@ def test_manifest_grants_nothing_by_wildcard(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_binding_names_a_role_and_an_account_that_are_made(path: Path) -> None:
     made = {(d["kind"], d["metadata"]["name"]) for each in FILES for d in documents(each)}
-    for binding in (d for d in documents(path) if d["kind"].endswith("Binding")):
+    for binding in (d for d in documents(path) if d["kind"].endswith("RoleBinding")):
         assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in made
         assert {(s["kind"], s["name"]) for s in binding["subjects"]} <= made
 
@@ -71,6 +76,31 @@ def test_observe_manifest_grants_no_write() -> None:
 
 def test_enforce_manifest_grants_what_enforcing_needs() -> None:
     assert granted("enforce.yaml", "weir-enforce", "weir-lease") == needed(access.enforcing())
+
+
+def test_engine_writes_work_in_managed_namespaces_alone() -> None:
+    """By a ClusterRole that no manifest binds: the engine binds itself to it, namespace by namespace."""
+    assert granted("enforce.yaml", ENGINE_ROLE) == needed(access.working())
+    bindings = [d for path in FILES for d in documents(path) if d["kind"].endswith("Binding")]
+    assert ENGINE_ROLE not in {d.get("roleRef", {}).get("name") for d in bindings}
+
+
+def test_engine_may_bind_roles_by_name_alone_and_escalate_none() -> None:
+    everything = granted("enforce.yaml", "weir-enforce", ENGINE_ROLE, "weir-lease")
+    verbs = {(verb, names) for _, _, verb, names in everything if verb in ("bind", "escalate")}
+    assert verbs == {("bind", ENGINE_ROLE), ("bind", f"{MEMBER_ROLE},{PORTAL_ROLE}")}
+
+
+def test_policy_that_keeps_the_engine_is_none_that_the_engine_may_write() -> None:
+    kept = [d for d in documents(FOLDER / "enforce.yaml") if "AdmissionPolicy" in d["kind"]]
+    assert [d["kind"] for d in kept] == [
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ]
+    own = {name for names in policy_names().values() for name in names}
+    assert not own & {d["metadata"]["name"] for d in kept}
+    for _, resource, _, names in granted("enforce.yaml", "weir-enforce"):
+        assert names or "admission" not in resource
 
 
 def test_portal_manifest_grants_what_submitting_needs() -> None:

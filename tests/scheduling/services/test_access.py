@@ -103,7 +103,7 @@ def test_needs_are_exactly_what_the_code_asks_for(
     absent |= {("rbac.authorization.k8s.io", "clusterrolebindings", "get")}
     absent |= {("apps", "deployments", verb) for verb in ("get", "update")}
     absent |= {("", "pods", verb) for verb in ("get", "patch", "delete")}
-    needs = [*access.observing(), *access.enforcing()]
+    needs = [*access.observing(), *access.enforcing(), *access.working()]
     listed = {(n.group, n.resource, verb) for n in needs for verb in n.verbs} - absent
     # Rights that the API server and a policy look for, and a question that everybody may ask.
     held = {("rbac.authorization.k8s.io", "clusterroles", "bind"), ("weir.dev", "marks", "update")}

@@ -73,13 +73,14 @@ def test_observed_cluster_hears_what_enforcing_would_write(world: World) -> None
 def test_permission_to_enforce_is_needed_where_weir_enforces(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    guard(world.cluster, workers.held_of(world.cluster, on_change=lambda: None).link)
     refuse(monkeypatch, ("update", "jobs"), ("create", "leases"), ("update", "leases"))
     items = [item for item in found(world) if item.topic == "permissions"]
 
     assert [item.sentence for item in items] == [
-        "Weir may not update jobs.batch to admit and evict work of kind Job.",
         "Weir may not create or update leases.coordination.k8s.io in weir-system "
         "so that one worker writes.",
+        "Weir may not update jobs.batch in default to admit and evict work of kind Job.",
     ]
     assert items[0].remedy == "Apply docker/kubernetes/enforce.yaml."
 
@@ -88,7 +89,7 @@ def test_permission_to_enforce_is_counted_where_weir_observes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Cluster.objects.update(mode=ClusterMode.OBSERVE)
-    refuse(monkeypatch, ("update", "jobs"), ("create", "leases"))
+    refuse(monkeypatch, ("create", "namespaces"), ("create", "leases"))
     (item,) = [item for item in found(world, Grade.ADVICE) if item.topic == "permissions"]
 
     assert item.sentence == "2 permissions that enforcing needs are not granted yet."

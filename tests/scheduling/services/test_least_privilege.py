@@ -12,7 +12,14 @@ import pytest
 import yaml
 from django.conf import settings
 
-from scheduling.cluster.connection.client import ApiError, Client, Person
+from scheduling.cluster.connection.client import (
+    APPLY_PATCH,
+    ApiError,
+    Client,
+    ForbiddenError,
+    InvalidError,
+    Person,
+)
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services.clusters.checkup import Grade, Item, check
 from scheduling.services.clusters.guardrails import guard
@@ -60,7 +67,8 @@ def _path(body: dict[str, Any]) -> str:
     root = "/api/v1" if body["apiVersion"] == "v1" else f"/apis/{body['apiVersion']}"
     space = body["metadata"].get("namespace")
     scope = f"/namespaces/{space}" if space else ""
-    return f"{root}{scope}/{body['kind'].lower()}s/{body['metadata']['name']}"
+    plural = f"{body['kind'].lower()}s".replace("ys", "ies")
+    return f"{root}{scope}/{plural}/{body['metadata']['name']}"
 
 
 @pytest.fixture
@@ -84,6 +92,12 @@ def site(db: None, kubernetes: Any, tmp_path: Path) -> Iterator[Site]:
     workers.close_all()
     admin.delete(f"/api/v1/nodes/{name}")
     admin.close()
+
+
+def refusals(worker: workers.HeldWorker) -> list[str]:
+    """What a pass of the guardrails is refused, and why."""
+    findings = guard(Cluster.objects.get(), worker.link).findings
+    return [f"{f.path}: {f.detail}" for f in findings if f.standing is Standing.REFUSED]
 
 
 def enforce() -> None:
@@ -128,7 +142,7 @@ def test_enforcing_without_its_manifest_is_named_as_missing(site: Site) -> None:
     enforce()
     said = [item.sentence for item in site.lacks() if item.topic == "permissions"]
 
-    assert "Weir may not get or update jobs.batch to admit and evict work of kind Job." in said
+    assert "Weir may not create or patch namespaces to keep the guardrails." in said
     assert any("leases.coordination.k8s.io in weir-system" in s for s in said)
 
 
@@ -158,6 +172,77 @@ def test_enforce_manifest_is_enough_to_guard_admit_and_tell(site: Site) -> None:
     site.remove("enforce.yaml")
 
 
+def test_thief_of_the_engines_token_gets_no_further_than_managed_namespaces(site: Site) -> None:
+    """``lp-…-other`` stands, as a platform's own namespace does."""
+    site.install("enforce.yaml")
+    enforce()
+    worker = workers.held_of(site.cluster, on_change=lambda: None)
+    engine = worker.link.client
+    eventually(lambda: not refusals(worker), within_s=20, seen=lambda: str(refusals(worker)))
+    other = f"{site.namespace}-other"
+    site.admin.create("/api/v1/namespaces", {"metadata": {"name": other}})
+    system = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
+    eventually(lambda: "others made" in _refusal(engine, "PATCH", system, {}), within_s=20)
+
+    for refused in tried_by_a_thief(engine, other):
+        assert refused
+    site.admin.patch(f"/api/v1/namespaces/{other}", {"metadata": {"labels": OFFERED}})
+    managed = {"metadata": {"labels": {"weir.dev/managed": "true"}}}
+    assert not _refusal(engine, "PATCH", f"/api/v1/namespaces/{other}", managed)
+    site.remove("enforce.yaml")
+
+
+OFFERED = {"weir.dev/offered": "true"}
+
+
+def tried_by_a_thief(engine: Client, other: str) -> Iterator[str]:
+    """The refusal of each try, in a namespace of the cluster and in one of others."""
+    for namespace in ("kube-system", other):
+        home, roles = f"/api/v1/namespaces/{namespace}", f"{RBAC}/namespaces/{namespace}"
+        for labels in ({"weir.dev/managed": "true"}, OFFERED):
+            yield _refusal(engine, "PATCH", home, {"metadata": {"labels": labels}})
+        for role in ("weir-engine-work", "weir-member", "cluster-admin"):
+            for name in ("weir-engine", "weir", "x"):
+                yield _refusal(
+                    engine, "PATCH", f"{roles}/rolebindings/{name}", _bound(name, role), apply=True
+                )
+        yield _refusal(engine, "DELETE", f"{home}/pods/x", {})
+        yield _refusal(engine, "GET", f"{home}/secrets", {})
+        yield _refusal(engine, "PUT", f"/apis/apps/v1/namespaces/{namespace}/deployments/x", {})
+        yield _refusal(engine, "PATCH", f"{home}/resourcequotas/weir", {})
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    yield _refusal(engine, "DELETE", f"{policies}/weir-engine", {})
+    yield _refusal(
+        engine, "DELETE", f"{policies}bindings".replace("iesb", "yb") + "/weir-engine", {}
+    )
+    yield _refusal(engine, "POST", f"{RBAC}/clusterrolebindings", {})
+    yield _refusal(engine, "PATCH", f"{RBAC}/clusterroles/weir-engine-work", {})
+
+
+def _bound(name: str, role: str) -> dict[str, Any]:
+    subject = {"kind": "ServiceAccount", "name": "weir-engine", "namespace": "weir-system"}
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role}, "subjects": [subject],
+    }  # fmt: skip
+
+
+def _refusal(
+    client: Client, method: str, path: str, body: dict[str, Any], *, apply: bool = False
+) -> str:
+    """Why the API server says no; empty where it would take it."""
+    kind = {"content_type": APPLY_PATCH} if apply else {}
+    query = {"dryRun": "All", **({"fieldManager": "x"} if apply else {})}
+    try:
+        client.request(
+            method, path, body=body or None, query={} if method == "GET" else query, **kind
+        )
+    except (ForbiddenError, InvalidError) as refused:
+        return refused.message
+    return ""
+
+
 def test_portal_account_acts_with_the_rights_of_the_persons_team(
     site: Site, tmp_path: Path
 ) -> None:
@@ -166,9 +251,7 @@ def test_portal_account_acts_with_the_rights_of_the_persons_team(
     enforce()
     worker = workers.held_of(site.cluster, on_change=lambda: None)
     # New rights take a moment to be known.
-    eventually(
-        lambda: not guard(Cluster.objects.get(), worker.link).count(Standing.REFUSED), within_s=10
-    )
+    eventually(lambda: not refusals(worker), within_s=10, seen=lambda: str(refusals(worker)))
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = site.admin.create(TOKEN.format("weir-portal"), asked)["status"]["token"]
     (tmp_path / "portal").write_text(token)

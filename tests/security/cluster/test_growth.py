@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from scheduling.cluster.connection.client import NotFoundError
 from scheduling.cluster.guardrails.admission import MOST_GRACE_S
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import template
 from tests.scheduling.services.guardrails.lab import Lab, job
 
-from .people import Member
+from .people import Member, path_of
 from .test_starts import service
 
 Json = dict[str, Any]
@@ -133,3 +134,43 @@ def test_deletion_does_not_ask_for_a_day_either(ann: Member) -> None:
     eventually(lambda: ann.lab.kube.get(f"{ann.path(body)}/w")["spec"].get("nodeName"), 30)
     asked = {"gracePeriodSeconds": DAY_S}
     eventually(lambda: LEAVES in ann.deletes(f"{ann.path(body)}/w", dryRun=["All"], **asked), 20)
+
+
+ANEW = "A controller makes another of this GPU pod while it ends"
+
+
+def pod_of(ann: Member, body: Json) -> str:
+    """The address of a pod that the Job of ann's has on a node."""
+    started(ann, body, {"suspend": False})
+    pods = path_of("Pod", ann.lab.namespace)
+
+    def placed() -> list[str]:
+        found = ann.lab.kube.get(pods, labelSelector="job-name=w")["items"]
+        return [pod["metadata"]["name"] for pod in found if pod["spec"].get("nodeName")]
+
+    return f"{pods}/{eventually(placed, 30)[0]}"
+
+
+def test_pods_that_are_deleted_in_a_loop_do_not_pile_up_while_they_end(ann: Member) -> None:
+    path = pod_of(ann, job(ann.lab))
+
+    for options in ({}, {"gracePeriodSeconds": 30}):
+        eventually(lambda o=options: ANEW in ann.deletes(path, dryRun=["All"], **o), 20)
+    assert ann.deletes(path, dryRun=["All"], gracePeriodSeconds=1) == ""
+    assert not ann.lab.kube.get(path)["metadata"].get("deletionTimestamp")
+
+
+def test_pod_without_gpus_is_deleted_at_will(ann: Member) -> None:
+    path = pod_of(ann, job(ann.lab, queue="", gpus=0))
+    assert ann.deletes(path, dryRun=["All"]) == ""
+
+
+def test_work_whose_pods_nobody_deletes_slowly_is_deleted_with_them(ann: Member) -> None:
+    path = pod_of(ann, job(ann.lab))
+    assert ann.deletes(f"{ann.path(job(ann.lab))}/w", propagationPolicy="Background") == ""
+    kube = ann.lab.kube
+    gone = lambda: kube.get(path)["metadata"].get("deletionTimestamp")  # noqa: E731
+    try:
+        eventually(gone, 30)
+    except NotFoundError:
+        return

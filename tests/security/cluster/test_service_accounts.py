@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.scheduling.kube import eventually
 from tests.scheduling.services.guardrails.lab import job
 
 from .people import Member, cpu_service
@@ -61,3 +62,65 @@ def test_account_of_a_deployment_is_not_changed_to_a_strong_one(ann: Member) -> 
     assert ann.creates(body) == ""
     strong = {"spec": {"template": {"spec": {"serviceAccountName": STRONG}}}}
     assert REFUSAL in ann.edits(f"{ann.path(body)}/w", strong)
+
+
+SECRET = "argocd-controller-token"
+UNREAD = "Work here reads the Secrets"
+WAYS: dict[str, Json] = {
+    "a volume": {"volumes": [{"name": "v", "secret": {"secretName": SECRET}}]},
+    "a projected volume": {
+        "volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": SECRET}}]}}]
+    },
+    "a variable": {
+        "env": [{"name": "T", "valueFrom": {"secretKeyRef": {"name": SECRET, "key": "token"}}}]
+    },
+    "all variables": {"envFrom": [{"secretRef": {"name": SECRET}}]},
+}
+
+
+def reading(body: Json, way: str) -> Json:
+    """``body``, whose pods read the Secret in that way."""
+    spec = body["spec"] if body["kind"] == "Pod" else body["spec"]["template"]["spec"]
+    told = WAYS[way]
+    if "volumes" in told:
+        spec |= told
+    else:
+        spec["containers"][0] |= told
+    return body
+
+
+def offer(ann: Member) -> None:
+    """The namespace stood before a queue got it."""
+    ann.lab.kube.patch(ann.lab.home, {"metadata": {"labels": {"weir.dev/offered": "true"}}})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["Job", "Pod", "Deployment", "CPU work"])
+def test_token_of_a_strong_account_in_a_taken_namespace_is_read_by_no_work(
+    ann: Member, kind: str, way: str
+) -> None:
+    offer(ann)
+    body = reading(running_as(ann, kind, "default"), way)
+    eventually(lambda: UNREAD in ann.tries(body), 20)
+
+
+def test_secret_that_a_taken_namespace_names_is_read(ann: Member) -> None:
+    offer(ann)
+    notes = {"metadata": {"annotations": {"weir.dev/secrets": f"wandb,{SECRET}"}}}
+    ann.lab.kube.patch(ann.lab.home, notes)
+    for way in WAYS:
+        body = reading(running_as(ann, "Job", "default"), way)
+        eventually(lambda body=body: ann.tries(body) == "", 20)
+
+
+def test_secrets_of_a_namespace_that_weir_made_are_those_of_its_teams(ann: Member) -> None:
+    assert ann.tries(reading(running_as(ann, "Job", "default"), "a volume")) == ""
+
+
+def test_template_of_running_work_gets_no_secret_of_others(ann: Member) -> None:
+    body = cpu_service(ann.lab, ann.lab.priority)
+    assert ann.creates(body) == ""
+    offer(ann)
+    more = {"spec": {"template": {"spec": WAYS["a volume"]}}}
+    eventually(lambda: UNREAD in ann.tries_edit(f"{ann.path(body)}/w", more), 20)
+    assert ann.tries_edit(f"{ann.path(body)}/w", {"metadata": {"labels": {"a": "b"}}}) == ""

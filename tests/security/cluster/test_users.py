@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from scheduling.cluster.connection.client import Person
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import template
 from tests.scheduling.operators import adapter_of, install
 from tests.scheduling.services.guardrails.lab import Lab, job
 from tests.scheduling.services.guardrails.test_admission import of_kind
 
-from .people import Member, account, let_edit, path_of
+from .people import TEAM, Member, account, let_edit, path_of
 from .test_owners import owned, owner
 from .test_priority import cpu_pod
 
@@ -111,3 +112,14 @@ def test_jobs_of_a_cron_job_belong_to_whoever_created_it(ann: Member, bare: bool
     assert made["annotations"] == {NOTE: "ann"}
     patch = {"spec": {"jobTemplate": {"metadata": {"annotations": {NOTE: "bob"}}}}}
     assert REFUSED in ann.edits(path, patch)
+
+
+@pytest.mark.parametrize(("groups", "whose"), [(TEAM, "weir:bob"), ((*TEAM, "weir:people"), "bob")])
+def test_name_with_the_portals_prefix_is_anothers_in_the_portals_group_alone(
+    lab: Lab, ann: Member, groups: tuple[str, ...], whose: str
+) -> None:
+    """A provider of the API server may name somebody ``weir:bob``."""
+    made = Member(lab, Person("weir:bob", groups))
+    assert eventually(lambda: made.tries(job(lab)) == "", 15)
+    assert made.creates(signed(job(lab), None)) == ""
+    assert user_of(ann, job(lab)) == whose

@@ -180,9 +180,10 @@ def _params(world: World, asked: Asked, kind: Json, reference: Json) -> Json | N
 
 
 def _request(asked: Asked) -> Json:
-    caller, metadata = asked.caller, asked.metadata
+    caller, metadata, kind = asked.caller, asked.metadata, asked.resource
     return {
         "operation": asked.operation,
+        "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
         **({"subResource": asked.subresource} if asked.subresource else {}),
         "namespace": metadata.get("namespace", ""),
         "name": metadata.get("name", ""),

@@ -65,7 +65,8 @@ def delete(world: World, caller: Caller, record: Record, options: DeleteOptions)
     Raises ApiError: 409 if a precondition does not hold, 422 by a policy.
     """
     _check(record, options)
-    shown = {"propagationPolicy": options.policy} if options.policy else {}
+    asked = {"propagationPolicy": options.policy, "gracePeriodSeconds": options.grace_s}
+    shown = {name: value for name, value in asked.items() if value is not None}
     check_policies(world, caller, record.resource, None, record.body, options=shown)
     if caller.dry_run or options.dry_run:
         return record
