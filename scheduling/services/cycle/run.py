@@ -59,7 +59,6 @@ from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import all_blocked, barred, left_out, reworded
 from scheduling.services.snapshot.situations import Situation
 from scheduling.services.snapshot.supposed import suppose, told
-from scheduling.services.starts.agreed import agreed
 
 log = logging.getLogger(__name__)
 
@@ -215,10 +214,9 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     ordered = orders.due(view.cluster, snapshot) if enforce else None
     if ordered is not None:
         watch.lap("Plan the moves that were ordered")
-    plan = reworded(
-        _decide(one, ordered.after if ordered else snapshot, watch), view.blocked, view.left_out
-    )
-    plan = agreed(plan, one.memory.etas.of(view.cluster, view.now), view.now)
+    starts = one.memory.etas.of(view.cluster, view.now)
+    made = _decide(one, ordered.after if ordered else snapshot, starts, watch)
+    plan = reworded(made, view.blocked, view.left_out)
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
     slow = told(view.supposed.starting.values(), view.now)
@@ -247,13 +245,15 @@ def _play_along(one: _Pass, view: View) -> list[Workload]:
     return began
 
 
-def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
+def _decide(
+    one: _Pass, snapshot: Snapshot, starts: Mapping[str, datetime], watch: Watch
+) -> Outline:
     """The engine's plan; its steps are timed from here, as it knows no clock."""
     frame = one.memory.planner.read(snapshot)
     watch.lap("Read it into arrays")
     made = plan_frame(frame)
     watch.lap("Decide")
-    return outline(frame, made)
+    return outline(frame, made, starts)
 
 
 def _within_quotas(plan: Outline, one: _Pass, view: View) -> Outline:
