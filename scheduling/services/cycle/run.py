@@ -307,12 +307,14 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
     """What the mirror holds now, projected into the rows in memory."""
     projection, memory, mirror = one.rows.projection, one.memory, one.link.mirror
     lag_s, under_way = round(mirror.lag_s(), 1), one.link.enforcer.starts.under_way()
-    picture = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
+    seen = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
+    picture = memory.failed.put(seen)
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     memory.causes.hear_of_work(changes, now)
     grace_s = rows.cluster.stale_gang_grace_s
     projection.note_missing_members(known, changes, now=now, grace_s=grace_s)
+    memory.failed.note(projection.restless, known, now)
     memory.refusals.forget(picture.by_uid)
     suspects = projection.suspects(memory.refusals)
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)

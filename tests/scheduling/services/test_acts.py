@@ -199,7 +199,6 @@ def test_gang_that_does_not_start_in_time_waits_longer_each_time(
 ) -> None:
     monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
     monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
-    monkeypatch.setattr("scheduling.services.cycle.enforce.acts.START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
     job = world.manifest("stuck", gpus=1)
     job["spec"]["template"]["spec"]["schedulerName"] = "nobody"
