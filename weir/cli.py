@@ -10,6 +10,7 @@ from click.shell_completion import get_completion_class
 from weir import account
 from weir.api import Api
 from weir.commands import (
+    importing,
     loans,
     login,
     logs,
@@ -68,7 +69,7 @@ for command in (
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
     workloads.eta, logs.logs, workloads.cancel, workloads.hold, workloads.release,
     workloads.priority,
-    quotas.quota, loans.loan, requests.request, studies.study,
+    quotas.quota, importing.importing, loans.loan, requests.request, studies.study,
     reports.report,
 ):  # fmt: skip
     main.add_command(command)

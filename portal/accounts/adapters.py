@@ -38,6 +38,11 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        """Connecting a provider asks for its proof itself (``provider``): what allauth would do after a proof,
+        whoever left it, is done by none."""
+        return app != "allauth.socialaccount" and bool(super().is_reauthentication_required(app=app, **kwargs))
+
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         messages.error(request, "This account is not active. Ask an admin.")
         return redirect("accounts:sign_in")

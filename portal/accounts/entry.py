@@ -15,10 +15,11 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from requests import RequestException
 
-from portal.accounts.identity import PROVIDER_ID
+from portal.accounts import kept, proof
+from portal.accounts.identity import PROVIDER_ID, is_connected
 
 View = Callable[..., HttpResponseBase]
 
@@ -31,13 +32,6 @@ def provider_name() -> str:
     return apps[0]["name"] if apps else ""
 
 
-def is_connected(request: HttpRequest) -> bool:
-    """Whether the provider signs this person in."""
-    from allauth.socialaccount.models import SocialAccount
-
-    return SocialAccount.objects.filter(user_id=request.user.pk).exists()
-
-
 @require_POST
 def begin_oidc(request: HttpRequest) -> HttpResponse:
     """Lead to the provider: to sign in, or, for who is signed in, to connect their account with it.
@@ -47,10 +41,14 @@ def begin_oidc(request: HttpRequest) -> HttpResponse:
     """
     if not provider_name():
         raise Http404
+    if request.user.is_authenticated and not (is_connected(request) or proof.is_proved(request)):
+        return proof.to_proof(request)
     provider = get_adapter().get_provider(request, PROVIDER_ID)
     process = "connect" if request.user.is_authenticated else "login"
+    # Who is to prove who they are signs in there anew, whoever sits at a browser that the provider knows.
+    anew = {"auth_params": {"prompt": "login"}} if process == "connect" else {}
     try:
-        answer = provider.redirect(request, process=process, next_url=_next(request))
+        answer = provider.redirect(request, process=process, next_url=_next(request), **anew)
     except ImmediateHttpResponse as refusal:
         return refusal.response
     except RequestException:
@@ -74,6 +72,8 @@ def _next(request: HttpRequest) -> str | None:
 def confirming(view: View) -> View:
     """``view`` for who can confirm who they are; who has nothing to show is led back to their page."""
 
+    view = proof.renewing(view)
+
     @login_required
     @wraps(view)
     def led(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -82,6 +82,27 @@ def confirming(view: View) -> View:
         return view(request, *args, **kwargs)
 
     return led
+
+
+@login_required
+@require_safe
+def confirm_by_provider(request: HttpRequest) -> HttpResponse:
+    """For who has nothing to show here: their provider signs them in once more, in this session."""
+    if not is_connected(request) or not provider_name():
+        return redirect("accounts:account")
+    context = {"provider": provider_name(), "after": request.GET.get("next", "")}
+    return render(request, "accounts/confirm_provider.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def go_on(request: HttpRequest) -> HttpResponse:
+    """What was typed before the proof, for the person to send or to throw away (POST)."""
+    typed = kept.kept_by(request)
+    if request.method == "POST" or typed is None or not proof.is_proved(request):
+        kept.drop(request)
+        return redirect("accounts:account")
+    return render(request, "accounts/go_on.html", {"typed": typed})
 
 
 @require_safe

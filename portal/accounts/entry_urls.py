@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from allauth.account.views import reauthenticate
 from allauth.mfa.base import views as factors
 from allauth.mfa.recovery_codes import views as codes
@@ -11,7 +13,10 @@ from allauth.socialaccount.providers.openid_connect.views import callback
 from django.urls import path
 
 from portal.accounts import entry, views
+from portal.accounts.proof import proving
 
+proven = partial(proving, reading=True)
+"""allauth asks for no proof of people who have nothing to show but their provider."""
 FACTORS = "account/second-factor"
 CONFIRM = "account/confirm"
 
@@ -26,15 +31,15 @@ urlpatterns = [
     path("sign-in/refused/", entry.refused, name="socialaccount_login_cancelled"),
     path(f"{FACTORS}/", factors.index, name="mfa_index"),
     path(f"{FACTORS}/", factors.index, name="mfa_list_webauthn"),
-    path(f"{FACTORS}/app/", app.activate_totp, name="mfa_activate_totp"),
-    path(f"{FACTORS}/app/remove/", app.deactivate_totp, name="mfa_deactivate_totp"),
-    path(f"{FACTORS}/codes/", codes.view_recovery_codes, name="mfa_view_recovery_codes"),
+    path(f"{FACTORS}/app/", proven(app.activate_totp), name="mfa_activate_totp"),
+    path(f"{FACTORS}/app/remove/", proven(app.deactivate_totp), name="mfa_deactivate_totp"),
+    path(f"{FACTORS}/codes/", proven(codes.view_recovery_codes), name="mfa_view_recovery_codes"),
     path(
-        f"{FACTORS}/codes/new/", codes.generate_recovery_codes, name="mfa_generate_recovery_codes"
+        f"{FACTORS}/codes/new/", proven(codes.generate_recovery_codes), name="mfa_generate_recovery_codes"
     ),
-    path(f"{FACTORS}/passkeys/add/", passkeys.add_webauthn, name="mfa_add_webauthn"),
+    path(f"{FACTORS}/passkeys/add/", proven(passkeys.add_webauthn), name="mfa_add_webauthn"),
     path(
-        f"{FACTORS}/passkeys/<int:pk>/remove/", passkeys.remove_webauthn, name="mfa_remove_webauthn"
+        f"{FACTORS}/passkeys/<int:pk>/remove/", proven(passkeys.remove_webauthn), name="mfa_remove_webauthn"
     ),
     path(f"{CONFIRM}/", entry.confirming(reauthenticate), name="account_reauthenticate"),
     path(f"{CONFIRM}/code/", entry.confirming(factors.reauthenticate), name="mfa_reauthenticate"),

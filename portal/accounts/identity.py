@@ -6,6 +6,7 @@ from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
 
 PROVIDER_ID = "oidc"
 """Stands in the callback's address, so it is the same for everybody."""
@@ -29,3 +30,11 @@ def providers(env: environ.Env) -> dict[str, dict[str, Any]]:
     }
     scope = env.str("WEIR_OIDC_SCOPE", default="openid profile email").split()
     return {"openid_connect": {"APPS": [app], "SCOPE": scope, "OAUTH_PKCE_ENABLED": True}}
+
+
+def is_connected(request: HttpRequest) -> bool:
+    """Whether the provider signs this person in."""
+    # Settings read this module before there are models.
+    from allauth.socialaccount.models import SocialAccount
+
+    return SocialAccount.objects.filter(user_id=request.user.pk).exists()

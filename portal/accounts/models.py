@@ -189,14 +189,19 @@ class ApiToken(models.Model):
             raise ServiceError(
                 "endless_token", "Every token has to end.", "Say for how many days.", field="days"
             )
-        if expires_at is None and not endless:
-            expires_at = timezone.now() + timedelta(days=settings.WEIR_TOKEN_DAYS)
         plain = f"weir_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
             user=user,
             name=name,
             digest=cls.digest_of(plain),
             scopes=sorted({Scope.READ.value, *(scope.value for scope in scopes)}),
-            expires_at=expires_at,
+            expires_at=cls.end_of(expires_at, endless),
         )
         return token, plain
+
+    @staticmethod
+    def end_of(asked: datetime | None, endless: bool) -> datetime | None:
+        """When a token ends of which that is asked; None is never."""
+        if asked is None and not endless:
+            return timezone.now() + timedelta(days=settings.WEIR_TOKEN_DAYS)
+        return asked

@@ -3,6 +3,10 @@
 A browser that was left open and a stolen cookie are sessions too. So people, service accounts, tokens and
 webhooks, which go on when a session has ended, are made by one whose person showed a password or a factor a
 moment ago: at sign-in, or once more on the page that confirms it.
+
+What was typed before the proof may be somebody else's: it is kept with the session, shown once the person has
+proved who they are, and sent by nobody but them. A proof gives the session a new key, so whoever copied the
+cookie does not share in it.
 """
 
 from __future__ import annotations
@@ -14,12 +18,16 @@ from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.authentication import get_authentication_records
-from allauth.account.internal.flows.reauthentication import suspend_request
+from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.http import urlencode
+
+from portal.accounts import kept
+from portal.accounts.identity import is_connected
 
 View = Callable[..., HttpResponseBase]
 CODE = "proof_needed"
@@ -41,7 +49,9 @@ def is_proved(request: HttpRequest) -> bool:
 def where(request: HttpRequest) -> str:
     """The address at which the person proves it; that of sign-in where they have nothing else to show."""
     ways = get_adapter().get_reauthentication_methods(request.user)
-    return str(ways[0]["url"]) if ways else reverse("accounts:sign_in")
+    if ways:
+        return str(ways[0]["url"])
+    return reverse("accounts:confirm_provider" if is_connected(request) else "accounts:sign_in")
 
 
 def remedy(request: HttpRequest) -> str:
@@ -52,20 +62,48 @@ def remedy(request: HttpRequest) -> str:
     return f"Confirm that it is you at {way}, and send this again within {minutes()} minutes."
 
 
-def proving(view: View) -> View:
-    """``view``, whose POST waits until the session proved itself. What was typed is kept and sent on then."""
+def proving(view: View, *, reading: bool = False) -> View:
+    """``view``, whose POST (with ``reading`` every request) waits until the session proved itself."""
 
     @wraps(view)
     def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if request.method != "POST" or not request.user.is_authenticated or is_proved(request):
+        waits = (reading or request.method == "POST") and request.user.is_authenticated
+        if not waits:
             return view(request, *args, **kwargs)
-        way = where(request)
-        if way == reverse("accounts:sign_in"):
-            messages.warning(request, f"{SENTENCE} {remedy(request)}")
-            return _lead(request, redirect("accounts:account"))
-        return _lead(request, suspend_request(request, way))
+        if is_proved(request):
+            kept.drop(request)
+            return view(request, *args, **kwargs)
+        return _lead(request, to_proof(request))
 
     return asked
+
+
+def to_proof(request: HttpRequest) -> HttpResponse:
+    """Lead to where the person proves it, and keep what they typed."""
+    way, after = where(request), request.get_full_path()
+    if way == reverse("accounts:sign_in"):
+        messages.warning(request, f"{SENTENCE} {remedy(request)}")
+        return redirect("accounts:account")
+    if request.method == "POST":
+        kept.keep(request)
+        after = reverse("accounts:go_on")
+    return redirect(f"{way}?{urlencode({'next': after})}")
+
+
+def renewing(view: View) -> View:
+    """``view``, by which people prove who they are: a session that did gets a new key, and nothing that was
+    left in it to be done after a proof is done by it."""
+
+    @wraps(view)
+    def renewed(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        request.session.pop(STATE_SESSION_KEY, None)
+        before = list(get_authentication_records(request, request.user))
+        answer = view(request, *args, **kwargs)
+        if list(get_authentication_records(request, request.user)) != before:
+            request.session.cycle_key()
+        return answer
+
+    return renewed
 
 
 def _lead(request: HttpRequest, answer: HttpResponse) -> HttpResponse:

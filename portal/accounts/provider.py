@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from allauth.account.internal.flows.login import record_authentication
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialAccount, SocialLogin
@@ -21,16 +22,22 @@ from django.urls import reverse
 
 from portal.accounts.audit import record
 from portal.accounts.models import User
+from portal.accounts.proof import SENTENCE, is_proved, remedy
 from portal.boundary.reading import one_line
 
 MOST_GROUPS = 1000
 LONGEST_GROUP = 255
+PROGRAMS = "svc-"
+"""Begins the names of service accounts, so that nobody takes one for a person, here and at the API server."""
 NAME = User._meta.get_field("username")
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        if sociallogin.is_existing or sociallogin.state.get("process") == "connect":
+        if sociallogin.state.get("process") == "connect":
+            _confirm(request, sociallogin)
+            return
+        if sociallogin.is_existing:
             return
         name = name_in(claims_of(sociallogin.account))
         if fault := _fault_of(name):
@@ -85,6 +92,24 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         )  # fmt: skip
 
 
+def _confirm(request: HttpRequest, sociallogin: SocialLogin) -> None:
+    """Somebody is signed in already. The provider names them: that proves who they are. It names somebody new:
+    from now on that one comes in as them, so only who proved who they are connects it."""
+    if sociallogin.is_existing:
+        if sociallogin.user.pk == request.user.pk:
+            account = sociallogin.account
+            facts = {"provider": account.provider, "uid": account.uid}
+            record_authentication(request, request.user, "socialaccount", **facts)
+            request.session.cycle_key()
+        return
+    if not is_proved(request):
+        _refuse(request, known_in(request), f"{SENTENCE} {remedy(request)}")
+
+
+def known_in(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, User) else None
+
+
 def claims_of(account: SocialAccount) -> Mapping[str, Any]:
     """What the provider says of its person; userinfo stands over the ID token."""
     data = account.extra_data
@@ -111,6 +136,8 @@ def _fault_of(name: str) -> str:
     claim = settings.WEIR_OIDC_USER_CLAIM
     if not name:
         return f"The provider says no name of yours ('{claim}'). Tell an admin."
+    if name.startswith(PROGRAMS):
+        return f"The provider's name of you ('{claim}') begins as those of programs do. Tell an admin."
     try:
         NAME.run_validators(name)
     except ValidationError:

@@ -16,5 +16,7 @@ urlpatterns = [
     path("account/sessions/<str:key>/end/", views.end_session, name="end_session"),
     path("account/tokens/", views.issue_token, name="issue_token"),
     path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="revoke_token"),
+    path("account/confirm/provider/", entry.confirm_by_provider, name="confirm_provider"),
+    path("account/go-on/", entry.go_on, name="go_on"),
     path("account/time-zone/", views.set_time_zone, name="set_time_zone"),
 ]

@@ -30,6 +30,7 @@ from portal.accounts.forms import (
     address_of,
     lock_of,
 )
+from portal.accounts.identity import is_connected
 from portal.accounts.models import User
 from portal.accounts.proof import proving
 from portal.accounts.sessions import digest_of
@@ -101,7 +102,7 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
         "ends": _ends(),
         "factors": _factors(user),
         "provider": entry.provider_name(),
-        "is_connected": entry.is_connected(request),
+        "is_connected": is_connected(request),
         "real_now": timezone.now(),
         "token_form": TokenForm(),
         "zone_form": TimeZoneForm(initial={"display_time_zone": user.display_time_zone}),

@@ -77,12 +77,3 @@ def fired(rule: Rule, times: Floats, values: Floats) -> list[Fired]:
 
 def _of(values: Floats, first: int, last: int) -> Fired:
     return Fired(first, last, float(np.nanmax(values[first:last])))
-
-
-def near(rule: Rule, values: Floats, spells: list[Fired]) -> list[tuple[int, int]]:
-    """[first, last) in which it was near and did not fire."""
-    flags = np.array([is_near(rule, value) for value in values.tolist()], bool)
-    for one in spells:
-        flags[one.first : one.last] = False
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2).tolist()]

@@ -1,9 +1,10 @@
-"""The page of alerts: each rule now, over the last two weeks, and as an edit would have it."""
+"""The page of alerts: each rule now, when it fired in two weeks, and what an edit would have done."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,8 +12,9 @@ import numpy as np
 
 from portal.accounts.models import User
 from portal.alerts import words
-from portal.alerts.firing import Fired, Verdict, fired, is_near, is_over, near
+from portal.alerts.firing import Fired, Verdict, fired, is_near, is_over
 from portal.alerts.models import Firing, Rule
+from portal.alerts.past import firings
 from portal.alerts.rules import mine, visible
 from portal.alerts.series import OF_NOW, OF_QUEUES, OF_WORK, Series, series
 from portal.display.format import duration
@@ -23,15 +25,16 @@ from scheduling.models import Cluster, Queue, Workload
 SPAN = timedelta(days=14)
 POINTS = 448
 """Of the last two weeks; the eye sees no more in a chart."""
+LEAST_WIDTH = 0.8
+"""Of a stretch of the strip, percent: a narrower one is not seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A stretch of the strip, percent of two weeks; ``kind`` is fired or near."""
+    """A stretch of the strip in which it fired, percent of two weeks."""
 
     x: float
     width: float
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,7 @@ class Row:
     fires_at: datetime | None
     marks: Sequence[Mark]
     fired: int
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the past of the figure is known."""
-        return self.rule.figure not in OF_NOW
+    """Firings that began or went on in the two weeks."""
 
     @property
     def when(self) -> str:
@@ -106,20 +105,18 @@ def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[Row]:
     rules = visible(user, cluster)
     rules = rules.filter(mine(user, cluster)) if only_mine else rules
     now = cluster.now()
-    times = moments(now)
-    open_ = {
-        f.rule_id: f
-        for f in Firing.objects.filter(rule__in=rules, until=None).select_related("rule__cluster")
-    }
-    found = [_row(user, rule, open_.get(rule.pk), times, now) for rule in rules]
+    of: dict[int, list[Firing]] = defaultdict(list)
+    for one in firings(rules, now - SPAN):
+        of[one.rule_id].append(one)
+    found = [_row(user, rule, of[rule.pk], now) for rule in rules]
     order = list(Verdict)
     return sorted(found, key=lambda row: order.index(row.verdict))
 
 
-def _row(user: User, rule: Rule, firing: Firing | None, times: Floats, now: datetime) -> Row:
-    told = series(rule, times)
+def _row(user: User, rule: Rule, past: Sequence[Firing], now: datetime) -> Row:
+    told = series(rule, np.array([now.timestamp()]))
     value, who = float(told.values[-1]), int(told.who[-1])
-    spells = fired(rule, times, told.values)
+    firing = next((one for one in past if one.until is None), None)
     verdict = Verdict.QUIET
     if firing is not None:
         verdict = Verdict.FIRING
@@ -136,8 +133,8 @@ def _row(user: User, rule: Rule, firing: Firing | None, times: Floats, now: date
         work=_work(user, rule, who) if verdict != Verdict.QUIET else None,
         queue=_queue(user, rule, who) if verdict != Verdict.QUIET else None,
         fires_at=fires_at,
-        marks=_marks(spells, near(rule, told.values, spells)),
-        fired=len(spells),
+        marks=[_mark(one, now) for one in past],
+        fired=len(past),
     )
 
 
@@ -153,14 +150,11 @@ def _queue(user: User, rule: Rule, who: int) -> Queue | None:
     return visible_queues(user).filter(pk=who).first()
 
 
-def _marks(spells: Iterable[Fired], close: Iterable[tuple[int, int]]) -> list[Mark]:
-    found = [_mark(first, last, "near") for first, last in close]
-    return found + [_mark(one.first, one.last, "fired") for one in spells]
-
-
-def _mark(first: int, last: int, kind: str) -> Mark:
-    width = max(0.8, 100 * (last - first) / (POINTS - 1))
-    return Mark(round(min(100 - width, 100 * first / (POINTS - 1)), 2), round(width, 2), kind)
+def _mark(one: Firing, now: datetime) -> Mark:
+    begin = now - SPAN
+    first, last = max(one.since, begin), one.until or now
+    width = max(LEAST_WIDTH, 100 * ((last - first) / SPAN))
+    return Mark(round(min(100 - width, 100 * ((first - begin) / SPAN)), 2), round(width, 2))
 
 
 def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Tried:

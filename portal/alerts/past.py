@@ -127,20 +127,21 @@ def past(user: User, cluster: Cluster, zone: ZoneInfo, *, only_mine: bool = Fals
     begin = datetime.combine(first, datetime.min.time(), zone)
     rules = visible(user, cluster)
     rules = rules.filter(mine(user, cluster)) if only_mine else rules
-    firings = _firings(rules, begin)
+    found = firings(rules, begin)
     of = defaultdict(list)
-    for one in firings:
+    for one in found:
         of[one.rule_id].append(one)
     begun = Counter(
-        (one.rule_id, one.since.astimezone(zone).date()) for one in firings if one.since >= begin
+        (one.rule_id, one.since.astimezone(zone).date()) for one in found if one.since >= begin
     )
     most = max(begun.values(), default=1)
     rows = [_row(rule, of[rule.pk], first, zone, now, most) for rule in rules]
     rows.sort(key=lambda row: (-row.fired, row.rule.figure, row.rule.pk))
-    return Past(first, last, rows, firings, _acknowledged(firings), _resolved(firings))
+    return Past(first, last, rows, found, _acknowledged(found), _resolved(found))
 
 
-def _firings(rules: Iterable[Rule], begin: datetime) -> list[Firing]:
+def firings(rules: Iterable[Rule], begin: datetime) -> list[Firing]:
+    """Those that began or went on since ``begin``, the first first."""
     lasted = Q(until=None) | Q(until__gte=begin)
     rows = Firing.objects.filter(lasted, rule__in=rules).order_by("since", "pk")
     return list(rows.select_related("rule__cluster", "rule__queue", "rule__gpu_class"))

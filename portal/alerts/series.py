@@ -209,15 +209,15 @@ def _idle_gpus(rule: Rule, times: Floats) -> Series:
 
 
 def _evicted_again(rule: Rule, times: Floats) -> Series:
-    """The most evictions of one workload in the seven days before."""
+    """The most evictions in the seven days before of one workload that has not ended."""
     rows = Eviction.objects.filter(
         _leaves(rule), at__gt=_at(times[0]) - EVICTIONS_OF, at__lte=_at(times[-1])
     )
     if rule.gpu_class is not None:
         rows = rows.filter(gpu_class=rule.gpu_class)
-    found = [
-        (at.timestamp(), pk) for at, pk in rows.order_by("at").values_list("at", "workload_id")
-    ]
+    columns = rows.order_by("at").values_list("at", "workload_id", "workload__finished_at")
+    found = [(at.timestamp(), pk, ended) for at, pk, ended in columns]
+    over = sorted({(ended.timestamp(), pk) for _, pk, ended in found if ended}, reverse=True)
     told, counts = Series.unknown(times), Counter[int]()
     low = high = 0
     for i, now in enumerate(times.tolist()):
@@ -225,8 +225,10 @@ def _evicted_again(rule: Rule, times: Floats) -> Series:
             counts[found[high][1]] += 1
             high += 1
         while low < high and found[low][0] <= now - EVICTIONS_OF.total_seconds():
-            counts[found[low][1]] -= 1
+            counts[found[low][1]] -= 1  # Below zero of what ended: no most.
             low += 1
+        while over and over[-1][0] <= now:
+            counts.pop(over.pop()[1], None)
         top = max(counts.items(), key=lambda pair: pair[1], default=(0, 0))
         told.values[i], told.who[i] = top[1], top[0]
     return told
@@ -323,5 +325,7 @@ READ: Mapping[Figure, Callable[[Rule, Floats], Series]] = {
 }
 OF_WORK = frozenset({Figure.LONGEST_WAIT, Figure.IDLE_GPUS, Figure.EVICTED_AGAIN})
 OF_QUEUES = frozenset({Figure.STARVATION, Figure.BUDGET})
+LASTING = frozenset({Figure.LONGEST_WAIT, Figure.STARVATION, Figure.IDLE_GPUS})
+"""Spans of the cluster's time that grow by themselves: since when they are over a bound follows from them."""
 OF_NOW = frozenset({Figure.BUDGET, Figure.ENGINE_STALLED})
 """Whose past nobody keeps."""

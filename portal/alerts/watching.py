@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 import numpy as np
 from django.db import transaction
+from django.db.models import Max
 
 from portal.alerts.firing import is_over, is_quiet
 from portal.alerts.models import Figure, Firing, Rule, Watch
 from portal.alerts.rules import FIRST, told
-from portal.alerts.series import OF_QUEUES, OF_WORK, series
+from portal.alerts.series import LASTING, OF_QUEUES, OF_WORK, series
 from portal.alerts.telling import escalate, is_overdue, tell_begun, tell_over
 from scheduling.models import Cluster, Queue, Workload
 
@@ -56,11 +57,21 @@ def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
     if firing is not None:
         _go_on(rule, firing, value, now)
         return
-    over_since = (held.over_since or now) if is_over(rule, value) else None
+    over_since = (held.over_since or _began(rule, value, now)) if is_over(rule, value) else None
     if over_since != held.over_since:
         Rule.objects.filter(pk=rule.pk).update(over_since=over_since)
     if over_since is not None and now - over_since >= timedelta(seconds=rule.for_s):
-        _begin(rule, value, who, now)
+        _begin(rule, value, who, now, over_since)
+
+
+def _began(rule: Rule, value: float, now: datetime) -> datetime:
+    """When it came over its bound: of what lasts that follows from how long it has, else nobody knows more
+    than that it is now. Not before the end of when it fired last."""
+    if Figure(rule.figure) not in LASTING:
+        return now
+    ended = Firing.objects.filter(rule=rule).aggregate(at=Max("until"))["at"]
+    began = now - timedelta(seconds=value - rule.over)
+    return max(began, ended) if ended else began
 
 
 def _go_on(rule: Rule, firing: Firing, value: float, now: datetime) -> None:
@@ -77,11 +88,11 @@ def _go_on(rule: Rule, firing: Firing, value: float, now: datetime) -> None:
         escalate(rule, firing, now)
 
 
-def _begin(rule: Rule, value: float, who: int, now: datetime) -> None:
+def _begin(rule: Rule, value: float, who: int, now: datetime, over_since: datetime) -> None:
     figure = Figure(rule.figure)
     firing = Firing.objects.create(
         rule=rule,
-        since=now,
+        since=over_since + timedelta(seconds=rule.for_s),
         peak=value,
         workload=Workload.objects.filter(pk=who).first() if figure in OF_WORK else None,
         queue=Queue.objects.filter(pk=who).first() if figure in OF_QUEUES else rule.queue,

@@ -221,4 +221,4 @@ class ServiceTokenDetail(TeamAccountsView, generics.DestroyAPIView[Any]):
         return get_object_or_404(self.account.user.api_tokens, pk=self.kwargs["pk"])
 
     def perform_destroy(self, instance: ApiToken) -> None:
-        doors.revoke_token(self.request, instance, by=self.person)
+        service.revoke_token(self.person, self.account, instance, request=self.request)

@@ -259,6 +259,11 @@ class TreeSerializer(serializers.Serializer[Any]):
         child=serializers.DictField(), help_text="As the YAML file of the first run has them."
     )
     reason = serializers.CharField(max_length=500, required=False, validators=[one_line])
+    taking = serializers.ListField(
+        child=serializers.CharField(max_length=63, validators=[one_line]),
+        required=False,
+        help_text="Namespaces of which you were shown in a refusal what stands in them.",
+    )
 
 
 class MadeSerializer(serializers.Serializer[Any]):
@@ -288,6 +293,7 @@ class Tree(ClusterAdminView):
             queues=parse(text, self.cluster, name="body"),
             author=self.person,
             reason=given.get("reason") or "By the API",
+            taking=given.get("taking", ()),
         )
         return Response(MadeSerializer({"queues": [str(queue) for queue in made]}).data)
 

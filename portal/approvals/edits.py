@@ -8,7 +8,7 @@ from typing import Any
 
 from portal.accounts.models import User
 from portal.approvals.loans.previews import with_loans
-from portal.approvals.previews import outcome_of
+from portal.approvals.previews import is_late, outcome_of
 from portal.approvals.unplanned import or_fault
 from scheduling.models import Cluster, Queue, QuotaChange, Study, StudyKind, StudyState
 from scheduling.services.errors import ServiceError
@@ -18,7 +18,7 @@ from scheduling.services.studies import doors
 from scheduling.services.studies.what_if import ask_of_edit
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.documents import changes_of
-from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, preview
+from scheduling.services.whatif.preview import preview
 
 Json = dict[str, Any]
 STILL_TRUE = timedelta(days=1)
@@ -38,8 +38,7 @@ def expectation(kept: Mapping[str, Any]) -> str:
     """What was expected of a saved edit, in numbers; empty where nothing was planned."""
     if "lines" not in kept:
         return ""
-    kinds = [line["kind"] for line in kept["lines"]]
-    return outcome_of(*(kinds.count(kind) for kind in (STARTS, LEAVES, WAITS)))
+    return outcome_of((line["kind"], is_late(line)) for line in kept["lines"])
 
 
 def save(

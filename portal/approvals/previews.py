@@ -6,7 +6,7 @@ as another team's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,13 +15,16 @@ from portal.accounts.capabilities import Capability
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind
+from portal.approvals.sums import Sum, documents, sums
 from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
+from portal.display.sentences import and_list
 from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
 from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
 from scheduling.services.quotas.shift import Shift, figures, given_to
+from scheduling.services.quotas.values import Field
 from scheduling.services.whatif.documents import COLUMNS
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
 from scheduling.services.words.told import Said, tell
@@ -29,6 +32,7 @@ from scheduling.services.words.told import Said, tell
 Json = dict[str, Any]
 PARTS = (4, 2)
 """Would a quarter, or a half, do as well?"""
+ORDER = (STARTS, LEAVES, WAITS)
 
 
 def attached(request: QuotaRequest) -> Json:
@@ -47,9 +51,10 @@ def of_wish(wish: Wish, now: datetime, *, gpus: int | None = None) -> Json:
     lesser = {amount / MILLI: _document(replace(shift, gpus=amount)) for amount in _lesser(shift)}
     answer = preview(wish.queue.cluster, _document(shift), lesser=lesser)
     answer["gpus"] = shift.gpus / MILLI
-    answer["figures"] = [
-        [one.queue.name, _gpus(one.before), _gpus(one.after)] for one in figures(shift, now)
-    ]
+    moved = figures(shift, now)
+    answer["figures"] = [[one.queue.name, _gpus(one.before), _gpus(one.after)] for one in moved]
+    if shift.field == Field.NOMINAL:
+        answer["sums"] = documents(sums(moved, shift.gpu_class, now))
     return answer
 
 
@@ -91,6 +96,8 @@ class Line:
     gpus: float
     lost_gpu_hours: float
     sentence: str
+    is_late: bool
+    """Only once the grace of what is lowered is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,8 @@ class Seen:
     lesser: tuple[Lesser, ...]
     most: float
     fault: str = ""
+    sums: tuple[Sum, ...] = ()
+    """Of queues that the person sees."""
 
     def count(self, kind: str) -> int:
         return sum(line.kind == kind for line in self.lines)
@@ -151,8 +160,12 @@ class Seen:
 
     @property
     def outcome(self) -> str:
-        """'1 starts, 1 is evicted and 2 wait longer'."""
-        return outcome_of(self.starts, self.leaves, self.waits)
+        """'1 starts; once the grace is over, 1 is evicted'."""
+        return outcome_of((line.kind, line.is_late) for line in self.lines)
+
+    @property
+    def leaving_gpus(self) -> float:
+        return sum(line.gpus for line in self.lines if line.kind == LEAVES)
 
     @property
     def enough(self) -> Lesser | None:
@@ -170,15 +183,26 @@ class Seen:
         return next(same, None)
 
 
-def outcome_of(starts: int, leaves: int, waits: int) -> str:
-    """What moves, of its numbers."""
+def is_late(line: Mapping[str, Any]) -> bool:
+    return bool(line.get("late"))
+
+
+def outcome_of(moves: Iterable[tuple[str, bool]]) -> str:
+    """What moves, of (kind, whether only once the grace is over)."""
+    told = list(moves)
+    now = _counts([kind for kind, late in told if not late])
+    late = [kind for kind, is_late_ in told if is_late_]
+    return f"{now}; once the grace is over, {_counts(late)}" if late else now
+
+
+def _counts(kinds: Sequence[str]) -> str:
+    """'1 starts, 1 is evicted and 2 wait longer'."""
+    starts, leaves, waits = (kinds.count(kind) for kind in ORDER)
     start = f"{starts} {'starts' if starts == 1 else 'start'}" if starts else ""
     leave = f"{leaves} {'is' if leaves == 1 else 'are'} evicted" if leaves else ""
     wait = f"{waits} {'waits' if waits == 1 else 'wait'} longer" if waits else ""
     told = [part for part in (start, leave, wait) if part]
-    if not told:
-        return "nobody starts and nobody leaves"
-    return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+    return and_list(told) if told else "nobody starts and nobody leaves"
 
 
 def seen_by(
@@ -197,15 +221,24 @@ def seen_by(
         shares=shares,
         lesser=tuple(_told_lesser(kept, about)),
         most=max((max(row.before, row.after) for row in shares), default=0.0),
+        sums=_sums(person, cluster, kept.get("sums", ())),
     )
 
 
-ORDER = (STARTS, LEAVES, WAITS)
+def _sums(person: Person, cluster: Cluster, kept: Sequence[Json]) -> tuple[Sum, ...]:
+    if not kept:
+        return ()
+    seen = set(visible_queues(person).filter(cluster=cluster).values_list("name", flat=True))
+    return tuple(Sum(**one) for one in kept if one["parent"] in seen)
+
+
 OTHERS = "another team"
 
 
 def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[Line]:
-    told = sorted(lines, key=lambda line: (ORDER.index(line["kind"]), line["workload"]))
+    told = sorted(
+        lines, key=lambda line: (is_late(line), ORDER.index(line["kind"]), line["workload"])
+    )
     near = Queue.objects.filter(places(person, Capability.SEE), cluster=cluster)
     paths = dict(near.values_list("name", "path"))
     works = _works(cluster, [line["workload"] for line in told if line["queue"] in paths])
@@ -219,6 +252,7 @@ def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[
             gpus=line["gpus"],
             lost_gpu_hours=line["lost_gpu_hours"],
             sentence=_sentence(cluster, line, paths[line["queue"]], reader) if mine else "",
+            is_late=is_late(line),
         )
 
 
@@ -330,6 +364,7 @@ def document(seen: Seen) -> Json:
                 "gpus": line.gpus,
                 "lost_gpu_hours": line.lost_gpu_hours,
                 "sentence": line.sentence,
+                "after_grace": line.is_late,
             }
             for line in seen.lines
         ],

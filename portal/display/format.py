@@ -142,13 +142,13 @@ def zone(name: str) -> ZoneInfo:
 
 
 def when(at: datetime, now: datetime, zone_name: str) -> str:
-    """Local time as short as it stays clear: '10:42' today, 'Fri 02:30' within six days, '12 Nov 16:04',
-    with the year when it is another one."""
+    """Local time as short as it stays clear: '10:42' today, 'Fri 02:30' within three days to either
+    side, so that no weekday may be two days, '12 Nov 16:04', with the year when it is another one."""
     local, today = at.astimezone(zone(zone_name)), now.astimezone(zone(zone_name))
     days = abs((local.date() - today.date()).days)
     if days == 0:
         return f"{local:%H:%M}"
-    if days < 7:
+    if days <= 3:
         return f"{local:%a %H:%M}"
     year = "" if local.year == today.year else f" {local.year}"
     return f"{local.day} {local:%b}{year} {local:%H:%M}"

@@ -22,5 +22,10 @@ def gpus_each(gpu_class: GpuClass) -> Fraction:
 
     Sums over classes use it: 128 + 88 + 56 slices of 1/7 + 88 are 312 GPUs.
     """
-    profile = _PROFILE.search(gpu_class.resource_name)
+    return gpus_of(gpu_class.resource_name)
+
+
+def gpus_of(resource_name: str) -> Fraction:
+    """The same by the name under which pods ask for it."""
+    profile = _PROFILE.search(resource_name)
     return Fraction(int(profile[1]), SLICES) if profile else Fraction(1)

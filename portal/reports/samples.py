@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db.models import F, Max, Min, Q, QuerySet, Sum
+from django.db.models import F, Max, Min, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 
 from portal.display.periods import DAY_S, HOUR_S, Floats, epochs, step_s
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import NO_SPANS, PER_GPU_HOUR, Line, Readings, Spans, Usage
-from scheduling.models import UsageSample
+from scheduling.models import Cluster, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 
 FINEST_S = {Resolution.MINUTE: 60, Resolution.HOUR: HOUR_S, Resolution.DAY: DAY_S}
@@ -77,10 +78,20 @@ def _first_there(
 
 
 def is_known(scope: Scope, filters: ReportFilters) -> bool:
-    """True when samples reach back to the first tenth of the range: then it can be compared with."""
-    rows = UsageSample.objects.filter(queue__in=list(scope.tops))
-    first = scope.once("first sample", lambda: rows.aggregate(at=Min("start"))["at"])
-    return first is not None and first <= filters.start + filters.span / 10
+    """True when samples and work both reach back to the first tenth of the range: then it can be compared
+    with. Samples of what nodes hold may be older than the first workload that the cluster knows of."""
+    least = filters.start + filters.span / 10
+    firsts = scope.once("firsts", lambda: _firsts(scope))
+    return all(first is not None and first <= least for first in firsts)
+
+
+def _firsts(scope: Scope) -> tuple[datetime | None, datetime | None]:
+    """When the first sample begins, and when the first work was submitted. One query."""
+    rows = UsageSample.objects.filter(queue__in=list(scope.tops)).order_by()
+    sampled = rows.values("queue__cluster").annotate(at=Min("start")).values("at")
+    work = Workload.objects.filter(cluster=scope.cluster).order_by("submitted_at")
+    known = Cluster.objects.filter(pk=scope.cluster.pk)
+    return known.values_list(Subquery(sampled), Subquery(work.values("submitted_at")[:1])).get()
 
 
 def _usage(own: Mapping[str, Any], top: Mapping[str, Any], *, whole: bool) -> Usage:

@@ -12,6 +12,8 @@ from portal.display.spread import share
 
 PER_GPU_HOUR = 1000 * 3600
 """Milli-GPU-seconds."""
+AS_FULLY = 0.9
+"""Of what one range was measured, another has to be to be compared with it."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,12 @@ class Usage:
     def used_share(self) -> float | None:
         """Really used of allocated; None where nobody measures."""
         return share(self.used, self.measured)
+
+    def used_share_beside(self, now: Usage) -> float | None:
+        """Really used, where at least about the same part was measured as of ``now``: else the two do not
+        compare."""
+        mine, its = share(self.measured, self.known), share(now.measured, now.known)
+        return self.used_share if mine and its and mine >= AS_FULLY * its else None
 
     @property
     def idle_share(self) -> float | None:

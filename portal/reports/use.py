@@ -95,6 +95,11 @@ class UseReport:
         return not self.total.is_measured and not self.now
 
     @property
+    def used_share_before(self) -> float | None:
+        """None where it is not asked for, or too little of it was measured."""
+        return self.before.used_share_beside(self.total) if self.before else None
+
+    @property
     def partly(self) -> float:
         return max(0.0, self.total.idle - self.nothing)
 

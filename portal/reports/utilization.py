@@ -79,6 +79,11 @@ class UtilizationReport:
     """The same hours by user and type, from the workloads' own timelines, and how work ended."""
 
     @property
+    def used_share_before(self) -> float | None:
+        """None where it is not asked for, or too little of it was measured."""
+        return self.before.used_share_beside(self.total) if self.before else None
+
+    @property
     def covered_hours(self) -> float:
         return float(self.covered_s.sum()) / HOUR_S
 

@@ -20,6 +20,7 @@ from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.format import zone
 from portal.display.units import gpus_each, unit
 from portal.selectors.loans import loans_in
+from portal.selectors.lost import lost_in
 from portal.selectors.unseen import Others, hidden_below, sum_of
 from portal.teams.access import own_queues, visible_queues, visible_workloads
 from scheduling.models import (
@@ -292,7 +293,8 @@ def longest_waits(
 ) -> list[WithAnnotations[Workload, Since]]:
     """What the person may see and waits longest, each with ``since``."""
     mine = waiting_since(visible_workloads(user).filter(cluster=cluster))
-    return list(mine.select_related("queue", "cluster").order_by("since", "id")[:count])
+    rows = mine.select_related("queue", "cluster", "start_forecast").order_by("since", "id")
+    return list(rows[:count])
 
 
 @dataclass(frozen=True)
@@ -342,7 +344,7 @@ def last_evictions(cluster: Cluster, user: User, count: int = 5) -> Evictions:
     mine = visible_evictions(cluster, user)
     now = cluster.now().astimezone(zone(cluster.display_time_zone))
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    today = mine.filter(at__gte=midnight).aggregate(n=Count("id"), lost=Sum("lost_gpu_s"))
+    today, lost = lost_in(mine.filter(at__gte=midnight))
     rows = list(
         mine.select_related(
             "workload__queue", "queue", "for_queue", "for_workload", "gpu_class", "cycle"
@@ -350,7 +352,7 @@ def last_evictions(cluster: Cluster, user: User, count: int = 5) -> Evictions:
     )
     named = {pk for row in rows for pk in (row.workload_id, row.for_workload_id) if pk}
     visible = set(visible_workloads(user).filter(pk__in=named).values_list("pk", flat=True))
-    return Evictions(rows, today["n"], today["lost"] or 0, visible)
+    return Evictions(rows, today, lost, visible)
 
 
 def _share(part: float, whole: float) -> str:

@@ -20,7 +20,7 @@ from portal.accounts.audit import record
 from portal.accounts.models import Persona, User
 from portal.accounts.provider import claims_of, groups_in
 from portal.teams.access import is_admin
-from portal.teams.giving import check_within
+from portal.teams.giving import check_end, check_within
 from portal.teams.models import GroupRule, Membership, SeenGroups, Team
 from scheduling.services.errors import ServiceError
 
@@ -61,10 +61,12 @@ def add_rule(
     """Whoever was in the group at their last sign-in has the membership at once.
 
     Raises ServiceError: ``forbidden`` where ``by`` may not rule, ``name_taken`` where the group has a rule
-    for this team, ``not_yours`` where ``by`` may not give this persona.
+    for this team, ``not_yours`` where ``by`` may not give this persona, ``past_your_own_end``
+    where they may for a while alone.
     """
     _check_rules(by)
     check_within(by, persona, team, "give")
+    check_end(by, persona, team, None, field="persona")
     if GroupRule.objects.filter(group=group, team=team).exists():
         sentence = f"{group} has a rule for {team} already."
         raise ServiceError("name_taken", sentence, "Delete that one first.", field="group")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -14,8 +15,8 @@ from django.utils import timezone
 from portal.accounts.capabilities import CLASS_OF_SERVICE, MEANINGS, Capability, Reach
 from portal.accounts.models import Persona, User
 from portal.teams.access import is_admin, places
-from portal.teams.models import Membership, Team
-from portal.teams.rights import rights_of
+from portal.teams.models import Membership, MembershipQuerySet, Team
+from portal.teams.rights import Rights, rights_of
 from scheduling.models import MILLI, Queue
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
@@ -35,26 +36,55 @@ class Excess:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Giver:
+    """The memberships by which somebody gives, and what they may by those."""
+
+    held: MembershipQuerySet
+    rights: Rights
+
+    @property
+    def personas(self) -> list[Persona]:
+        rows = Persona.objects.filter(memberships__in=self.held).distinct()
+        return list(rows.prefetch_related("priority_classes", "gpu_classes"))
+
+
+def _now(user: User) -> Giver:
+    held = Membership.objects.in_force(timezone.now()).filter(user=user)
+    return Giver(held, rights_of(user))
+
+
+def _lasting(user: User, until: datetime | None) -> Giver:
+    """By what they still have when something that they give ends."""
+    held = Membership.objects.lasting(until).filter(user=user)
+    return Giver(held, Rights(user, held))
+
+
 def excess(giver: User, persona: Persona, team: Team) -> Excess | None:
     """Why ``giver`` may not hand ``persona`` out in ``team``; None where they may."""
-    if is_admin(giver):
+    return _excess(_now(giver), persona, team)
+
+
+def _excess(giver: Giver, persona: Persona, team: Team) -> Excess | None:
+    rights = giver.rights
+    if rights.everywhere(Capability.ADMINISTER):
         return None
     for name, reach in persona.grants.items():
         capability = Capability(name)
-        if capability not in CLASS_OF_SERVICE and not _covers(giver, capability, reach, team):
+        if capability not in CLASS_OF_SERVICE and not _covers(rights, capability, reach, team):
             return Excess(f"It may {MEANINGS[capability].verb} more than you may.")
-    if _approves_more(giver, persona, team):
+    if _approves_more(giver, persona):
         return Excess("It approves larger requests than you may.")
     if Capability.SUBMIT in persona.grants:
         return _excess_of_service(giver, persona)
     return None
 
 
-def _covers(giver: User, capability: Capability, reach: str, team: Team) -> bool:
+def _covers(rights: Rights, capability: Capability, reach: str, team: Team) -> bool:
     """Whether the giver has it where the persona would; what is one's own is everybody's."""
     if reach == Reach.OWN:
         return True
-    if rights_of(giver).everywhere(capability):
+    if rights.everywhere(capability):
         return True
     if reach == Reach.ALL:
         return False
@@ -64,29 +94,23 @@ def _covers(giver: User, capability: Capability, reach: str, team: Team) -> bool
         and (grant.path == path or not grant.path or path.startswith(f"{grant.path}/"))
         and (grant.reach(capability) == Reach.SUBTREE or grant.reach(capability) == reach)
         and (grant.reach(capability) == Reach.SUBTREE or grant.path == path)
-        for grant in rights_of(giver).holding(capability)
+        for grant in rights.holding(capability)
     )
 
 
-def _approves_more(giver: User, persona: Persona, team: Team) -> bool:
+def _approves_more(giver: Giver, persona: Persona) -> bool:
     if Capability.APPROVE not in persona.grants:
         return False
-    bounds = [own.approves_gpus for own in _personas(giver) if Capability.APPROVE in own.grants]
+    bounds = [own.approves_gpus for own in giver.personas if Capability.APPROVE in own.grants]
     if None in bounds:
         return False
     most = persona.approves_gpus
     return most is None or most > max((bound for bound in bounds if bound is not None), default=0)
 
 
-def _personas(giver: User) -> list[Persona]:
-    held = Membership.objects.in_force(timezone.now()).filter(user=giver)
-    rows = Persona.objects.filter(memberships__in=held).distinct()
-    return list(rows.prefetch_related("priority_classes", "gpu_classes"))
-
-
-def _excess_of_service(giver: User, persona: Persona) -> Excess | None:
+def _excess_of_service(giver: Giver, persona: Persona) -> Excess | None:
     """A class of service is handed out by who has one like it in some team."""
-    own = [p for p in _personas(giver) if Capability.SUBMIT in p.grants]
+    own = [p for p in giver.personas if Capability.SUBMIT in p.grants]
     if not own:
         return Excess("It may submit, and no persona of yours may.")
     found = [next(_beyond(persona, mine), None) for mine in own]
@@ -123,16 +147,59 @@ def check_within(giver: User, persona: Persona, team: Team, act: str) -> None:
         raise ServiceError("not_yours", sentence, remedy, field="persona")
 
 
+def check_end(
+    giver: User, persona: Persona, team: Team, until: datetime | None, field: str = "until"
+) -> None:
+    """Raises ServiceError at ``field`` for what would go on when ``giver`` may not give it any more."""
+    if _gives(_lasting(giver, until), persona, team):
+        return
+    end = last_end(giver, persona, team)
+    raise ServiceError(
+        "past_your_own_end",
+        f"It would go on when you may no longer give {persona} in {team}.",
+        f"Give it an end, at the latest {end:%Y-%m-%d %H:%M} UTC, or ask who has it for longer."
+        if end
+        else "Ask who has it for longer.",
+        field=field,
+    )
+
+
+def check_admin_for_good(by: User) -> None:
+    """For what changes everybody's rights and has no end. Raises ServiceError."""
+    if not _lasting(by, None).rights.everywhere(Capability.ADMINISTER):
+        raise ServiceError(
+            "past_your_own_end",
+            "It would stay when you no longer administer this installation.",
+            "Ask somebody who administers it without an end.",
+        )
+
+
+def last_end(giver: User, persona: Persona, team: Team) -> datetime | None:
+    """Until when ``giver`` may give ``persona`` in ``team``; None is for good, or not at all."""
+    if _gives(_lasting(giver, None), persona, team):
+        return None
+    ends = Membership.objects.filter(user=giver, until__gt=timezone.now())
+    every = ends.order_by("-until").values_list("until", flat=True).distinct()
+    return next((end for end in every if _gives(_lasting(giver, end), persona, team)), None)
+
+
+def _gives(giver: Giver, persona: Persona, team: Team) -> bool:
+    return _may_give(giver.rights, team) and _excess(giver, persona, team) is None
+
+
 def check_may_give(giver: User, team: Team) -> None:
     """Raises ServiceError ``forbidden`` for who gives no personas in ``team``."""
-    place = team.queue
-    rights = rights_of(giver)
-    if rights.everywhere(Capability.MEMBERS) or is_admin(giver):
-        return
-    if rights.granting(Capability.MEMBERS, place.cluster_id, place.path) is None:
+    if not _may_give(rights_of(giver), team):
         raise ServiceError(
             "forbidden", f"You give no personas in {team}.", "Ask a lead of the team, or an admin."
         )
+
+
+def _may_give(rights: Rights, team: Team) -> bool:
+    place = team.queue
+    if rights.everywhere(Capability.MEMBERS) or rights.everywhere(Capability.ADMINISTER):
+        return True
+    return rights.granting(Capability.MEMBERS, place.cluster_id, place.path) is not None
 
 
 def check_gives(giver: User, *, person: User, persona: Persona, team: Team) -> None:

@@ -21,6 +21,7 @@ WITHIN = {
     Reach.SUBTREE: "the subtree of the team's queue",
     Reach.ALL: "every queue",
 }
+OWN_WORK = "their own work alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,15 @@ def _no(reader: User, person: User, capability: Capability, queue: Queue) -> str
     if not held:
         return f"No: no persona of {person} may {meaning.verb} any queue. {_remedy(meaning)}"
     where = ", ".join(f"{_reaching(grant, capability)} as {grant.persona}" for grant in held)
-    return f"No: {person} may {meaning.verb} {where}, and {queue} is not there. {_remedy(meaning)}"
+    # "cancel the work of" is said of queues; of one's own it is the work itself.
+    said = f"{meaning.verb} {where}".replace(f"the work of {OWN_WORK}", OWN_WORK)
+    return f"No: {person} may {said}, and {queue} is not there. {_remedy(meaning)}"
 
 
 def _reaching(grant: Grant, capability: Capability) -> str:
     reach = grant.reach(capability)
     if reach == Reach.OWN:
-        return "their own work alone"
+        return OWN_WORK
     if reach == Reach.ALL:
         return "every queue"
     name = grant.path or "the root"

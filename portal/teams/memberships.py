@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.accounts.capabilities import Capability
 from portal.accounts.models import Persona, User
-from portal.teams.giving import check_gives
+from portal.teams.giving import check_end, check_gives
 from portal.teams.models import Membership, Team
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
@@ -26,6 +26,7 @@ def set_member(
     former = held.first()
     check_gives(by, person=person, persona=persona, team=team)
     _check(person, until)
+    check_end(by, persona, team, until)
     if former is not None:
         check_gives(by, person=person, persona=former.persona, team=team)
         _keep_an_admin(former, instead=persona)

@@ -41,6 +41,10 @@ class MembershipQuerySet(models.QuerySet["Membership"]):
         """Those that have not ended at ``at``."""
         return self.filter(Q(until=None) | Q(until__gt=at))
 
+    def lasting(self, until: datetime | None) -> MembershipQuerySet:
+        """Those that go on at least ``until`` then; None is for good."""
+        return self.filter(Q(until=None) | Q(until__gte=until)) if until else self.filter(until=None)
+
 
 class Membership(models.Model):
     """A person in a team, with the persona that says what they may do there."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 
 from portal.accounts.models import User
+from portal.accounts.provider import PROGRAMS
 from portal.teams.access import is_admin
 from scheduling.models import Workload
 from scheduling.services.errors import ServiceError
 
-PROGRAMS = "svc-"
-"""Begins the names of service accounts, so that nobody takes one for a person, here and at the API server."""
 OF_A_CLUSTER = re.compile(
     r"(system|kube|kubernetes|weir|cluster|docker)([-.:_].*)?|(super)?(admin|root|user)"
 )

@@ -13,6 +13,7 @@ from portal.accounts.capabilities import Capability, faults, ordered
 from portal.accounts.models import Persona, User
 from portal.boundary.reading import one_line
 from portal.teams.access import is_admin
+from portal.teams.giving import check_admin_for_good
 from portal.teams.memberships import administrators
 from scheduling.models import MILLI, GpuClass, PriorityClass
 from scheduling.services import events
@@ -46,6 +47,7 @@ def save_persona(*, by: User, values: PersonaValues, persona: Persona | None = N
     """Make a persona, or change one in place: its members have what it says from the next request on, and
     their work from the next cycle. Raises ServiceError at a field."""
     check_admin(by)
+    check_admin_for_good(by)
     _check(values, persona)
     before = told(persona) if persona else {}
     found = persona or Persona()

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject, cached_property
 
 from portal.accounts.capabilities import MEANINGS, NOT_BY_RIGHT, Capability, Reach
 from portal.accounts.models import User
+
+if TYPE_CHECKING:
+    from portal.teams.models import Membership
 
 Person = User | AnonymousUser
 
@@ -55,14 +60,16 @@ def nearest(
 class Rights:
     """The memberships of one person, read by one query at the first question."""
 
-    def __init__(self, user: Person) -> None:
-        self.user = user
+    def __init__(self, user: Person, held: QuerySet[Membership] | None = None) -> None:
+        """By ``held`` alone, where it is given."""
+        self.user, self.held = user, held
 
     @cached_property
     def grants(self) -> list[Grant]:
         if not isinstance(self.user, User):
             return []
-        rows = self.user.memberships.in_force(timezone.now()).values_list(
+        held = self.user.memberships.in_force(timezone.now()) if self.held is None else self.held
+        rows = held.values_list(
             "team__queue__cluster_id",
             "team__queue__path",
             "persona__grants",

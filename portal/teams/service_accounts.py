@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
-from portal.teams.giving import check_may_give, check_within
+from portal.teams.giving import check_end, check_may_give, check_within, last_end
 from portal.teams.models import Membership, ServiceAccount, Team
 from portal.teams.names import PROGRAMS, check_program
 from scheduling.services.errors import ServiceError, name_refused
@@ -33,7 +33,8 @@ def make(
     purpose: str,
     request: HttpRequest | Request,
 ) -> ServiceAccount:
-    """An account ``svc-NAME`` in ``team`` with ``persona``. It has no token yet.
+    """An account ``svc-NAME`` in ``team`` with ``persona``, for as long as ``by`` may give that. It has no token
+    yet.
 
     Raises ServiceError: ``not_yours`` where ``by`` may not give the persona, ``bad_name``, ``name_taken``,
     ``too_many``.
@@ -43,7 +44,8 @@ def make(
         sentence = f"{team} has {MOST} service accounts."
         raise ServiceError("too_many", sentence, "Delete one that nothing uses first.")
     user = _account(name)
-    Membership.objects.create(user=user, team=team, persona=persona)
+    until = last_end(by, persona, team)
+    Membership.objects.create(user=user, team=team, persona=persona, until=until)
     account = ServiceAccount.objects.create(user=user, team=team, made_by=by, purpose=purpose)
     facts: dict[str, Any] = {"account": user.username, "team": team.name, "persona": persona.name}
     record("service_account.made", request, user=by, **facts)
@@ -74,8 +76,9 @@ def _account(name: str) -> User:
 
 def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
     """It and its tokens are gone; what it submitted goes on, and shows its name. Raises ServiceError
-    ``forbidden`` for who gives no personas in its team."""
+    ``forbidden`` for who gives no personas in its team, ``not_yours`` where one of its own is more than theirs."""
     check_may_give(by, account.team)
+    _check_within(by, account, "delete an account with")
     facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
     record("service_account.deleted", request, user=by, **facts)
     account.user.delete()
@@ -94,10 +97,26 @@ def issue_token(
     """As for a person; the log says who asked.
 
     Whoever has the token acts as the account: raises ServiceError ``not_yours`` where ``by`` may not give
-    its persona, else as ``doors.issue_token`` does.
+    its persona, ``past_your_own_end`` for a token that outlives their own right to, else as
+    ``doors.issue_token`` does.
     """
+    _check_within(by, account, "issue tokens of an account with")
     for held in account.user.memberships.select_related("persona", "team__queue"):
-        check_within(by, held.persona, held.team, "issue tokens of an account with")
+        ends = [end for end in (ApiToken.end_of(expires_at, endless), held.until) if end]
+        check_end(by, held.persona, held.team, min(ends, default=None), field="expires_at")
     return doors.issue_token(
         request, account.user, name, scopes=scopes, expires_at=expires_at, endless=endless, by=by
     )
+
+
+def revoke_token(
+    by: User, account: ServiceAccount, token: ApiToken, *, request: HttpRequest | Request
+) -> None:
+    """Raises ServiceError as ``delete`` does: who stops what is above them decides over it."""
+    _check_within(by, account, "revoke tokens of an account with")
+    doors.revoke_token(request, token, by=by)
+
+
+def _check_within(by: User, account: ServiceAccount, act: str) -> None:
+    for held in account.user.memberships.select_related("persona", "team__queue"):
+        check_within(by, held.persona, held.team, act)

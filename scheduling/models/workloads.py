@@ -202,6 +202,12 @@ class Workload(models.Model):
         return self.name
 
     @property
+    def place(self) -> int | None:
+        """Among those of its queue that wait to start, 1 first, as the plan last told; None of what is held,
+        though the next plan has yet to say so."""
+        return None if self.held else self.position
+
+    @property
     def requested_gpus(self) -> int:
         """Milli-GPU of the whole gang at its smallest."""
         return self.gpus * self.min_members

@@ -159,6 +159,30 @@
     faultsBox.hidden = found.length === 0;
   }
 
+  // The preview of what is typed: none, being planned, planned, or not to be had. Save waits for it, but not
+  // for ever: a cluster that answers slowly keeps nobody from saving, who then sees that they do so blind.
+  const PATIENCE_MS = 20000;
+  let plan = "none";
+  let patience = 0;
+
+  function planIs(state) {
+    plan = state;
+    clearTimeout(patience);
+    if (state === "planning") patience = setTimeout(() => planIs("blind"), PATIENCE_MS);
+    const note = document.querySelector("[data-planning]");
+    if (note) note.hidden = state !== "planning";
+    const panel = document.getElementById("preview");
+    if (panel) panel.setAttribute("aria-busy", String(state === "planning"));
+    refresh();
+  }
+
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target.id === "preview" && plan !== "none") planIs("planned");
+  });
+  ["htmx:responseError", "htmx:sendError", "htmx:timeout"].forEach((failure) => {
+    form.addEventListener(failure, () => { if (plan === "planning") planIs("blind"); });
+  });
+
   function showCounts(edits, errors) {
     document.querySelectorAll("[data-edits]").forEach((one) => { one.textContent = edits ? plural(edits, "edit") : ""; });
     document.querySelectorAll("[data-errors]").forEach((one) => { one.textContent = plural(errors, "error"); });
@@ -168,7 +192,9 @@
     const mayRetry = overtaken && serverFaults > 0;
     const obstacle = mayRetry ? "" : errors ? `${plural(errors, "error")} to fix first`
       : !edits ? "No figure is edited yet"
-      : !reason.value.trim() ? "Write a reason first" : "";
+      : !reason.value.trim() ? "Write a reason first"
+      : plan === "planning" ? "Save waits for its preview" : "";
+    save.querySelector("[data-blind]").textContent = plan === "blind" && edits ? "without its preview" : "";
     why.textContent = mayRetry ? "Read what is in force now, then save again" : obstacle;
     why.classList.toggle("err", errors > 0);
     why.classList.toggle("muted", errors === 0);
@@ -279,7 +305,9 @@
   function touched() {
     serverFaults = 0;
     refresh();
-    if (save.hasAttribute("data-edited")) form.dispatchEvent(new Event("edited")); // its preview is planned anew
+    if (!save.hasAttribute("data-edited")) return planIs("none");
+    planIs("planning");
+    form.dispatchEvent(new Event("edited")); // its preview is planned anew
   }
 
   table.addEventListener("input", touched);

@@ -11,10 +11,12 @@ import socket
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import uvicorn
+from allauth.account.internal.flows.login import record_authentication
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -107,11 +109,12 @@ def page(live, browser):
 
 
 def sign_in(page: Page, user) -> None:
-    """Give the tab a session of ``user``, without the sign-in page."""
+    """Give the tab a session of ``user`` who has just signed in, without the sign-in page."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    record_authentication(SimpleNamespace(session=session), user, "password")
     session.save()
     page.context.add_cookies(
         [

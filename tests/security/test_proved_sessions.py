@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -49,20 +50,66 @@ def made() -> list[int]:
     return [kind.objects.count() for kind in kinds]
 
 
+def confirm(client, way, **shown):
+    return client.post(way, {"next": reverse("accounts:go_on"), **shown})
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_page_asks_for_a_proof_and_goes_on_with_what_was_typed(stale, page):
+def test_page_asks_for_a_proof_and_shows_what_was_typed_before_it_is_sent(stale, page):
     (kwargs, typed), before = PAGES[page], made()
     address = reverse(page, kwargs=kwargs)
 
     asked = stale.post(address, typed)
 
-    assert asked.headers["Location"] == f"/account/confirm/?next={address.replace('/', '%2F')}"
+    way = asked.headers["Location"]
+    assert way == "/account/confirm/?next=%2Faccount%2Fgo-on%2F"
+    assert (confirm(stale, way, password="wrong").status_code, made()) == (200, before)
+    done = confirm(stale, way, password=PASSWORD)
+    assert (done.headers["Location"], made()) == (reverse("accounts:go_on"), before)
+    shown = stale.get(done.headers["Location"])
+    text = shown.content.decode()
     assert made() == before
-    wrong = stale.post(asked.headers["Location"], {"password": "wrong", "next": address})
-    assert (wrong.status_code, made()) == (200, before)
-    done = stale.post(asked.headers["Location"], {"password": PASSWORD, "next": address})
-    assert done.status_code in (200, 302)
+    assert f'action="{address}"' in text
+    assert all(value in text for value in typed.values())
+    assert stale.post(address, dict(shown.context["typed"].fields)).status_code in (200, 302)
     assert made() != before
+
+
+def test_form_that_a_thief_of_the_session_left_is_not_sent_by_the_victims_proof(stale):
+    """The thief posts, and the victim confirms for something of their own: nothing is made unseen."""
+    before = made()
+    stale.post(reverse("web:people"), {"username": "backdoor"})
+
+    stale.post(reverse("account_reauthenticate"), {"password": PASSWORD, "next": "/people/"})
+
+    assert made() == before
+    shown = stale.get(reverse("accounts:go_on")).content.decode()
+    assert "backdoor" in shown
+    assert "Send it only if you typed it" in shown
+    stale.post(reverse("accounts:go_on"))
+    assert stale.get(reverse("accounts:go_on")).status_code == 302
+    assert made() == before
+
+
+def test_copy_of_the_cookie_does_not_share_in_the_victims_proof(stale):
+    thief = Client()
+    thief.cookies[settings.SESSION_COOKIE_NAME] = stale.cookies[settings.SESSION_COOKIE_NAME].value
+    stale.post(reverse("account_reauthenticate"), {"password": PASSWORD, "next": "/people/"})
+
+    before = made()
+    address = reverse("accounts:issue_token")
+    answer = thief.post(address, PAGES["accounts:issue_token"][1])
+    assert answer.headers["Location"].startswith("/sign-in/")
+    assert made() == before
+
+
+def test_what_was_typed_is_forgotten_after_a_while_and_is_shown_to_nobody_else(
+    stale, time_machine_at
+):
+    stale.post(reverse("web:people"), {"username": "fresh.person"})
+    time_machine_at(LATER + LATER)
+    stale.post(reverse("account_reauthenticate"), {"password": PASSWORD, "next": "/people/"})
+    assert stale.get(reverse("accounts:go_on")).status_code == 302
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -20,7 +20,7 @@ NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 VOLATILE = re.compile(
     rb'csrf\w*["&;:=\s]+(?:value=)?["&;quot]*\w{64}|X-CSRFToken\W+(?:quot;)?\w{64}'
     rb'|data-planned-age="[^"]*"|"(?:token|created_at|id|expires_at)": ?[^,}]*|weir_\w+'
-    rb"|>\d+ (?:s|min)<"
+    rb"|>\d+ (?:s|min|h|d)(?: \d+ (?:s|min|h))?<"
     rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\"<]*|\d\d:\d\d:\d\d [A-Z]+"
 )
 """What differs from one answer to the same question to the next."""

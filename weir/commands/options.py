@@ -32,13 +32,30 @@ def printed(given: Given, data: Any) -> bool:
     return True
 
 
-def read_yaml(file: IO[str]) -> Any:
-    """One document. Raises Fault that names file and line."""
-    text = file.read(MOST_BYTES + 1)
+def read_text(file: IO[str]) -> str:
+    """Raises Fault where it is too large, or no text."""
+    try:
+        text = file.read(MOST_BYTES + 1)
+    except UnicodeDecodeError as error:
+        raise Fault(f"{file.name} is no text.", "Name a text file in UTF-8.") from error
     if len(text) > MOST_BYTES:
         raise Fault(f"{file.name} is larger than {MOST_BYTES >> 20} MiB.")
+    return text
+
+
+def read_yaml(file: IO[str]) -> Any:
+    """One document. Raises Fault that names file and line."""
+    return _parsed(file, yaml.safe_load)
+
+
+def read_yamls(file: IO[str]) -> list[Any]:
+    """Every document. Raises Fault that names file and line."""
+    return list(_parsed(file, lambda text: list(yaml.safe_load_all(text))))
+
+
+def _parsed(file: IO[str], parse: Callable[[str], Any]) -> Any:
     try:
-        return yaml.safe_load(text)
+        return parse(read_text(file))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{file.name}:{mark.line + 1}" if mark else file.name

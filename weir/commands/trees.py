@@ -42,7 +42,7 @@ def diff(context: click.Context, /, file: IO[str]) -> None:
     queues, api = _queues(file), given.api()
     found = list(differences(api.get(api.within("tree"))["queues"], queues))
     if not printed(given, found):
-        _print(found)
+        print_differences(found)
     if found:
         context.exit(DIFFERS)
 
@@ -58,10 +58,10 @@ def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
     found = list(differences(api.get(api.within("tree"))["queues"], queues))
     if not found:
         if not printed(given, {"queues": []}):
-            _print(found)
+            print_differences(found)
         return
     if not yes:
-        _print(found)
+        print_differences(found)
     many = f"{len(found)} change{'' if len(found) == 1 else 's'}"
     sure(f"Apply {many} of {file.name}?", yes=yes)
     made = api.put(api.within("tree"), {"queues": queues, "reason": reason})
@@ -115,7 +115,7 @@ def _line(queue: str, what: str, before: Any, after: Any) -> dict[str, Any]:
     return {"queue": queue, "what": what, "before": before, "after": after}
 
 
-def _print(found: Sequence[Mapping[str, Any]]) -> None:
+def print_differences(found: Sequence[Mapping[str, Any]]) -> None:
     columns = [
         ("QUEUE", lambda row: row["queue"]),
         ("WHAT", lambda row: row["what"]),

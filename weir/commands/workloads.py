@@ -174,7 +174,7 @@ def why(given: Given, /, name: str) -> None:
             ("What to do", found["remedy"]),
             ("Exit code", found["exit_code"]),
             ("Queue", found["queue_path"] or found["queue_label"]),
-            ("Place in line", found["position"]),
+            ("Place in its queue", found["position"]),
             ("Needs", f"{number(found['requested_gpus'])} of {', '.join(found['gpu_classes'])}"),
             ("Submitted", moment(found["submitted_at"])),
             ("Started", moment(found["started_at"]) if found["started_at"] else None),
@@ -208,7 +208,7 @@ def _no_forecast(found: Row) -> str:
     if found["started_at"]:
         return f"It started {moment(found['started_at'])}."
     told = found["start_forecast"]
-    place = f" It is number {found['position']} in line." if found["position"] else ""
+    place = f" Place {found['position']} in its queue." if found["position"] else ""
     return ((told and told["why_not"]) or "Nothing is foretold of it.") + place
 
 

@@ -20,7 +20,7 @@ def planned(loan: QuotaLoan, gpus: int) -> Json:
     """What it would do if so much were lent from now on (negative: came back), to be kept; where that can't
     be planned, the sentence that says why."""
     changes = _document(loan, gpus)
-    return or_fault(lambda: {**preview(loan.cluster, changes), "changes": changes})
+    return or_fault(lambda: {**preview(loan.cluster, changes, spares=False), "changes": changes})
 
 
 def _document(loan: QuotaLoan, gpus: int) -> list[Json]:

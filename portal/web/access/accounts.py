@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts import doors
 from portal.accounts.forms import TokenForm
 from portal.accounts.proof import proving
 from portal.accounts.views import person
@@ -95,7 +94,7 @@ def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
 def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> HttpResponse:
     found = _account(request, team, account)
     token = get_object_or_404(found.user.api_tokens, pk=pk)
-    doors.revoke_token(request, token, by=person(request))
+    service.revoke_token(person(request), found, token, request=request)
     messages.success(request, f"Token {token.name} of {found} is revoked.")
     return redirect("web:service_accounts", team=team)
 

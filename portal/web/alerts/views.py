@@ -20,6 +20,7 @@ from portal.alerts.rules import acknowledge as acknowledge_it
 from portal.alerts.rules import delete as delete_it
 from portal.alerts.rules import may_watch, save, visible
 from portal.display.format import counted, duration, zone
+from portal.display.sentences import and_list
 from portal.web.alerts.forms import RuleForm, initial
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest
@@ -113,7 +114,7 @@ def _outcome(seen: Tried) -> tuple[str, str]:
     bold += f", for {duration(seen.lasted_s)} in all." if count else "."
     if seen.before is None:
         return bold, ""
-    return bold, f"As it is, it fired {counted(seen.fired_before, 'time')}."
+    return bold, f"As it is, it would have fired {counted(seen.fired_before, 'time')}."
 
 
 def _finding(found: list[Row]) -> tuple[str, str]:
@@ -124,11 +125,12 @@ def _finding(found: list[Row]) -> tuple[str, str]:
             f"{counted(near, 'rule')} {'is' if near == 1 else 'are'} near." if near else ""
         )
     verb = "fires" if len(firing) == 1 else "fire"
+    names = and_list(dict.fromkeys(row.rule.get_figure_display() for row in firing))
     open_ = sum(row.firing is not None and row.firing.acknowledged_at is None for row in firing)
     rest = "Nobody has acknowledged any of them." if open_ == len(firing) else ""
     if 0 < open_ < len(firing):
         rest = f"Nobody has acknowledged {open_} of them."
-    return f"{len(firing)} of {counted(len(found), 'rule')} {verb}.", rest
+    return f"{len(firing)} of {counted(len(found), 'rule')} {verb}: {names}.", rest
 
 
 @login_required

@@ -19,7 +19,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.loans import shown
 from portal.web.quotas.preview import Told, told
-from scheduling.models import Cluster
+from scheduling.models import MILLI, Cluster
 from scheduling.services.errors import ServiceError
 
 
@@ -67,6 +67,7 @@ def show(
         "row": row,
         "sides": (row.lender, row.borrower),
         "recalled_end": recalled_end(loan),
+        "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
         "told": _told(request, loan, may),
         "fault": fault,

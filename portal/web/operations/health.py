@@ -14,6 +14,7 @@ from django.utils import timezone
 from portal.audit.kinds import kind_of
 from portal.audit.reading import may_audit, visible_entries
 from portal.display.format import counted
+from portal.selectors.lost import lost_in
 from portal.teams.rights import Person
 from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
 from portal.web.operations.processes import Processes, processes_of
@@ -78,9 +79,7 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
     cycles = Cycle.objects.filter(cluster=cluster, at__gte=since)
     took = sorted(cycles.filter(took_ms__gt=0).values_list("took_ms", flat=True))
     sums = cycles.aggregate(count=Count("pk"), admitted=Sum("admitted"), evicted=Sum("evicted"))
-    lost = Eviction.objects.filter(workload__cluster=cluster, at__gte=since).aggregate(
-        lost=Sum("lost_gpu_s")
-    )
+    _, lost = lost_in(Eviction.objects.filter(workload__cluster=cluster, at__gte=since))
     last = Cycle.objects.filter(cluster=cluster).first()
     writes = list(_writes(cluster, since))
     refused = [write for write in writes if write.code]
@@ -100,7 +99,7 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
         cycles=sums["count"],
         started=sums["admitted"] or 0,
         evicted=sums["evicted"] or 0,
-        lost_gpu_s=lost["lost"] or 0,
+        lost_gpu_s=lost,
         writes=[*refused[:WRITES], *(w for w in writes if not w.code)][:WRITES],
         written=len(writes),
         refused=len(refused),

@@ -7,14 +7,19 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from portal.display.format import counted, gpus_counted
+from portal.display.sentences import and_list
+from portal.display.units import gpus_of
 from portal.teams.access import is_operator
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
-from scheduling.models import Cluster, ClusterMode, Standing, State
+from scheduling.cluster.vocabulary.labels import QUEUE as QUEUE_LABEL
+from scheduling.models import Cluster, ClusterMode, Node, Standing, State
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters import add as clusters
 
@@ -23,6 +28,7 @@ MEANING = {
     ClusterMode.ENFORCE: "Weir admits and evicts work, and keeps the guardrails in step.",
     ClusterMode.PAUSED: "Weir leaves the cluster alone. Nothing is planned or compared.",
 }
+MOST_NAMED = 8
 ACTS = {
     ClusterMode.OBSERVE: "Observe",
     ClusterMode.ENFORCE: "Enforce",
@@ -85,8 +91,41 @@ def effects(cluster: Cluster, mode: ClusterMode) -> Iterator[str]:
         return
     yield from _first_writes(cluster)
     yield f"{_count(waiting)} waiting now: what the plan has room for is started in the next cycle."
-    yield f"{_count(holding)} holding GPUs: adopted as they run, and evicted where the plan says so."
+    yield f"{_count(holding)} holding GPUs in queues: adopted as they run, evicted where the plan says so."
+    yield from _outside(cluster)
     yield "Work that is unsuspended past its queue from then on is suspended again."
+
+
+def _outside(cluster: Cluster) -> Iterator[str]:
+    """What stays out of Weir's hands, and whose next submission is refused."""
+    if gpus := outside_gpus(cluster):
+        yield (
+            f"Pods without a queue hold {gpus_counted(gpus)}: they stay outside, counted as used, and "
+            "nothing evicts them."
+        )
+    spaces = sorted(cluster.queues.exclude(namespace="").values_list("namespace", flat=True))
+    if not spaces:
+        return
+    named = and_list(spaces[:MOST_NAMED])
+    if more := len(spaces) - MOST_NAMED:
+        named += f" and {more} more" if more > 0 else ""
+    yield (
+        f"From then on GPU work without the label {QUEUE_LABEL} is refused in "
+        f"{counted(len(spaces), 'namespace')}: {named}. Label what creates it first."
+    )
+    yield (
+        "These namespaces get a ResourceQuota, a LimitRange and the Pod Security level baseline; one that "
+        "does not exist is made."
+    )
+
+
+def outside_gpus(cluster: Cluster) -> float:
+    """Milli-GPU that pods outside the queues hold; slices count as their part of a GPU."""
+    rows = Node.objects.filter(cluster=cluster).values_list("gpu_class__resource_name")
+    return sum(
+        float(gpus_of(name)) * held
+        for name, held in rows.annotate(held=Sum("foreign_gpus")).order_by()
+    )
 
 
 def _first_writes(cluster: Cluster) -> Iterator[str]:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from portal.audit.reading import may_audit
+from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.drawing import last_hours
 from portal.web.operations.health import changed_today, health_of
@@ -60,6 +61,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     hours = hours_of(found)
     out = [rail for rail in rails if rail.standing != Standing.IN_STEP]
     context = {
+        "administers": is_admin(request.user),
         "cluster": found,
         "meaning": MEANING[ClusterMode(found.mode)],
         "where": _where(found),

@@ -90,7 +90,8 @@ def tried(person: User, cluster: Cluster, changes: Sequence[Json]) -> Told:
 
 def with_grace(told: Told, lowered: Iterable[Lowered]) -> Told:
     """``told`` with who has to go when."""
-    leaving = [line.work for line in told.plan.lines if line.kind == LEAVES] if told.plan else []
+    lines = told.plan.lines if told.plan else ()
+    leaving = (line.work for line in lines if line.kind == LEAVES and line.is_late)
     mine = [work for work in leaving if work is not None]
     return replace(told, lowered=[replace(one, leaving=_of(one, mine)) for one in lowered])
 

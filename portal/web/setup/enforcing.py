@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from portal.web.frame.requests import PersonRequest
-from portal.web.operations.mode import effects
+from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup.looking import lacks
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision
 from scheduling.services.clusters import add as clusters
@@ -31,6 +31,7 @@ def would(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, 
         "counts": {
             "waiting": cluster.workloads.filter(state__in=("pending", "requeued")).count(),
             "holding": cluster.workloads.filter(state__in=("admitted", "running")).count(),
+            "outside_gpus": outside_gpus(cluster),
             "outside": cluster.workloads.filter(queue=None).exclude(state="finished").count(),
         },
     }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 
+from portal.display.units import gpus_each
 from portal.web.people.forms import WeirForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
@@ -94,6 +97,12 @@ class ConnectForm(WeirForm):
         return Credentials()
 
 
+def proposed_rate(gpu_class: GpuClass) -> Decimal:
+    """Of a class whose rate nobody has chosen: a slice counts as its part of a GPU."""
+    part = gpus_each(gpu_class)
+    return round(Decimal(part.numerator) / part.denominator, 4)
+
+
 class ClassForm(WeirForm):
     """One GPU class as a line of the table."""
 
@@ -109,6 +118,8 @@ class ClassForm(WeirForm):
         self.gpu_class = gpu_class
         self.origin = name_origin(gpu_class)
         begins = {name: getattr(gpu_class, name) for name in self.base_fields}
+        if gpu_class.exchange_rate == 1:
+            begins["exchange_rate"] = proposed_rate(gpu_class)
         super().__init__(typed, initial=begins, prefix=f"class-{gpu_class.pk}")
         for name, field in self.fields.items():
             words = name.replace("_", " ")
@@ -151,6 +162,10 @@ class PriorityForm(WeirForm):
 
 
 class TreeForm(WeirForm):
+    standing: Sequence[str] = ()
+    """Namespaces that stand on the cluster, which the person may say they looked at."""
+    told = ""
+    """What stands there, and what becomes of it."""
     tree = forms.CharField(
         max_length=LONGEST,
         label="Queues as YAML",

@@ -7,8 +7,9 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from portal.display.units import gpus_each
 from portal.web.frame.requests import PersonRequest
-from scheduling.models import Cluster, Guardrail
+from scheduling.models import MILLI, Cluster, Guardrail
 from scheduling.services.clusters import discovery
 from scheduling.services.clusters.add import find_classes
 from scheduling.services.clusters.checkup import Grade, Item, check
@@ -22,13 +23,22 @@ def seen(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, A
         return redirect("web:set_up_step", "classes")
     items = check(cluster)
     wanting = [item for item in items if item.grade is not Grade.GOOD]
+    found = look(cluster)
     return {
-        "seen": look(cluster),
+        "seen": found,
+        "whole": _whole(found) if found else None,
         "checks": [*wanting, *(item for item in items if item.grade is Grade.GOOD)],
         "wanting": len(wanting),
         "good": len(items) - len(wanting),
         "written": Guardrail.objects.filter(cluster=cluster, standing="in_step").count(),
     }
+
+
+def _whole(seen: discovery.Seen) -> dict[str, float]:
+    """Milli-GPU over all classes, as every page sums them: seven slices are one GPU."""
+    each = [(one, MILLI * float(gpus_each(one.gpu_class))) for one in seen.classes]
+    names = ("gpus", "held", "down")
+    return {name: sum(getattr(one, name) * part for one, part in each) for name in names}
 
 
 def look(cluster: Cluster) -> discovery.Seen | None:

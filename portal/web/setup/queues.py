@@ -12,13 +12,22 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
-from scheduling.models import Cluster
+from scheduling.models import Cluster, Quota
 from scheduling.services.clusters.discovery import propose
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree_files import QueueSpec, TreeError, apply_tree, parse
+from scheduling.services.quotas.shift import given_to
+from scheduling.services.quotas.tree_files import (
+    QueueSpec,
+    StandingError,
+    TreeError,
+    apply_tree,
+    parse,
+    tree_of,
+)
 
 REASON = "First set-up"
 
@@ -46,10 +55,11 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         "classes": classes,
         "held_outside": _outside(seen, proposal),
         "form": form,
-        "example": form["tree"].value() or as_yaml(proposal),
+        "example": form["tree"].value() or as_yaml(proposal, cluster),
         "faults": faults + [str(error) for error in form.non_field_errors()],
         "there": cluster.queues.exclude(parent=None).order_by("path"),
-        "faulty": bool(faults or form.errors),
+        "asks_file": "file" in request.POST,
+        "faulty": bool(faults or form.errors or form.standing),
         "root": cluster.queues.filter(parent=None).first(),
     }
 
@@ -57,16 +67,44 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
 def _apply(
     request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], form: TreeForm
 ) -> bool:
+    taking = request.POST.getlist("taking")
     try:
-        made = apply_tree(cluster=cluster, queues=tree, author=request.user, reason=REASON)
+        made = apply_tree(
+            cluster=cluster, queues=tree, author=request.user, reason=REASON, taking=taking
+        )
+    except StandingError as refused:
+        form.standing = [*taking, *refused.names]
+        form.told = refused.sentence
+        return False
     except ServiceError as refused:
         if not form.is_bound:
             messages.error(request, str(refused))
         else:
             form.add_error(None, str(refused))
         return False
-    messages.success(request, f"{len(made)} queues are there. Nothing on {cluster} was changed.")
+    verb = "is" if len(made) == 1 else "are"
+    messages.success(
+        request, f"{counted(len(made), 'queue')} {verb} there. Nothing on {cluster} was changed."
+    )
+    for sentence in _past_installed(cluster, tree):
+        messages.warning(request, sentence)
     return True
+
+
+def _past_installed(cluster: Cluster, tree: Sequence[QueueSpec]) -> list[str]:
+    """Of each class of which the queues below the root are guaranteed more than there is."""
+    root, now = cluster.queues.get(parent=None), cluster.now()
+    found = []
+    for one in cluster.gpu_classes.filter(name__in={n for top in tree for n in top.nominal}):
+        rows = Quota.objects.filter(queue__parent=root, gpu_class=one).in_force(now)
+        given = sum(rows.values_list("nominal_gpus", flat=True))
+        installed = given_to(root, one, now)
+        if given > installed:
+            found.append(
+                f"Guaranteed are {gpus(given)} {one}, installed {gpus(installed)}: "
+                "where all ask at once, each gets its part of what there is."
+            )
+    return found
 
 
 def _edited(
@@ -127,8 +165,10 @@ def _outside(seen: Any, proposal: Sequence[QueueSpec]) -> list[Any]:
     return [space for space in seen.namespaces if space.name not in named] if seen else []
 
 
-def as_yaml(proposal: Sequence[QueueSpec]) -> str:
-    """The proposal as the file that says the same."""
+def as_yaml(proposal: Sequence[QueueSpec], cluster: Cluster) -> str:
+    """What is there as the file that says the same; before the first queue the proposal."""
+    if cluster.queues.exclude(parent=None).exists():
+        return yaml.safe_dump({"queues": tree_of(cluster, cluster.now())}, sort_keys=False)
 
     def told(spec: QueueSpec) -> dict[str, Any]:
         row: dict[str, Any] = {"name": spec.name}

@@ -127,7 +127,11 @@ def _check(request: PersonRequest) -> None:
 
 
 def _cluster(request: PersonRequest) -> Cluster | None:
-    """The one that is set up: that which is not enforced yet, else the last one."""
+    """The one that the address names, else the one that is set up: that which is not enforced yet, else the
+    last one."""
     rows = list(Cluster.objects.order_by("pk"))
+    named = [cluster for cluster in rows if cluster.name == request.GET.get("cluster")]
+    if named:
+        return named[0]
     waiting = [cluster for cluster in rows if cluster.mode == "observe"]
     return next(iter(waiting or rows[-1:]), None)

@@ -74,6 +74,8 @@ def studies(request: PersonRequest, cluster: str) -> HttpResponse:
         done=Count("variants__results", filter=Q(variants__results__done_at__isnull=False)),
         of=Count("variants__results"),
     )  # fmt: skip
+    # Rows that are counted are grouped, and the model's own order goes with that.
+    rows = rows.order_by("-asked_at", "-id")
     context = {
         "cluster": found,
         "rows": [(one, WORDS[one.kind], _state(one), _variants(one)) for one in rows[:LISTED]],

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from portal.display.format import duration, hmin, money, number, reason_inside
+from portal.display.format import counted, duration, hmin, money, number, reason_inside
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cluster, Queue, Study, Workload
 from scheduling.services.explain.asking import rows_of
@@ -61,18 +61,28 @@ class Start:
     after_box: Box | None
     starts_now: bool
     moves_s: float | None
-    """By how much sooner (negative: later) its P50 is; None where either is unknown."""
+    """By how much sooner (negative: later) its P50 is; None where no start is seen on one of the sides."""
+    is_known: bool
+    """Whether its starts were looked ahead; else only what the next plan does is known of it."""
     sentence: str
 
     @property
-    def is_same(self) -> bool:
-        return not self.starts_now and (self.moves_s is None or abs(self.moves_s) < SAME_S)
+    def turn(self) -> int:
+        """1 starts sooner, -1 later, 0 about the same or not known."""
+        if not self.is_known:
+            return 0
+        if self.moves_s is not None:
+            return 0 if abs(self.moves_s) < SAME_S else 1 if self.moves_s > 0 else -1
+        starts = self.starts_now or self.after is not None
+        return starts - (self.before is not None)
 
     @property
     def moved(self) -> str:
-        if self.moves_s is None or self.is_same:
-            return "no change"
-        return f"{duration(abs(self.moves_s))} {'sooner' if self.moves_s > 0 else 'later'}"
+        """'2 h sooner'; empty where it is not known yet."""
+        if not self.turn:
+            return "no change" if self.is_known else ""
+        word = "sooner" if self.turn > 0 else "later"
+        return word if self.moves_s is None else f"{duration(abs(self.moves_s))} {word}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +119,8 @@ class Page:
     at: datetime
     axis: Ahead
     starts: Sequence[Start]
+    is_looked_ahead: bool
+    """Whether the futures are lived: before that nobody knows who starts sooner."""
     leaves: Sequence[Json]
     shares: Sequence[ShareRow]
     waits: Sequence[WaitRow]
@@ -134,6 +146,7 @@ def page(question: Study, gpu_class: str) -> Page | None:
         at=at,
         axis=axis,
         starts=starts,
+        is_looked_ahead="starts" in answer,
         leaves=leaves,
         shares=_shares(question.cluster, answer, gpu_class),
         waits=waits,
@@ -181,6 +194,7 @@ def _start(name: str, band: Json, line: Json, rows: Mapping[str, Workload], axis
         after_box=axis.box(*has) if has and not starts_now else None,
         starts_now=starts_now,
         moves_s=moves_s,
+        is_known=bool(band),
         sentence=_sentence(line),
     )
 
@@ -246,7 +260,7 @@ def _wait(row: Json) -> WaitRow:
 
 
 def _figures(answer: Json, gpu_class: str) -> list[tuple[str, str, str]]:
-    """(what, before, after)."""
+    """(what, before, after); in replays the value is the middle one, with its band."""
     rows = []
     if gpu_class in answer["ready"]:
         before, after = answer["ready"][gpu_class]
@@ -259,7 +273,9 @@ def _figures(answer: Json, gpu_class: str) -> list[tuple[str, str, str]]:
         "later_than_alone": "Ended later than on their own quota",
     }
     for name, side in answer.get("replay", {}).get("figures", {}).items():
-        rows.append((words[name], number(side["before"], 1), number(side["after"], 1)))
+        low, high = number(side["low"], 1), number(side["high"], 1)
+        band = "" if low == high else f" ({low} – {high})"
+        rows.append((words[name], number(side["before"], 1), number(side["after"], 1) + band))
     return rows
 
 
@@ -280,18 +296,9 @@ def _finding(
     question: Study, starts: Sequence[Start], leaves: Sequence[Json], waits: Sequence[WaitRow]
 ) -> tuple[str, str]:
     """The answer in one sentence, and what is less sure."""
-    sooner = [one for one in starts if one.moves_s and one.moves_s >= SAME_S]
-    later = [one for one in starts if one.moves_s and one.moves_s <= -SAME_S]
     count = len(question.changes)
     told_ = {1: "With this change", 2: "With both changes"}.get(count, f"With all {count} changes")
-    parts = (
-        [f"{len(sooner)} of {len(starts)} workloads start sooner"] if starts else ["nothing waits"]
-    )
-    if sooner:
-        best = max(sooner, key=lambda one: one.moves_s or 0.0)
-        parts[0] += f", {best.name} by {duration(best.moves_s)}"
-    if later:
-        parts.append(f"{len(later)} later")
+    parts = _moves(question, starts)
     gone = len(leaves)
     parts.append(
         "nobody is evicted" if not gone else f"{gone} {'is' if gone == 1 else 'are'} evicted"
@@ -299,7 +306,8 @@ def _finding(
     rest = ""
     if waits:
         all_ = waits[-1]
-        rest = f"Over the last {question.days} days the P90 wait goes from {all_.p90[0]} to {all_.p90[1]}"
+        days = "day" if question.days == 1 else f"{question.days} days"
+        rest = f"Over the last {days} the P90 wait goes from {all_.p90[0]} to {all_.p90[1]}"
         worse = [row.queue for row in waits[:-1] if row.verdict == "longer"]
         rest += (
             f"; longer in {', '.join(worse[:3])}."
@@ -307,6 +315,24 @@ def _finding(
             else "; no queue waits longer than chance would have it."
         )
     return f"{told_}, {', '.join(parts[:-1])}, and {parts[-1]}.", rest
+
+
+def _moves(question: Study, starts: Sequence[Start]) -> list[str]:
+    """Who starts sooner and later; before the futures are lived only who starts at once, which is known."""
+    if "starts" not in question.answer:
+        now = counted(question.answer["started"], "more workload")
+        return [f"{now} {'starts' if question.answer['started'] == 1 else 'start'} at once"]
+    if not starts:
+        return ["nothing waits"]
+    sooner = [one for one in starts if one.turn > 0]
+    parts = [f"{len(sooner)} of {counted(len(starts), 'workload')} "
+             f"{'starts' if len(sooner) == 1 else 'start'} sooner"]  # fmt: skip
+    best = max(sooner, key=lambda one: one.moves_s or 0.0, default=None)
+    if best is not None and best.moves_s:
+        parts[0] += f", {best.name} by {duration(best.moves_s)}"
+    if later := sum(one.turn < 0 for one in starts):
+        parts.append(f"{later} later")
+    return parts
 
 
 def meant(question: Study, classes: list[Any]) -> Any:

@@ -19,8 +19,10 @@ from django.utils.safestring import SafeString, mark_safe
 from portal.display import format as show
 from portal.display import sentences
 from portal.display.later import unfinished
+from portal.selectors.lost import lost_by
 from portal.teams.reading import reader_of
 from scheduling.models import Eviction, GpuClass, Queue, Share, Workload
+from scheduling.services.starts.tell import Said, said
 from scheduling.services.words.rules import cause_of, label_of
 from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
 
@@ -308,8 +310,15 @@ def _told(
     return format_html_join("", "{}", ((part,) for part in parts))
 
 
+register.filter("lost_by", lost_by)
 register.filter("without_loss", sentences.without_loss)
 register.filter("tells_time", sentences.tells_time)
+
+
+@register.simple_tag(takes_context=True)
+def predicted(context: Context, workload: Workload) -> Said:
+    """Its predicted start as it is said now; read the row with the workload."""
+    return said(getattr(workload, "start_forecast", None), context["shell"].now)
 
 
 @register.simple_tag(takes_context=True)

@@ -123,10 +123,11 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
         telling.row(gpu_class, rank.get(gpu_class.name, 0), answer, on)
         for gpu_class, answer in zip(classes, single, strict=True)
     ]
-    best = next((c for c in classes if c.name == whole.decision.gpu_class), None)
+    lead, name = _lead(telling.verdict(whole), whole.decision.gpu_class, rows)
+    best = next((c for c in classes if c.name == name), None)
     return Outlook(
         size=size_of(asked),
-        lead=telling.verdict(whole),
+        lead=lead,
         lead_class="" if best is None or whole.never else best.name,
         most_cost="" if best is None or whole.never else telling.most_cost(best),
         rows=sorted(rows, key=lambda row: row.choice or len(rows) + 1),
@@ -135,6 +136,17 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
         first=_first_end(rows),
         awaits_run_times=said is None,
     )
+
+
+def _lead(whole: Verdict, gpu_class: str | None, rows: Sequence[Row]) -> tuple[Verdict, str | None]:
+    """What is said of the whole wish, and its class. Where it waits, who accepts several classes starts no
+    later than on the first of them: futures of the whole are drawn apart and would say another time than the
+    row."""
+    waits = [row for row in rows if row.choice and row.verdict.start and not row.starts]
+    if whole.start is None or not waits:
+        return whole, gpu_class
+    first = min(waits, key=lambda row: (row.verdict.start or NEVER, row.choice))
+    return first.verdict, first.gpu_class.name
 
 
 def _first_end(rows: Sequence[Row]) -> FirstEnd | None:

@@ -97,7 +97,12 @@ def _ask_which(request: PersonRequest, cluster: Cluster, answers: Sequence[Answe
     """The page on which the priority class is chosen."""
     works, shown = _asked_of(request, cluster, answers)
     priorities = priority_classes_to_give(request.user, cluster, works) if works else []
-    shown |= {"works": works, "priorities": priorities}
+    present = {work.priority_class for work in works}
+    shown |= {
+        "works": works,
+        "priorities": priorities,
+        "present": present.pop() if len(present) == 1 else None,
+    }
     return render(request, "web/workloads/priority_several.html", shown)
 
 

@@ -1,19 +1,56 @@
-"""What would start a waiting workload sooner: each change computed by planning again."""
+"""What would start a waiting workload sooner: each change computed by planning again, with what it would
+cost and the way to do it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from portal.display.format import money, number
 from portal.selectors import sooner as selectors
-from portal.selectors.ends import elsewhere
+from portal.selectors.costs import amount_of, may_read_cost
+from portal.selectors.ends import Elsewhere, elsewhere
+from portal.teams.access import may_operate_workload
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
-from scheduling.models import Workload
+from scheduling.models import MILLI, GpuClass, Workload
 from scheduling.services.errors import ServiceError
+from scheduling.services.starts.tell import said
+
+Json = Mapping[str, Any]
+FIELDS: Mapping[str, str] = {
+    "gpu_class": "class_1",
+    "queue": "queue",
+    "fewer_members": "pods_min",
+    "fewer_gpus": "gpus_per_pod",
+    "fewer_cpus": "cpus_per_pod",
+    "less_memory": "memory_gib_per_pod",
+}
+"""Change -> the field of the submit form that makes it."""
+QUOTAS = ("limit", "gpu_hours")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A change: when it starts with it, what an hour costs there (empty for who reads no costs), and how to
+    make it: by an address, or by setting ``priority``."""
+
+    change: Json
+    end: Elsewhere | None
+    starts: str
+    cost: str
+    label: str = ""
+    address: str = ""
+    priority: str = ""
 
 
 @login_required
@@ -36,4 +73,52 @@ def _answer(request: PersonRequest, work: Workload) -> dict[str, object]:
         return {"fault": str(error)}
     names = [one["value"] for one in told if one["change"] == "gpu_class"]
     ends = elsewhere(work, names, work.cluster.now())
-    return {"found": [(one, ends.get(one["value"])) for one in told]}
+    classes = {one.name: one for one in work.cluster.gpu_classes.all()}
+    reads, may = may_read_cost(request.user, work), may_operate_workload(request.user, work)
+    found = [
+        Way(
+            one,
+            ends.get(str(one["value"])) if one["change"] == "gpu_class" else None,
+            _starts(one),
+            _an_hour(work, one, classes.get(one.get("gpu_class", ""))) if reads else "",
+            *_way(work, one, may_operate=may),
+        )
+        for one in told
+    ]
+    row = getattr(work, "start_forecast", None)
+    return {"found": found, "reads_cost": reads, "as_it_is": said(row, work.cluster.now())}
+
+
+def _starts(change: Json) -> str:
+    evicts = change.get("evicts_gpus") or 0
+    return f"once others have left {number(evicts, 1)}" if evicts else "now"
+
+
+def _an_hour(work: Workload, change: Json, gpu_class: GpuClass | None) -> str:
+    """Of the gang at its smallest, as changed."""
+    if gpu_class is None:
+        return ""
+    gpus, members = work.gpus / MILLI, work.min_members
+    gpus = float(change["value"]) if change["change"] == "fewer_gpus" else gpus
+    members = int(change["value"]) if change["change"] == "fewer_members" else members
+    return money(amount_of(gpu_class, gpus * members * 3600), work.cluster.currency)
+
+
+def _way(work: Workload, change: Json, *, may_operate: bool) -> tuple[str, str, str]:
+    """The words of the button, its address, or the priority class that it sets."""
+    kind, value = change["change"], change["value"]
+    if kind == "priority":
+        return (f"Set {value}", "", value) if may_operate else ("", "", "")
+    if kind in QUOTAS:
+        asked = {
+            "kind": "quota",
+            "queue": change["queue"],
+            "gpu_class": change.get("gpu_class", ""),
+        }
+        page = reverse("web:request_new", args=[work.cluster.name])
+        return "Ask for quota", f"{page}?{urlencode(asked)}", ""
+    if kind not in FIELDS:
+        return "", "", ""
+    page = reverse("web:submit", args=[work.cluster.name])
+    text = number(value, 3).replace(",", "") if isinstance(value, int | float) else value
+    return "Clone with this", f"{page}?{urlencode({'clone': work.uid, FIELDS[kind]: text})}", ""

@@ -130,10 +130,26 @@ def _initial(
     if queue := leaves.get(request.GET.get("queue", "")):
         values["queue"] = queue.name
     if copied.values:
-        return values | copied.values
+        return _changed(request, values | copied.values)
     if template := _template(request, cluster):
         return values | dict(template.values)
     return values | last_of(request.user, cluster)
+
+
+CHANGED = frozenset(
+    {"queue", "class_1", "pods_min", "gpus_per_pod", "cpus_per_pod", "memory_gib_per_pod"}
+)
+"""Fields of a clone that the address may say otherwise."""
+
+
+def _changed(request: PersonRequest, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` of a clone but for what the address says. One class, or a smaller gang, stands alone."""
+    said = {name: text for name, text in request.GET.items() if name in CHANGED}
+    if "class_1" in said:
+        values = {name: value for name, value in values.items() if not name.startswith("class_")}
+    if "pods_min" in said:
+        values = values | {"pods_max": ""}
+    return values | said
 
 
 def _template(request: PersonRequest, cluster: Cluster) -> SubmitTemplate | None:

@@ -20,10 +20,11 @@ OWNED, MARKS = ("owned", "create"), ("marks", "update")
 
 
 PERSON = (
-    f"(request.userInfo.username.startsWith('{people.PREFIX}') "
+    f"(request.userInfo.username.startsWith('{people.PREFIX}') && '{people.GROUP}' in request.userInfo.groups "
     f"? request.userInfo.username.substring({len(people.PREFIX)}) : request.userInfo.username)"
 )
-"""Who asks, by the name that people go by: the portal acts for them under a prefix of its own."""
+"""Who asks, by the name that people go by: the portal acts for them under a prefix of its own, in a group of
+its own. A provider that names somebody with that prefix does not make them somebody else."""
 
 
 def holds(right: tuple[str, str]) -> str:

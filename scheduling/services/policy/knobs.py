@@ -174,7 +174,7 @@ KNOBS = (
         "max_evictions",
         EVICTING,
         "Evictions of one workload",
-        "After so many within a day it is left alone; empty: no bound.",
+        "From who was evicted so often within a day only what nominal owes is taken back; empty: no bound.",
         "Work that borrows.",
         optional=True,
     ),

@@ -9,7 +9,7 @@ queues:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -167,16 +167,38 @@ class _Reader:
         return Decimal(str(value))
 
 
+class StandingError(ServiceError):
+    """Namespaces of the tree that stand on the cluster, with what the author has to be shown of each."""
+
+    def __init__(self, shown: Mapping[str, ServiceError]) -> None:
+        self.names = tuple(sorted(shown))
+        super().__init__(
+            "namespace_stands",
+            " ".join(shown[name].sentence for name in self.names),
+            f"Look at what runs there; then say so with taking: {', '.join(self.names)}.",
+            field="taking",
+        )
+
+
 @transaction.atomic
 def apply_tree(
-    *, cluster: Cluster, queues: Sequence[QueueSpec], author: AbstractBaseUser | None, reason: str
+    *,
+    cluster: Cluster,
+    queues: Sequence[QueueSpec],
+    author: AbstractBaseUser | None,
+    reason: str,
+    taking: Collection[str] = (),
 ) -> list[Queue]:
     """Make what is not there yet, change what is, and give all of it its figures: all or nothing.
 
-    Queues that the tree does not name stay as they are. Raises ServiceError.
+    Queues that the tree does not name stay as they are. Raises ServiceError; StandingError for namespaces of
+    which ``taking`` does not say that the author was shown what becomes of them.
     """
     root = cluster.queues.get(parent=None)
-    made = [found for spec in queues for found in _place(spec, root, author)]
+    placing = _Placing(author, frozenset(taking))
+    made = [found for spec in queues for found in placing.place(spec, root)]
+    if placing.shown:
+        raise StandingError(placing.shown)
     cells = _changed(root, list(_cells(queues)))
     if cells:
         save_quotas(queue=root, cells=cells, author=author, reason=reason)
@@ -212,22 +234,35 @@ def _number(kind: Field, value: int | Decimal | None) -> float | None:
     return None if number is None else float(number)
 
 
-def _place(spec: QueueSpec, parent: Queue, author: AbstractBaseUser | None) -> Iterator[Queue]:
-    found = Queue.objects.filter(cluster=parent.cluster, name=spec.name).first()
-    told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
-    told["access_group"] = spec.access_group
-    if found is None:
-        found = create_queue(
-            parent=parent, name=spec.name, author=author, taking=spec.namespace, **told
-        )
-    else:
+@dataclass(slots=True)
+class _Placing:
+    author: AbstractBaseUser | None
+    taking: frozenset[str]
+    shown: dict[str, ServiceError] = field(default_factory=dict)
+    """Namespace -> what its taking was refused with; the others are looked at all the same."""
+
+    def place(self, spec: QueueSpec, parent: Queue) -> Iterator[Queue]:
+        try:
+            with transaction.atomic():
+                found = self._save(spec, parent, spec.namespace in self.taking)
+        except ServiceError as refused:
+            if refused.code != "namespace_stands":
+                raise
+            self.shown[spec.namespace] = refused
+            found = self._save(spec, parent, True)
+        yield found
+        for below in spec.queues:
+            yield from self.place(below, found)
+
+    def _save(self, spec: QueueSpec, parent: Queue, is_shown: bool) -> Queue:
+        told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
+        told["access_group"] = spec.access_group
+        given = {"author": self.author, "taking": spec.namespace if is_shown else ""}
+        there = Queue.objects.filter(cluster=parent.cluster, name=spec.name).first()
+        if there is None:
+            return create_queue(parent=parent, name=spec.name, **given, **told)
         kept = {name: value for name, value in told.items() if value}
-        found = change_queue(
-            queue=found, parent=parent, author=author, taking=spec.namespace, **kept
-        )
-    yield found
-    for below in spec.queues:
-        yield from _place(below, found, author)
+        return change_queue(queue=there, parent=parent, **given, **kept)
 
 
 def _cells(queues: Sequence[QueueSpec]) -> Iterator[QuotaCell]:

@@ -44,7 +44,7 @@ WIDE = 12.0
 NEAR_S = 3600.0
 
 TOO_FAR = "Fewer than half of the futures see it start within a week."
-TOO_WIDE = "The futures differ too much: a band would be wider than it is worth."
+TOO_WIDE = "Its possible starts lie too far apart to name a time."
 TOO_YOUNG = "Too few runs have ended here to know how long they take."
 NOT_BY_TIME = "Nothing that only takes time starts it: see why it waits."
 OWN_CHANGE = frozenset(

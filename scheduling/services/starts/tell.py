@@ -46,7 +46,7 @@ class Said:
 
 DUE = "Its P50 has passed: it may start any moment."
 PASSED = "The time that was told has passed; the next pass of forecasts tells it anew."
-NOT_YET = "It has not been forecast yet: a pass takes its turn in the background."
+NOT_YET = "No start is forecast yet: forecasts are made in the background, one after the other."
 
 
 def said_of(work: Workload, held: Held | None = None) -> Said:

@@ -72,14 +72,24 @@ class AtOnce:
 def at_once(snapshot: m.Snapshot, changes: Changes) -> AtOnce:
     """Raises ChangeError at a name that is not there; ServiceError where the world that is asked for
     contradicts itself."""
-    changed = changes.applied(snapshot)
+    return beside(snapshot, plan_of(snapshot), changes.applied(snapshot))
+
+
+def plan_of(snapshot: m.Snapshot) -> m.Plan:
+    """Raises ServiceError where the snapshot contradicts itself."""
     try:
-        before, after = engine_plan(snapshot), engine_plan(changed)
+        return engine_plan(snapshot)
     except m.SnapshotError as error:
         first = error.faults[0]
         raise ServiceError(
             "cannot_plan", f"With these changes {first.found}.", f"{first.remedy.capitalize()}."
         ) from error
+
+
+def beside(snapshot: m.Snapshot, before: m.Plan, changed: m.Snapshot) -> AtOnce:
+    """``before`` is the plan of ``snapshot``, made once for all that is held against it. Raises as
+    ``plan_of``."""
+    after = plan_of(changed)
     return AtOnce(
         lines=_lines(changed, before, after),
         shares=_shares(before, after),

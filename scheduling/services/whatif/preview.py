@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster
 from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.now import AtOnce, Line, at_once
+from scheduling.services.whatif.grace import spared
+from scheduling.services.whatif.now import AtOnce, Line, beside, plan_of
 from scheduling.services.words.told import sealed_of
 
 Json = dict[str, Any]
@@ -23,30 +25,47 @@ STARTS, LEAVES, WAITS = "starts", "leaves", "waits"
 
 
 def preview(
-    cluster: Cluster, document: Document, *, lesser: Mapping[float, Document] | None = None
+    cluster: Cluster,
+    document: Document,
+    *,
+    lesser: Mapping[float, Document] | None = None,
+    spares: bool = True,
 ) -> Json:
     """Who starts, leaves and waits longer, and every share of the classes it is about, before and after.
 
-    ``lesser`` are smaller forms of the same, by their amount: what each would do, in figures. Raises
-    ServiceError ``cluster_unreachable``, ChangeError at a name that is gone, ``cannot_plan``.
+    What comes only once the cluster's grace for lowered quotas is over is ``late``; ``spares`` is false of
+    what has no grace. ``lesser`` are smaller forms of the same, by their amount: what each would do, in
+    figures. Raises ServiceError ``cluster_unreachable``, ChangeError at a name that is gone, ``cannot_plan``.
     """
     began = time.monotonic()
-    changes = read(document)
     snapshot = live_or_refused(cluster, "Try again in a moment, or decide without it and say why.")
-    planned = at_once(snapshot, changes)
+    before = plan_of(snapshot)
+    changed = read(document).applied(snapshot)
+    planned = beside(snapshot, before, changed)
+    until = snapshot.now + timedelta(seconds=cluster.lowering_grace_s)
+    first = spared(snapshot, changed, until) if spares and until > snapshot.now else None
+    moved = _in_turn(planned, beside(snapshot, before, first) if first else planned)
     classes = {str(one.get("gpu_class")) for one in document if one.get("gpu_class")}
     gpus = {work.name: work.gpus * work.members.max for work in snapshot.workloads}
     answer: Json = {
         "at": snapshot.now.isoformat(),
-        "lines": [_line(line, kind, gpus) for line, kind in _moved(planned)],
+        "lines": [_line(line, kind, gpus) | {"late": late} for line, kind, late in moved],
         "shares": _shares(planned, classes),
         "lesser": [
-            _lesser(amount, at_once(snapshot, read(one)), classes)
+            _lesser(amount, beside(snapshot, before, read(one).applied(snapshot)), classes)
             for amount, one in sorted((lesser or {}).items())
         ],
     }
     answer["took_s"] = round(time.monotonic() - began, 2)
     return answer
+
+
+def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[Line, str, bool]]:
+    """What ``first`` moves, at once, and what ``planned`` moves beside that, once the grace is over."""
+    now = _moved(first)
+    known = {(line.workload, kind) for line, kind in now}
+    late = [(line, kind) for line, kind in _moved(planned) if (line.workload, kind) not in known]
+    return [(*one, False) for one in now] + [(*one, True) for one in late]
 
 
 def _moved(planned: AtOnce) -> list[tuple[Line, str]]:

@@ -34,25 +34,30 @@ class CancelledError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One figure before and after: as recorded, and in each pair of replays."""
+    """One figure in each pair of lives: without the changes, and with them. Value and band are of the same
+    lives, so that no value lies outside of its own band."""
 
-    before: float
-    after: float
-    befores: tuple[float, ...] = ()
-    afters: tuple[float, ...] = ()
+    befores: tuple[float, ...]
+    afters: tuple[float, ...]
+
+    @property
+    def before(self) -> float:
+        return float(np.median(self.befores))
+
+    @property
+    def after(self) -> float:
+        return float(np.median(self.afters))
 
     @property
     def band(self) -> tuple[float, float]:
-        """Middle of the replays with the change."""
-        if not self.afters:
-            return self.after, self.after
+        """Middle of the lives with the change."""
         low, high = np.percentile(self.afters, MIDDLE)
         return float(low), float(high)
 
     @property
     def verdict(self) -> str:
-        """ "shorter" or "longer" where the pairs agree, else "noise"."""
-        if not self.afters:
+        """ "shorter" or "longer" where the pairs agree, else "noise"; empty of one pair."""
+        if len(self.afters) < 2:
             return ""
         moved = np.subtract(self.afters, self.befores)
         low, high = np.percentile(moved, MIDDLE)
@@ -157,7 +162,8 @@ def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived] | Non
         "started": _side(pairs, lambda one: float(one.started.sum())),
     }
     if own is not None:
-        figures["later_than_alone"] = Side(*_later(pairs[0], own))
+        before, after = _later(pairs[0], own)
+        figures["later_than_alone"] = Side((before,), (after,))
     return Replayed(
         waits=(*waits, _of_queue("", pairs)),
         figures=figures,
@@ -190,4 +196,4 @@ def _places(one: Lived, name: str) -> np.ndarray:
 def _side(pairs: Iterable[tuple[Lived, Lived]], figure: Callable[[Lived], float]) -> Side:
     values = [(figure(before), figure(after)) for before, after in pairs]
     befores, afters = zip(*values, strict=True)
-    return Side(befores[0], afters[0], befores[1:], afters[1:])
+    return Side(befores, afters)

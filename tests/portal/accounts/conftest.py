@@ -1,6 +1,9 @@
 import pytest
 
 from tests.provider import Provider, provider
+from tests.security.conftest import time_machine_at
+
+__all__ = ["time_machine_at"]
 
 CALLBACK = "http://testserver/sign-in/oidc/callback/"
 

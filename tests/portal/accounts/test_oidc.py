@@ -1,12 +1,13 @@
 """Sign-in through a real OpenID provider: who comes in as whom, and what their groups give."""
 
+from datetime import timedelta
 from urllib.parse import urlparse
 
 import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.test import Client
 
-from portal.accounts.models import Persona, Session, User
+from portal.accounts.models import ApiToken, Persona, Session, User
 from portal.teams import directory
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.models import Queue
@@ -14,6 +15,7 @@ from tests.factories import make_cluster, make_user
 
 pytestmark = pytest.mark.django_db
 
+LATER = timedelta(minutes=16)
 WHO = {"preferred_username": "i.haddad", "given_name": "Ines", "family_name": "Haddad"}
 
 
@@ -122,17 +124,74 @@ def test_who_has_a_password_connects_their_account_from_inside(client, sso):
     sso.keep({"sub-1": WHO})
     client.post("/sign-in/", {"username": "i.haddad", "password": "correct horse battery"})
 
-    asked = come(client, sso, "sub-1")
-    assert asked.headers["Location"].startswith("/account/confirm/")
-    client.post(asked.headers["Location"], {"password": "correct horse battery"})
+    come(client, sso, "sub-1")
 
     assert SocialAccount.objects.get().user == owner
     assert come(Client(), sso, "sub-1").status_code == 302
 
 
+def test_session_without_proof_connects_nobody_and_the_owners_proof_completes_nothing(
+    client, sso, time_machine_at
+):
+    """A thief of the session would come in by their own account at the provider from then on."""
+    owner = make_user("i.haddad")
+    owner.set_password("correct horse battery")
+    owner.save()
+    sso.keep({"sub-thief": WHO})
+    client.post("/sign-in/", {"username": "i.haddad", "password": "correct horse battery"})
+    back = urlparse(sso.sign_in(begin(client), "sub-thief"))
+    time_machine_at(LATER)
+
+    assert client.post("/sign-in/oidc/").headers["Location"].startswith("/account/confirm/?next=")
+    assert client.get(f"{back.path}?{back.query}").status_code == 403
+    client.post("/account/confirm/", {"password": "correct horse battery", "next": "/account/"})
+
+    assert not SocialAccount.objects.exists()
+
+
+def test_who_has_the_provider_alone_proves_themselves_there_and_keeps_what_they_typed(
+    client, sso, time_machine_at
+):
+    sso.keep({"sub-1": WHO})
+    come(client, sso, "sub-1")
+    time_machine_at(LATER)
+    typed = {"name": "nightly", "days": "30"}
+
+    asked = client.post("/account/tokens/", typed).headers["Location"]
+    assert asked == "/account/confirm/provider/?next=%2Faccount%2Fgo-on%2F"
+    assert "Confirm with Example SSO" in client.get(asked).content.decode()
+    assert client.get("/account/go-on/").headers["Location"] == "/account/"
+    client.post("/account/tokens/", typed)
+    proved = come(client, sso, "sub-1", next="/account/go-on/")
+
+    assert proved.headers["Location"] == "/account/go-on/"
+    shown = client.get("/account/go-on/")
+    assert "nightly" in shown.content.decode()
+    assert not ApiToken.objects.exists()
+    client.post(shown.context["typed"].path, dict(shown.context["typed"].fields))
+    assert ApiToken.objects.get().name == "nightly"
+
+
+def test_another_person_of_the_provider_proves_nothing(client, sso, time_machine_at):
+    sso.keep({"sub-1": WHO, "sub-2": {**WHO, "preferred_username": "other"}})
+    come(Client(), sso, "sub-2")
+    come(client, sso, "sub-1")
+    time_machine_at(LATER)
+    client.post("/account/tokens/", {"name": "t", "days": "30"})
+
+    come(client, sso, "sub-2", next="/account/go-on/")
+
+    assert client.get("/account/go-on/").headers["Location"] == "/account/"
+
+
 @pytest.mark.parametrize(
     ("claims", "said"),
-    [({}, "says no name of yours"), ({"preferred_username": "a b/c"}, "has characters")],
+    [
+        ({}, "says no name of yours"),
+        ({"preferred_username": "a b/c"}, "has characters"),
+        ({"preferred_username": "weir:lead"}, "has characters"),
+        ({"preferred_username": "svc-trainer"}, "begins as those of programs do"),
+    ],
 )
 def test_person_without_a_name_that_can_be_kept_is_told_why(client, sso, claims, said):
     sso.keep({"sub-1": claims})

@@ -129,6 +129,17 @@ def test_evictions_of_one_workload_count_for_seven_days(small: Small) -> None:
     assert series(one, np.array([END.timestamp()])).who.tolist() == [often.pk]
 
 
+def test_evictions_of_work_that_ended_fire_nothing(small: Small) -> None:
+    ended = waiting(small, 300, state=State.FINISHED, finished_at=END - HOUR)
+    for days in (3, 2):
+        Eviction.objects.create(
+            workload=ended, at=END - timedelta(days=days), rule=EvictionRule.RECLAIM, gpus=1000,
+            queue=small.vision, gpu_class=small.h100,
+        )  # fmt: skip
+
+    assert figures(rule(small, Figure.EVICTED_AGAIN), 2, 0) == [2, 0]
+
+
 def test_evictions_in_vain_count_for_a_day_unless_the_work_was_called_off(small: Small) -> None:
     work = waiting(small, 300)
     for hours, cause in ((30, "overdue"), (9, "seats_gone"), (2, "overdue"), (1, "gone"), (1, "")):
@@ -224,16 +235,43 @@ def test_rule_that_fires_tells_the_nearest_leads_once_and_when_it_is_over(
     assert Notice.objects.count() == 2
 
 
+def test_wait_fires_since_it_passed_its_bound_on_page_strip_and_90_days(
+    small: Small, watched: Rule
+) -> None:
+    """Nobody looked while it passed: it waits 5 hours, the bound is 4."""
+    waiting(small, 5)
+    look(small)
+
+    (firing,) = Firing.objects.all()
+    assert firing.since == END - HOUR
+    client = client_of(small.operator)
+    (row,) = client.get(reverse("web:alerts", args=["fra1"])).context["rows"]
+    past = client.get(reverse("web:alert_past", args=["fra1"])).context["past"]
+    assert (row.firing, row.fired, len(row.marks)) == (firing, 1, 1)
+    assert row.marks[0].width == pytest.approx(100 / 14 / 24, abs=0.6)
+    assert [one.fired for one in past.rows] == [1]
+
+
+def test_next_firing_begins_no_sooner_than_the_last_ended(small: Small, watched: Rule) -> None:
+    ended = END - HOUR / 2
+    Firing.objects.create(rule=watched, since=END - 2 * HOUR, until=ended, peak=1)
+    waiting(small, 5)
+    look(small)
+
+    assert Firing.objects.get(until=None).since == ended
+
+
 def test_rule_waits_for_as_long_as_it_says(small: Small, watched: Rule) -> None:
     Rule.objects.update(for_s=1800)
-    waiting(small, 5)
+    work = waiting(small, 4.25)
     look(small)
     assert not Firing.objects.exists()
 
+    Workload.objects.filter(pk=work.pk).update(submitted_at=END - 5 * HOUR)
     Rule.objects.update(over_since=END - HOUR)
     look(small)
 
-    assert Firing.objects.count() == 1
+    assert Firing.objects.get().since == END - HOUR / 2
 
 
 def test_rule_that_was_edited_while_it_was_read_is_left_to_the_next_look(
@@ -324,7 +362,7 @@ def test_page_says_what_fires_and_of_whom(small: Small, watched: Rule) -> None:
 
     page = client_of(small.operator).get(reverse("web:alerts", args=["fra1"])).content.decode()
 
-    assert "1 of 1 rule fires." in page
+    assert "1 of 1 rule fires: Longest wait." in page
     assert work.name in page
     assert "5 h" in page
 
@@ -339,7 +377,7 @@ def test_preview_says_how_often_the_edit_would_have_fired_and_saves_nothing(
 
     said = page.content.decode()
     assert "Would have fired 1 time in the last 14 days" in said
-    assert "As it is, it fired 1 time." in said
+    assert "As it is, it would have fired 1 time." in said
     watched.refresh_from_db()
     assert watched.over == 4 * H
 

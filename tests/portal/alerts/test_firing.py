@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.alerts.firing import fired, is_near, is_over, is_quiet, near
+from portal.alerts.firing import fired, is_near, is_over, is_quiet
 from portal.alerts.models import Figure, Rule
 
 NAN = math.nan
@@ -48,13 +48,6 @@ def test_rule_fires_while_its_figure_is_over_for_long_enough(
 @pytest.mark.parametrize(("value", "close"), [(7.9, False), (8, True), (11, True), (NAN, False)])
 def test_rule_is_near_from_four_fifths_of_its_bound(value: float, close: bool) -> None:
     assert is_near(rule(), value) == close
-
-
-def test_what_fired_is_not_near_as_well() -> None:
-    one, values = rule(), np.array([8.0, 11, 11, 8, 8, 1])
-    found = fired(one, np.arange(6) * 60.0, values)
-
-    assert near(one, values, found) == [(0, 1), (3, 5)]
 
 
 @given(st.lists(st.one_of(st.floats(0, 20), st.just(NAN)), max_size=40), st.integers(0, 300))

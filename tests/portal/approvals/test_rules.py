@@ -160,6 +160,38 @@ def test_preview_says_what_it_takes_from_whom_and_whether_less_would_do(cluster,
     assert seen.starts >= 1
 
 
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        ([], "nobody starts and nobody leaves"),
+        ([("starts", False), ("leaves", False)], "1 starts and 1 is evicted"),
+        (
+            [("leaves", True), ("leaves", True), ("starts", True)],
+            "nobody starts and nobody leaves; once the grace is over, 1 starts and 2 are evicted",
+        ),
+    ],
+)
+def test_headline_tells_now_apart_from_after_the_grace(moves, told):
+    from portal.approvals.previews import outcome_of
+
+    assert outcome_of(moves) == told
+
+
+def test_preview_adds_up_what_the_parent_was_given(cluster, people, wish):
+    from portal.approvals.previews import of_wish, seen_by
+
+    told = of_wish(wish(), NOW)
+    seen = seen_by(people.approver, cluster, told, about="alignment", gpu_class="h100-80gb")
+    added = {one.parent: (one.before, one.after, one.given, one.is_refused) for one in seen.sums}
+    assert added["language"] == (36, 44, 44, False)
+    told = of_wish(wish(giver=""), NOW)
+    seen = seen_by(people.approver, cluster, told, about="alignment", gpu_class="h100-80gb")
+    (only,) = seen.sums
+    assert (only.parent, only.after, only.given, only.over, only.is_refused) == (
+        "language", 44, 36, 8, True,
+    )  # fmt: skip
+
+
 def test_preview_names_no_work_and_no_queue_out_of_sight(cluster, people, wish):
     from portal.approvals.previews import seen_by
 

@@ -16,6 +16,7 @@ from scheduling.models import (
     Outcome,
     Queue,
     State,
+    Transition,
     UsageSample,
     Workload,
 )
@@ -104,7 +105,23 @@ def write_workloads(cluster: Cluster, until: datetime, *, count: int = 1500) -> 
     queues = {q.name: q for q in cluster.queues.all()}
     classes = list(cluster.gpu_classes.all())
     rows = [_workload(queues, classes, until, dice, serial=i) for i in range(count)]
-    return Workload.objects.bulk_create(rows, batch_size=500)
+    made = Workload.objects.bulk_create(rows, batch_size=500)
+    Transition.objects.bulk_create([step for work in made for step in _steps(work)], batch_size=500)
+    return made
+
+
+def _steps(work: Workload) -> tuple[Transition, Transition]:
+    """It held all of its GPUs from its start to its end."""
+    gpus = work.gpus * work.members
+    return (
+        Transition(
+            workload=work, at=work.started_at, from_state=State.PENDING, to_state=State.RUNNING,
+            gpus=gpus, gpu_class=work.gpu_class,
+        ),
+        Transition(
+            workload=work, at=work.finished_at, from_state=State.RUNNING, to_state=State.FINISHED
+        ),
+    )  # fmt: skip
 
 
 def _workload(

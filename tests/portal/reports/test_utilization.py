@@ -9,7 +9,10 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.http import Http404
 
+from portal.reports.preemptions import preemptions
+from portal.reports.use import use
 from portal.reports.utilization import utilization
+from portal.reports.waits import waits
 from portal.reports.words import utilization_finding
 from portal.web.reports.utilization import utilization_page
 from scheduling.models import Eviction, EvictionRule, Queue, State, Transition
@@ -154,6 +157,33 @@ def test_period_before_is_compared_only_when_it_is_known(small: Small) -> None:
     two_hours(small)
     assert utilization(small.cluster, small.last(1, compare=True), small.operator).before
     assert utilization(small.cluster, small.last(24, compare=True), small.operator).before is None
+
+
+@pytest.mark.django_db
+def test_period_before_the_first_work_is_not_compared_with(small: Small) -> None:
+    """Nodes were sampled for days before anybody submitted."""
+    two_hours(small)
+    small.sample(small.root, small.h100, hours_ago=100, installed=16, ready=16)
+    filters = small.last(2, compare=True)
+    assert utilization(small.cluster, filters, small.operator).before is None
+    assert waits(small.cluster, filters, small.operator).before is None
+    assert preemptions(small.cluster, filters, small.operator).count_before is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("used", "told"), [(2, 0.5), (None, None)])
+def test_real_use_before_is_told_only_where_it_was_measured_as_fully(
+    small: Small, used: float | None, told: float | None
+) -> None:
+    small.sample(small.vision, small.h100, allocated=4, used=3)
+    small.sample(small.vision, small.h100, hours_ago=2, allocated=4, used=used)
+    for ago in (1, 2):
+        small.sample(small.root, small.h100, hours_ago=ago, installed=16, ready=16)
+    small.sample(small.platform, small.h100, hours_ago=2, seconds=360, allocated=1, used=1)
+    filters = small.last(1, compare=True)
+    for report in (utilization, use):
+        found = report(small.cluster, filters, small.operator).used_share_before
+        assert found == (told if told is None else pytest.approx(2.1 / 4.1))
 
 
 @pytest.mark.django_db

@@ -7,12 +7,15 @@ import pytest
 
 from portal.accounts.models import User
 from portal.setup import inviting
+from portal.web.setup.forms import ClassForm, proposed_rate
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Credential, GpuClass, PriorityClass, Queue, Quota
 from scheduling.models.credentials import read
 from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
+LOOKED = {"taking": ["vision", "speech", "web"]}
+"""Namespaces in which pods run: the person says that they looked."""
 LABEL = "nvidia.com/gpu.product"
 
 
@@ -164,10 +167,36 @@ def test_proposal_hangs_what_one_label_calls_the_same_below_one_queue(connected,
 
 
 def test_proposal_is_kept_with_the_figures_as_typed(connected, admin):
-    answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "6"})
+    answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "6", **LOOKED})
     assert answer.status_code == 302, answer.context["faults"]
     nominal = dict(Quota.objects.values_list("queue__name", "nominal_gpus"))
     assert nominal == {"research": 8000, "speech": 2000, "vision": 6000, "web": 2000}
+
+
+@pytest.mark.parametrize("way", ["keep", "file"])
+def test_tree_that_takes_namespaces_that_stand_asks_about_each_first(connected, admin, way):
+    tree = admin.get("/set-up/queues/").context["example"]
+    asked = admin.post("/set-up/queues/", {way: "1", "tree": tree, "taking": ["web"]})
+
+    assert asked.status_code == 400
+    text = asked.text
+    for said in ("namespace vision stands on the cluster with 1 pods", "namespace speech stands"):
+        assert said in text
+    assert "namespace web stands" not in text
+    assert text.count('name="taking"') == 3
+    assert not Queue.objects.exclude(parent=None).exists()
+
+
+def test_tree_by_the_api_takes_only_namespaces_that_it_says_were_looked_at(connected, admin):
+    tree = {"queues": [{"name": "v", "namespace": "vision"}, {"name": "n", "namespace": "weir-n"}]}
+    address = f"/api/v1/clusters/{connected.name}/tree"
+    refused = admin.put(address, tree, content_type="application/json")
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "namespace_stands")
+    assert refused.json()["remedy"].endswith("taking: vision.")
+    assert not Queue.objects.exclude(parent=None).exists()
+    said = {**tree, "taking": ["vision"]}
+    assert admin.put(address, said, content_type="application/json").status_code == 200
 
 
 def test_figure_that_is_none_changes_nothing_and_comes_back(connected, admin):
@@ -189,7 +218,7 @@ def test_file_with_one_fault_changes_nothing_and_names_line_and_path(connected, 
 
 def test_proposal_as_a_file_says_the_same(connected, admin):
     tree = admin.get("/set-up/queues/").context["example"]
-    assert admin.post("/set-up/queues/", {"file": "1", "tree": tree}).status_code == 302
+    assert admin.post("/set-up/queues/", {"file": "1", "tree": tree, **LOOKED}).status_code == 302
     assert Queue.objects.get(name="vision").path == "research/vision"
 
 
@@ -214,7 +243,7 @@ def test_priority_class_that_becomes_the_default_is_the_only_one(connected, admi
 
 
 def test_every_step_has_a_page_and_enforce_ends_the_set_up(connected, admin):
-    admin.post("/set-up/queues/", {"keep": "1"})
+    admin.post("/set-up/queues/", {"keep": "1", **LOOKED})
     admin.post("/set-up/people/", {"act": "teams"})
     typed = {"act": "give", "team": "vision", "user": "boss", "persona": "researcher"}
     assert admin.post("/set-up/people/", typed).status_code == 302
@@ -231,3 +260,43 @@ def test_who_does_not_administer_finds_no_set_up(connected, client):
     for path in ("/set-up/", "/set-up/connect/", "/set-up/enforce/"):
         assert client.get(path).status_code == 404
         assert client.post(path).status_code in (404, 405)
+
+
+def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, admin):
+    admin.post("/set-up/queues/", {"keep": "1"})
+    connected.nodes.update(foreign_gpus=3000)
+    held = 3 * connected.nodes.count()
+    told = " ".join(admin.get("/set-up/enforce/").text.split())
+    assert held
+    assert f"Pods without a queue hold {held} GPU" in told
+    assert "without the label weir.dev/queue is refused in 2 namespaces: speech and vision." in told
+    assert "one that does not exist is made" in told
+    assert f"{held} GPU" in admin.get("/set-up/would/").text
+
+
+def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
+    name = connected.gpu_classes.get().name
+    tree = f"queues: [{{name: a, nominal: {{{name}: 300}}}}]"
+    page = admin.post("/set-up/queues/", {"file": "1", "tree": tree}, follow=True).text
+    assert "1 queue is there." in page
+    assert f"Guaranteed are 300 {name}, installed 16" in page
+    assert "nominal" in admin.get("/set-up/queues/").text
+    assert "300" in admin.get("/set-up/queues/").text
+
+
+def test_slice_is_proposed_as_its_part_of_a_gpu(connected):
+    whole = connected.gpu_classes.get()
+    sliced = GpuClass(cluster=connected, name="mig", resource_name="nvidia.com/mig-1g.5gb")
+    chosen = GpuClass(cluster=connected, name="m", resource_name="nvidia.com/mig-1g.5gb")
+    chosen.exchange_rate = Decimal("0.5")
+    assert [proposed_rate(one) for one in (whole, sliced)] == [1, Decimal("0.1429")]
+    assert ClassForm(None, gpu_class=chosen).initial["exchange_rate"] == Decimal("0.5")
+
+
+def test_classes_are_found_after_the_set_up_from_the_engines_page(connected, admin):
+    page = admin.get("/c/fra1/cluster/").text
+    assert 'href="/set-up/classes/?cluster=fra1"' in page
+    assert 'href="/set-up/connect/"' in page
+    other = Cluster.objects.create(name="other", mode="observe")
+    assert admin.get("/set-up/classes/?cluster=fra1").context["cluster"] == connected
+    assert admin.get("/set-up/classes/?cluster=other").context["cluster"] == other

@@ -4,6 +4,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.selectors import overview as figures
+from portal.selectors.lost import lost_by, lost_in
 from scheduling.models import Eviction, Node, Queue, Share, State, Workload
 from tests.factories import NOW, make_workload
 
@@ -162,6 +163,21 @@ def test_waiting_slices_count_the_part_of_a_gpu_that_they_are(cluster):
     vision = cluster.queues.get(name="vision")
     make_workload(vision, gpus=G, min_members=14, gpu_classes=["a100-mig-1g.5gb"])
     assert figures.waiting(cluster, cluster.gpu_classes.all()).gpus - before == pytest.approx(2 * G)
+
+
+def test_work_lost_on_slices_counts_the_part_of_a_gpu_that_they_are(cluster):
+    admin = User.objects.get(username="admin")
+    queue = cluster.queues.get(name="vision")
+    for gpu_class in cluster.gpu_classes.filter(name__in=["h100-80gb", "a100-mig-1g.5gb"]):
+        Eviction.objects.create(
+            workload=make_workload(queue), at=cluster.now(), rule="reclaim", gpus=1000,
+            queue=queue, gpu_class=gpu_class, lost_gpu_s=7000,
+        )  # fmt: skip
+    mine = Eviction.objects.filter(queue=queue)
+    assert lost_in(mine) == (2, pytest.approx(8000))
+    seen = figures.last_evictions(cluster, admin)
+    assert seen.lost_gpu_s == pytest.approx(lost_in(Eviction.objects.all())[1])
+    assert sorted(lost_by(one) for one in mine) == [pytest.approx(1000), pytest.approx(7000)]
 
 
 def test_evictions_of_strangers_are_not_listed(cluster):

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from portal.approvals.loans import previews
 from portal.approvals.models import LoanOffer, QuotaLoan
 from scheduling.models import MILLI, Share, UsageSample
 from scheduling.models.ledger import Resolution
@@ -48,6 +49,24 @@ def test_lender_sees_what_it_does_before_consenting(loan, as_user):
     assert "If you consent" in told
     assert "planned at" in told
     assert f"Fair share now of {H100}" in told
+
+
+def test_loan_that_evicts_more_than_it_lends_warns(loan, as_user, monkeypatch):
+    line = {
+        "kind": "leaves", "workload": "vision/gang", "queue": "vision", "gpus": 16, "lost_gpu_hours": 2,
+        "reason": "reclaimed", "sentence": "It goes.", "sealed": "", "numbers": {}, "late": False,
+    }  # fmt: skip
+    told = {
+        "at": "2026-11-27T10:00:00+00:00",
+        "took_s": 0.1,
+        "shares": [],
+        "lesser": [],
+        "changes": [],
+    }
+    monkeypatch.setattr(previews, "planned", lambda loan, gpus: {**told, "lines": [line]})
+    assert "Lending 4 evicts work on 16 GPUs, more than is lent" in text(
+        as_user("lead").get(f"{URL}{loan.pk}/")
+    )
 
 
 def test_consent_to_less_runs_and_keeps_what_was_expected(loan, as_user):

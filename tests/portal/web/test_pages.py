@@ -1,6 +1,7 @@
 """Frame, overview, queue list and queue page as people get them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.selectors import overview
 from portal.web.frame.context import Shell
-from scheduling.models import Cluster, Eviction, Queue, Share, UsageSample, Workload
+from scheduling.models import Cluster, Eviction, Queue, Share, StartForecast, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_cluster, make_member, make_workload
 
@@ -242,3 +243,29 @@ def test_refresh_of_the_queue_page_reads_no_week_of_rows(
     with django_assert_num_queries(18):
         html = client.get("/c/fra1/queues/vision/", headers={"X-Weir-Live": "1"})
     assert "Last 7 days" not in html.content.decode()
+
+
+@pytest.mark.parametrize("url", ["/c/fra1/", "/c/fra1/queues/pretraining/?class=h100-80gb"])
+def test_predicted_start_stands_where_waits_are_listed(as_user, cluster, url):
+    """Of who waits longest, and of who is first in the queue's line."""
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Workload.objects.filter(pk=work.pk).update(submitted_at=cluster.now() - timedelta(days=300))
+    work.transitions.all().delete()
+    p50, p90 = (cluster.now() + timedelta(hours=hours) for hours in (2, 5))
+    StartForecast.objects.filter(workload=work).delete()
+    StartForecast.objects.create(workload=work, at=cluster.now(), p50_at=p50, p90_at=p90)
+    page = as_user("admin").get(url).content.decode()
+    assert "Predicted start, P50 – P90" in page
+    assert p50.isoformat() in page
+    assert p90.isoformat() in page
+
+
+def test_place_of_what_is_held_is_told_nowhere(as_user, cluster):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Workload.objects.filter(pk=work.pk).update(held=True, position=2, reason="held")
+    client = as_user("m.okafor")
+    assert "lace 2" not in client.get(f"/c/fra1/w/{work.uid}/").content.decode()
+    (row,) = [
+        one for one in client.get("/c/fra1/work/").context["now"].lines if one.work.pk == work.pk
+    ]
+    assert row.work.place is None

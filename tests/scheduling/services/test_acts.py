@@ -11,6 +11,7 @@ import pytest
 from scheduling.cluster.enforcement.enforcer import Act, Enforcer, Report
 from scheduling.engine import Outline
 from scheduling.engine import model as m
+from scheduling.engine.explain.decode import Starts
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.models import Cluster, GpuClass, Queue, State
@@ -35,8 +36,8 @@ def decide(monkeypatch: pytest.MonkeyPatch, *decisions: m.Decision) -> None:
     """The next plans say ``decisions`` for these workloads, whatever the engine thinks."""
     spoken_for = {d.workload for d in decisions}
 
-    def outline(frame: Frame, plan: ArrayPlan) -> Outline:
-        made = OUTLINE(frame, plan)
+    def outline(frame: Frame, plan: ArrayPlan, starts: Starts) -> Outline:
+        made = OUTLINE(frame, plan, starts)
         rest = tuple(d for d in made.acts if d.workload not in spoken_for)
         assert spoken_for.isdisjoint(made.waits.names)
         return replace(made, acts=(*decisions, *rest))

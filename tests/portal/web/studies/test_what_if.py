@@ -10,6 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import ApiToken, User
+from portal.web.ahead import Ahead
+from portal.web.studies import what_if as pages
 from scheduling.models import (
     ForecastOutcome,
     ForecastRun,
@@ -23,7 +25,7 @@ from scheduling.models import (
 from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors, running, what_if
-from tests.factories import example_cluster, make_workload
+from tests.factories import NOW, example_cluster, make_workload
 from tests.foresight import QUESTION, asked, forecast, live_of, with_past
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +61,60 @@ def test_answer_says_who_starts_shares_and_waits(cluster, admin, monkeypatch):
         "alone",
     ):
         assert told in text
+
+
+def test_nothing_is_found_of_starts_before_the_futures_are_lived(cluster, admin, monkeypatch):
+    with_past(cluster)
+    question = asked(cluster, monkeypatch)
+    told = {
+        key: value
+        for key, value in question.answer.items()
+        if key not in ("starts", "replay", "alone")
+    }
+    Study.objects.filter(pk=question.pk).update(answer=told, state=StudyState.RUNNING, progress=5)
+    _, text = page(admin, "study", question.pk)
+    assert "at once" in text.split('class="finding"')[1].split("</p>")[0]
+    for unknown in ("start sooner", "starts sooner", "no change", "not within a week"):
+        assert unknown not in text, unknown
+    assert "left blank" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "starts", "turn", "moved"),
+    [
+        ([7200, 9000], [3600, 5000], False, 1, "1 h sooner"),
+        ([7200, 9000], None, False, -1, "later"),
+        ([7200, 9000], None, True, 1, "2 h sooner"),
+        (None, [7200, 9000], False, 1, "sooner"),
+        (None, None, True, 1, "sooner"),
+        (None, None, False, 0, "no change"),
+        ([7200, 9000], [7260, 9000], False, 0, "no change"),
+    ],
+)  # fmt: skip
+def test_start_that_is_seen_on_one_side_only_moves_too(before, after, starts, turn, moved):
+    band = {"before": before, "after": after}
+    line = {"starts": starts, "sentence": ""}
+    axis = Ahead.over([], NOW)
+    one = pages._start("ns/work", band, line, {}, axis)
+    assert (one.turn, one.moved) == (turn, moved)
+
+
+def test_values_lie_inside_their_bands(cluster, admin, monkeypatch):
+    with_past(cluster)
+    replay = asked(cluster, monkeypatch).answer["replay"]
+    sides = [side for row in replay["queues"] for side in (row["p50_s"], row["p90_s"])]
+    for side in [*sides, *replay["figures"].values()]:
+        assert side["low"] <= side["after"] <= side["high"]
+
+
+def test_newest_study_stands_first(cluster, admin):
+    for name, days in (("study-b", 2), ("study-c", 1), ("study-a", 3)):
+        Study.objects.create(
+            cluster=cluster, kind="experiment", name=name, author="admin", replays=1,
+            asked_at=NOW - timedelta(days=days), basis={},
+        )  # fmt: skip
+    _, text = page(admin, "studies")
+    assert text.index("study-c") < text.index("study-b") < text.index("study-a")
 
 
 def test_question_grows_in_the_address(cluster, admin):

@@ -49,7 +49,7 @@ def test_eviction_shows_both_queues_before_and_after_and_the_arithmetic(as_user,
     assert figures == [("pretraining", 56, 44, 40), ("alignment", 0, 12, 12)]
     page = text(response)
     assert "Lost = 16 GPUs × 28 min of work" in page, page[page.index("Lost = ") :][:60]
-    assert "16 GPUs evicted for 12 asked: 1.33." in page
+    assert "For each GPU asked for 1.33 were evicted: 16 for 12." in page
 
 
 def test_winner_is_a_link_only_for_who_may_open_it(as_user, cluster):

@@ -7,10 +7,11 @@ import pytest
 
 from portal.selectors import sooner
 from portal.selectors.ends import elsewhere
-from scheduling.models import MILLI, RunTimeQuestion, StartForecast, Workload
+from portal.web.workloads.ahead import Row, Verdict, _lead
+from scheduling.models import MILLI, GpuClass, RunTimeQuestion, StartForecast, Workload
 from scheduling.prediction import boosted, stored
 from scheduling.services import forecasts
-from tests.factories import make_workload
+from tests.factories import NOW, make_workload
 from tests.foresight import with_past
 from tests.portal.web.workloads.test_submit import FORM, PREVIEW
 from tests.seeding import laid_down
@@ -194,3 +195,25 @@ def test_workload_page_prices_the_run_on_each_class_that_is_known(as_user, clust
 def test_limit_below_the_predicted_run_time_is_warned_of(as_user, kube, learned, hours, warns):
     page = answered(as_user("researcher"), run_time_limit=f"{hours} h").content.decode()
     assert (f"Its run-time limit of {hours} h would end" in page) is warns
+
+
+@pytest.mark.parametrize(
+    ("whole", "rows", "name"),
+    [
+        ((9, 20), {"h100-80gb": (2, 8), "a100-40gb": (5, 9)}, "h100-80gb"),
+        ((9, 20), {"h100-80gb": None, "a100-40gb": (5, 9)}, "a100-40gb"),
+        (None, {"h100-80gb": (2, 8)}, "whole"),
+    ],
+)
+def test_lead_says_the_start_of_the_row_that_starts_first(whole, rows, name):
+    def verdict(span):
+        start = (NOW + timedelta(hours=span[0]), NOW + timedelta(hours=span[1])) if span else None
+        return Verdict("warn", "clock", "Waits", "", None, start)
+
+    made = [
+        Row(GpuClass(name=one), place, verdict(span), None, "", "")
+        for place, (one, span) in enumerate(rows.items(), 1)
+    ]
+    lead, found = _lead(verdict(whole), "whole", made)
+    assert found == name
+    assert lead.start == (verdict(rows[name]).start if name in rows else None)

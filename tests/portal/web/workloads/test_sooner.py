@@ -1,5 +1,7 @@
 import pytest
 
+from portal.selectors import sooner as selectors
+from portal.web.workloads.sooner import FIELDS
 from scheduling.models import MILLI
 from tests.factories import make_workload
 from tests.portal.kubernetes import serving
@@ -90,3 +92,49 @@ def test_cluster_that_does_not_answer_is_said(as_user, cluster, waiting):
 def test_page_of_a_waiting_workload_offers_to_ask(as_user, waiting):
     page = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
     assert f"/c/fra1/w/{waiting.uid}/sooner/" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "value", "told"),
+    [
+        ("gpu_class", "a100-40gb", "class_1=a100-40gb"),
+        ("fewer_gpus", 4.0, "gpus_per_pod=4"),
+        ("fewer_members", 2, "pods_min=2"),
+        ("queue", "alignment", "queue=alignment"),
+        ("limit", 24.0, "/requests/new/?kind=quota&amp;queue=pretraining&amp;gpu_class=h100-80gb"),
+        ("priority", "interactive", 'name="priority_class" value="interactive"'),
+        ("topology", "", ""),
+    ],
+)
+def test_each_change_has_its_start_its_cost_and_the_way_to_do_it(
+    as_user, waiting, monkeypatch, change, value, told
+):
+    found = {
+        "change": change, "value": value, "queue": "pretraining", "gpu_class": "h100-80gb",
+        "evicts_gpus": 0, "sentence": "So it would.",
+    }  # fmt: skip
+    monkeypatch.setattr(selectors, "what_would_start", lambda *_args, **_more: [found])
+    page = _asked(as_user("researcher"), waiting)
+    assert "<b>now</b>" in page
+    assert "Cost an hour" in page
+    assert "As it is" in page
+    assert told in page
+    assert ("Clone with this" in page) is (change in FIELDS)
+
+
+def test_clone_takes_the_one_change_from_the_address(as_user, waiting):
+    page = f"/c/fra1/submit/?clone={waiting.uid}"
+    whole = as_user("researcher").get(page).context["form"]
+    other = as_user("researcher").get(f"{page}&class_1=a100-40gb&gpus_per_pod=4").context["form"]
+    assert whole["class_1"].value() == "h100-80gb"
+    assert (other["class_1"].value(), str(other["gpus_per_pod"].value())) == ("a100-40gb", "4")
+    assert other["image"].value() == whole["image"].value()
+
+
+def test_priority_is_chosen_from_the_page_with_the_present_class_first_chosen(as_user, waiting):
+    page = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
+    assert 'name="action" value="priority"' in page
+    asked = {"action": "priority", "uid": waiting.uid}
+    shown = as_user("researcher").post("/c/fra1/workloads/act/", asked)
+    own = waiting.priority_class.name
+    assert f"<option selected>{own}</option>" in shown.content.decode()

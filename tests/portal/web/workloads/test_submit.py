@@ -283,6 +283,18 @@ def test_pasted_manifest_keeps_its_text_with_the_fault(as_user, cluster):
     assert "search" in response.context["form"].errors["text"][0]
 
 
+def test_pasted_manifest_that_is_refused_is_not_told_to_start(as_user, cluster, kube):
+    """Without a run-time limit, which the persona asks for."""
+    Persona.objects.update(max_run_time_s=3600)
+    job = as_user("researcher").post(PREVIEW, FORM).context["form"].manifest
+    job["spec"].pop("activeDeadlineSeconds", None)
+    answer = as_user("researcher").post(f"{PREVIEW}?as=manifest", {"text": yaml.safe_dump(job)})
+    lead = answer.content.decode().split('id="lead"')[1].split("</p>")[0]
+    assert answer.context["faults"]
+    assert "would be refused" in lead
+    assert "starts now" not in lead
+
+
 @pytest.mark.parametrize("text", ["", "- a", "kind: [", "kind: Job"])
 def test_pasted_nonsense_is_refused(as_user, cluster, text):
     assert as_user("researcher").post(PASTE, {"text": text}).status_code == 422

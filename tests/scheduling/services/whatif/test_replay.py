@@ -8,7 +8,7 @@ import pytest
 from scheduling.engine.model import MILLI, PriorityClass, Queue, Quota
 from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.replay import CancelledError, replayed
+from scheduling.services.whatif.replay import CancelledError, Side, replayed
 from scheduling.simulation.run.jobs import Submission
 from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world
 
@@ -84,3 +84,11 @@ def test_who_ends_later_than_on_its_own_quota_is_counted():
     none = [{"kind": "quota", "queue": "speech", "gpu_class": H100, "borrowing_limit_gpus": 0}]
     late = replayed(template, lived, read(none), replays=0).figures["later_than_alone"]
     assert (late.before, late.after) == (1, 0)
+
+
+def test_value_and_band_are_of_the_same_lives():
+    side = Side((240.0, 200.0, 190.0), (242.0, 210.0, 195.0))
+    low, high = side.band
+    assert (side.before, side.after) == (200.0, 210.0)
+    assert low <= side.after <= high
+    assert side.verdict == "longer"
