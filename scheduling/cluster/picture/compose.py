@@ -171,6 +171,7 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     held = {
         name: _list(client, path, trim, optional=name in OPTIONAL)
         for name, (path, trim) in resources().items()
+        if name not in unmade.REASONS  # It gives up no start.
     }
     objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
     around = Circumstances(
