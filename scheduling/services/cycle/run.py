@@ -214,8 +214,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     ordered = orders.due(view.cluster, snapshot) if enforce else None
     if ordered is not None:
         watch.lap("Plan the moves that were ordered")
-    starts = one.memory.etas.of(view.cluster, view.now)
-    made = _decide(one, ordered.after if ordered else snapshot, starts, watch)
+    made = _decide(one, ordered.after if ordered else snapshot, watch)
     plan = reworded(made, view.blocked, view.left_out)
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
@@ -245,15 +244,13 @@ def _play_along(one: _Pass, view: View) -> list[Workload]:
     return began
 
 
-def _decide(
-    one: _Pass, snapshot: Snapshot, starts: Mapping[str, datetime], watch: Watch
-) -> Outline:
+def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
     """The engine's plan; its steps are timed from here, as it knows no clock."""
     frame = one.memory.planner.read(snapshot)
     watch.lap("Read it into arrays")
     made = plan_frame(frame)
     watch.lap("Decide")
-    return outline(frame, made, starts)
+    return outline(frame, made, one.memory.etas.of(one.cluster, snapshot.now))
 
 
 def _within_quotas(plan: Outline, one: _Pass, view: View) -> Outline:
