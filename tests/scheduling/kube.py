@@ -185,8 +185,9 @@ class World:
         return "\n".join((*said, *found, *left))
 
     def _versions(self, worker: workers.Held) -> set[int]:
-        paths = [r._path for r in worker.link.mirror._reflectors.values() if r.served]
-        return {version_of(o) for path in paths for o in self.kube.get(path)["items"]}
+        served = [r for r in worker.link.mirror._reflectors.values() if r.served]
+        lists = (self.kube.get(r._path, **r._chosen)["items"] for r in served)
+        return {version_of(o) for found in lists for o in found}
 
     @staticmethod
     def _mirrored(worker: workers.Held) -> set[int]:

@@ -115,6 +115,8 @@ class Observed:
     """Why its last start failed, and where it is not tried for a while."""
     unplaced: str = ""
     """kube-scheduler's words on a pod of it that it finds no node for; empty where there is none."""
+    unmade: str = ""
+    """The API server's words where it refuses pods of it since its admission; empty where it does not."""
     run_by: str = ""
     """A controller outside Weir's reach that it says runs it, such as one of another cluster."""
     outcome: str = ""
@@ -174,6 +176,12 @@ class Observed:
         """Fewer than its least members run, leaving out those that may not have begun."""
         least = min(self.min_members, self.members_wanted)
         return self.members_up + self.spare + self.undue < least
+
+    @property
+    def lacks_pods(self) -> bool:
+        """Fewer pods than its least members are there at all, likewise."""
+        least = min(self.min_members, self.members_wanted)
+        return self.pods_left + self.spare + self.undue < least
 
     @property
     def is_moving(self) -> bool:

@@ -1,7 +1,7 @@
 """Why a start failed for a cause outside Weir's plan, as it is noted on the object.
 
 kube-scheduler finds none of the planned nodes fit, for something that no plan reads: other extended
-resources, volumes, ports, rules between pods.
+resources, volumes, ports, rules between pods. Or the API server refuses the pods themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scheduling.cluster.vocabulary.quantities import instant, rfc3339
 LONGEST = 500
 """Characters of others' words that are kept."""
 UNPLACED = "kube-scheduler places its pods nowhere: {}"
+UNMADE = "The API server refuses its pods: {}"
 
 
 @dataclass(frozen=True, slots=True)

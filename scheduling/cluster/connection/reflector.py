@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Container
 from typing import Any
+from urllib.parse import parse_qsl
 
 import orjson
 import urllib3
@@ -63,7 +64,8 @@ def untrimmed(obj: Json) -> Json:
 
 
 class Reflector:
-    """The mirror of one resource: ``path`` is its list URL, ``trim`` drops what nobody reads."""
+    """The mirror of one resource: ``path`` is its list URL, which may choose among its objects by a query;
+    ``trim`` drops what nobody reads."""
 
     def __init__(
         self,
@@ -76,7 +78,8 @@ class Reflector:
     ) -> None:
         self._optional = optional
         self._client = client
-        self._path = path
+        self._path, _, chosen = path.partition("?")
+        self._chosen: dict[str, str | int] = dict(parse_qsl(chosen))
         self._trim = trim
         self._on_change = on_change
         self._objects: dict[Key, Json] = {}
@@ -230,7 +233,7 @@ class Reflector:
         seen: set[Key] = set()
         token, version = "", ""
         while True:
-            query: dict[str, str | int] = {"limit": PAGE}
+            query: dict[str, str | int] = {**self._chosen, "limit": PAGE}
             if token:
                 query["continue"] = token
             page = self._client.get(self._path, **query)
@@ -265,6 +268,7 @@ class Reflector:
 
     def _watch(self) -> None:
         query: dict[str, str | int] = {
+            **self._chosen,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,

@@ -69,6 +69,7 @@ def observing() -> Iterator[Need]:
         yield Need(
             *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"
         )
+    yield Need("", "events", READ, "to hear why pods of work that is let in are refused")
     for kind in KINDS:
         why = "to compare the guardrails"
         yield Need(*resource_of(kind.list_path), ("get", "list"), why, names=_named(kind))

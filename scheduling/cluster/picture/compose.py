@@ -19,7 +19,7 @@ from scheduling.cluster.connection.reflector import untrimmed
 from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.picture.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
 from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
-from scheduling.cluster.vocabulary import devices, labels, runtimes
+from scheduling.cluster.vocabulary import devices, labels, runtimes, unmade
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.cluster.vocabulary.runtimes import Runtimes
@@ -92,13 +92,17 @@ def resources(
         **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
         runtimes.RESOURCE: (runtimes.LIST_PATH, untrimmed),
         **{name: (path, untrimmed) for name, path in runtimes.TRAINING.items()},
+        **{reason: (path, unmade.trim) for reason, path in unmade.LIST_PATHS.items()},
     }
     return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
 OPTIONAL = frozenset(
-    {*(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE, *runtimes.TRAINING}
-) - {"Job"}
+    {
+        *(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE, *runtimes.TRAINING,
+        *unmade.REASONS,
+    }
+) - {"Job"}  # fmt: skip
 """Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
 
 
@@ -133,7 +137,26 @@ def take(
             _read(KINDS[kind], obj, NO_PODS, Circumstances(classes), last)
     missing = awaited - picture.by_uid.keys() - picture.unreadable.keys()
     strayed = frozenset(uid for uid in missing if memo.kin.find(uid) is not None)
-    return replace(picture, departed=last.by_age(), strayed=strayed)
+    by_uid = {**picture.by_uid, **_refused(mirror, memo.kin, picture.by_uid)}
+    return replace(
+        picture,
+        workloads=tuple(by_uid.values()),
+        by_uid=by_uid,
+        departed=last.by_age(),
+        strayed=strayed,
+    )
+
+
+def _refused(mirror: Mirror, kin: Kinship, by_uid: Mapping[str, Observed]) -> dict[str, Observed]:
+    """Those that lack pods which the API server refused since their admission, with its words, whichever of
+    their objects the pods would belong to."""
+    said = unmade.read(chain.from_iterable(mirror[name].objects() for name in unmade.REASONS))
+    found: dict[str, Observed] = {}
+    for uid, what in sorted(said.items(), key=lambda each: (each[1].at, each[0])):
+        observed = by_uid.get(kin.workload_of(uid) or "")
+        if observed and observed.lacks_pods and observed.admitted and what.at >= observed.admitted:
+            found[observed.uid] = replace(observed, unmade=what.said)
+    return found
 
 
 def retire(mirror: Mirror, memo: Memo, uids: Iterable[str]) -> None:
@@ -148,6 +171,7 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     held = {
         name: _list(client, path, trim, optional=name in OPTIONAL)
         for name, (path, trim) in resources().items()
+        if name not in unmade.REASONS  # It gives up no start.
     }
     objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
     around = Circumstances(

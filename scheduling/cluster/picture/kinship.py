@@ -67,7 +67,11 @@ class Kinship:
     def root_of(self, pod: Json) -> str | None:
         """uid of the workload that ``pod`` belongs to; None for a pod outside the queues."""
         owner = self._owner(pod)
-        return owner if owner is None or owner in self.workloads else self._root(owner)
+        return owner if owner is None else self.workload_of(owner)
+
+    def workload_of(self, uid: str) -> str | None:
+        """uid of the workload that the object with ``uid`` is, or is a part of."""
+        return uid if uid in self.workloads else self._root(uid)
 
     def is_known(self, pod: Json) -> bool:
         """Whether the object that made ``pod`` is still there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import Lapsed
+from scheduling.engine.reasons.figures import FreeForOther, Lapsed
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
@@ -23,6 +25,10 @@ Row = tuple[Any, ...]
 """All that is said of a slot but what the workload itself states."""
 Told = tuple[Facts, str, str, dict[str, reasons.Number]]
 """Facts, and the sentence, the sealed one and the numbers that follow from them."""
+
+Starts = Mapping[str, datetime]
+"""When workloads that wait are expected to start, by name, as who lives the time to come foretells."""
+UNKNOWN: Starts = {}
 
 SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
@@ -45,12 +51,14 @@ def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
     return m.Plan(read_shares(frame), lines)
 
 
-def outline(frame: Frame, plan: ArrayPlan) -> Outline:
+def outline(frame: Frame, plan: ArrayPlan, starts: Starts = UNKNOWN) -> Outline:
     """The same plan, of which the waits are put into words when they are asked for.
 
-    The waits hold on to the frame, which must not be planned again meanwhile.
+    A reservation rests on when running work is expected to end; ``starts`` also know who arrives and what
+    goes wrong. Of both times the later one is told. The waits hold on to the frame, which must not be planned
+    again meanwhile.
     """
-    reader = _Reader(frame, plan)
+    reader = _Reader(frame, plan, starts)
     order, action = plan.order, plan.action[plan.order]
     starts_not = (action == codes.WAIT) | (action == codes.RESERVE)
     slots = np.append(order[action == codes.RESERVE], order[action == codes.WAIT])
@@ -68,9 +76,9 @@ class _Reader:
     """Reads decisions of one array plan. Thousands wait for the same reason with the same figures: what
     is said of it is put into words once."""
 
-    def __init__(self, frame: Frame, plan: ArrayPlan) -> None:
+    def __init__(self, frame: Frame, plan: ArrayPlan, starts: Starts = UNKNOWN) -> None:
         assert frame.source is not None  # noqa: S101 - decode is for frames made by encode
-        self.frame, self.plan = frame, plan
+        self.frame, self.plan, self.starts = frame, plan, starts
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
         self.outages = Outages(frame.source)
@@ -199,6 +207,7 @@ class _Reader:
             _wanted(work, reason),
             _beside(work, reason),
             work.gpu_classes if reason is m.Reason.NODES_OUT else (),
+            self.starts.get(work.name) if reason is m.Reason.RESERVED else None,
         )
         key = (*row, *asked)
         told = self.told.get(key)
@@ -213,14 +222,13 @@ class _Reader:
         plan, frame = self.plan, self.frame
         rival = frame.slot_names[int(plan.rival[slot])] if plan.rival[slot] >= 0 else ""
         c = int(plan.gpu_class[slot])
-        until = float(plan.until[slot])
         stopped = reason is m.Reason.HELD and not work.held
         return Facts(
             reason=reason,
             queue=self.path(int(frame.work.queue[slot])) or work.queue,
             blame=self.path(self._stopped(slot) if stopped else int(plan.blame[slot])),
             gpu_class=frame.class_names[c] if c >= 0 else "",
-            figures=reasons.figures_of(reason, plan.figures[slot].tolist()),
+            figures=self._figures(slot, reason, rival),
             searches=int(plan.searches[slot]),
             gpus=work.gpus,
             least=work.members.min,
@@ -228,7 +236,7 @@ class _Reader:
             rival=rival,
             rival_queue=self.path(int(frame.work.queue[plan.rival[slot]])) if rival else "",
             rule=codes.RULES[int(plan.rule[slot])] if plan.rule[slot] >= 0 else "",
-            until=reasons.since(self.now, until) if until > 0 else None,
+            until=self._until(slot, work, reason),
             lost_gpu_s=float(plan.lost[slot]),
             wanted=_wanted(work, reason),
             beside=_beside(work, reason),
@@ -236,6 +244,21 @@ class _Reader:
             draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == codes.DRAINS),
             outages=self._said_of_outages(work, frame.class_names[c] if c >= 0 else "", reason),
         )
+
+    def _figures(self, slot: int, reason: m.Reason, rival: str) -> Any:
+        """With the later start of the ``rival`` for whom room is kept, where any start of it is known."""
+        figures = reasons.figures_of(reason, self.plan.figures[slot].tolist())
+        start = self.starts.get(rival)
+        if not isinstance(figures, FreeForOther) or start is None or not figures.starts_in_s:
+            return figures
+        later_s = (start - self.now).total_seconds()
+        return figures._replace(starts_in_s=max(figures.starts_in_s, later_s))
+
+    def _until(self, slot: int, work: m.Workload, reason: m.Reason) -> datetime | None:
+        known_s = float(self.plan.until[slot])
+        known = reasons.since(self.now, known_s) if known_s > 0 else None
+        start = self.starts.get(work.name) if reason is m.Reason.RESERVED else None
+        return max(filter(None, (known, start)), default=None)
 
     def _said_of_outages(self, work: m.Workload, gpu_class: str, reason: m.Reason) -> str:
         """Of its class; of those of its wish where all it waits for is nodes."""

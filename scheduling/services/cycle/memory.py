@@ -21,6 +21,7 @@ from scheduling.services.ledger.booking import Ledger
 from scheduling.services.merit.own_quotas import OwnQuotas
 from scheduling.services.merit.standings import RunTimes, Standings
 from scheduling.services.snapshot.blocked import Refusals
+from scheduling.services.snapshot.failed import FailedGroups
 from scheduling.services.snapshot.situations import Known
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.starts.etas import Etas
@@ -50,6 +51,8 @@ class Memory:
     """Project and record."""
     causes: Causes = field(default_factory=Causes)
     refusals: Refusals = field(default_factory=Refusals)
+    failed: FailedGroups = field(default_factory=FailedGroups)
+    """Look."""
     at_limit: dict[str, Known] = field(default_factory=dict)
     """Look: what is known of work whose users hold as much as they may at once."""
     waiting: Waiting = field(default_factory=Waiting)

@@ -59,7 +59,6 @@ from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import all_blocked, barred, left_out, reworded
 from scheduling.services.snapshot.situations import Situation
 from scheduling.services.snapshot.supposed import suppose, told
-from scheduling.services.starts.agreed import agreed
 
 log = logging.getLogger(__name__)
 
@@ -215,10 +214,8 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     ordered = orders.due(view.cluster, snapshot) if enforce else None
     if ordered is not None:
         watch.lap("Plan the moves that were ordered")
-    plan = reworded(
-        _decide(one, ordered.after if ordered else snapshot, watch), view.blocked, view.left_out
-    )
-    plan = agreed(plan, one.memory.etas.of(view.cluster, view.now), view.now)
+    made = _decide(one, ordered.after if ordered else snapshot, watch)
+    plan = reworded(made, view.blocked, view.left_out)
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
     slow = told(view.supposed.starting.values(), view.now)
@@ -253,7 +250,7 @@ def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
     watch.lap("Read it into arrays")
     made = plan_frame(frame)
     watch.lap("Decide")
-    return outline(frame, made)
+    return outline(frame, made, one.memory.etas.of(one.cluster, snapshot.now))
 
 
 def _within_quotas(plan: Outline, one: _Pass, view: View) -> Outline:
@@ -307,12 +304,14 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
     """What the mirror holds now, projected into the rows in memory."""
     projection, memory, mirror = one.rows.projection, one.memory, one.link.mirror
     lag_s, under_way = round(mirror.lag_s(), 1), one.link.enforcer.starts.under_way()
-    picture = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
+    seen = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
+    picture = memory.failed.put(seen)
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     memory.causes.hear_of_work(changes, now)
     grace_s = rows.cluster.stale_gang_grace_s
     projection.note_missing_members(known, changes, now=now, grace_s=grace_s)
+    memory.failed.note(projection.restless, known, now)
     memory.refusals.forget(picture.by_uid)
     suspects = projection.suspects(memory.refusals)
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)

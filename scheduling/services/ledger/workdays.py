@@ -8,18 +8,15 @@ for ``LATE`` after that: work may be seen late.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Min, Q, QuerySet, Sum
 
 from scheduling.models import (
-    MILLI,
     Cluster,
     Eviction,
     GpuUse,
@@ -29,7 +26,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.holds import OF_STEP
+from scheduling.services.ledger.lives import EVER, Life, lives_of
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.tables.passes import keep, last_of, mark_of, places_of
 
@@ -161,21 +158,19 @@ def between(chosen: Chosen, *windows: Window) -> Worked:
 
     What it held counts for the class that it held, all else for the one that it was last in.
     """
-    found = held_between(chosen, *windows)
+    lives = _lives(chosen, windows) if windows else []
+    found = _held(lives, windows)
     if windows:
-        _count(found, chosen, windows)
+        _count(found, chosen, lives, windows)
     return found
 
 
 def held_between(chosen: Chosen, *windows: Window) -> Worked:
     """Of what was held alone. One query."""
-    found: Worked = {}
-    for kin, gpu_s in _held(chosen, windows) if windows else ():
-        found.setdefault(kin, Work()).held_gpu_s += gpu_s
-    return found
+    return _held(_lives(chosen, windows), windows) if windows else {}
 
 
-def _count(into: Worked, chosen: Chosen, windows: Sequence[Window]) -> None:
+def _count(into: Worked, chosen: Chosen, lives: Iterable[Life], windows: Sequence[Window]) -> None:
     found: Worked = defaultdict(Work)
     for kin, measured, active in _used(chosen, windows):
         found[kin].measured_gpu_s += measured
@@ -183,7 +178,8 @@ def _count(into: Worked, chosen: Chosen, windows: Sequence[Window]) -> None:
     for kin, count, lost in _evicted(chosen, windows):
         found[kin].evictions += count
         found[kin].lost_gpu_s += lost
-    for kin, work in _started_and_ended(chosen, windows):
+    known = frozenset(life.workload for life in lives if life.holds)
+    for kin, work in (*_spent(lives, windows), *_started_and_ended(chosen, known, windows)):
         found[kin].add(work)
     for kin, work in found.items():
         into.setdefault(kin, Work()).add(work)
@@ -200,22 +196,35 @@ OF_WORK = ("queue_id", "gpu_class_id", "user", "type")
 BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
 
 
-def _held(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float]]:
-    """GPU-seconds of each workload and class: what a step left it with, until its next step."""
-    rows = _steps(chosen, windows).annotate(held_class=OF_STEP)
-    steps = rows.order_by("workload_id", "at", "id").values_list(
-        "workload_id", "at", "gpus", "held_class",
-        "workload__finished_at", "workload__queue_id", "workload__user", "workload__type",
-    )  # fmt: skip
-    for _, mine in groupby(steps.iterator(chunk_size=5000), key=itemgetter(0)):
-        lived = list(mine)
-        _, _, _, _, finished, queue, user, type_ = lived[0]
-        classes = {pk for _, _, gpus, pk, *_ in lived if gpus} & set(chosen.gpu_classes)
-        for pk in sorted(classes):
-            holds = [(at, gpus if held == pk else 0) for _, at, gpus, held, *_ in lived]
-            gpu_s = sum(_gpu_s(holds, start, min(end, finished or end)) for start, end in windows)
-            if gpu_s > 0:
-                yield Kin(queue, pk, user, type_), gpu_s / MILLI
+def _lives(chosen: Chosen, windows: Sequence[Window]) -> list[Life]:
+    return lives_of(_steps(chosen, windows), chosen.gpu_classes, max(end for _, end in windows))
+
+
+def _held(lives: Iterable[Life], windows: Sequence[Window]) -> Worked:
+    found: Worked = {}
+    for life in lives:
+        for start, end in windows:
+            for pk, gpu_s in life.by_class(start, end).items():
+                found.setdefault(_kin(life, pk), Work()).held_gpu_s += gpu_s
+    return found
+
+
+def _kin(life: Life, gpu_class: int) -> Kin:
+    return Kin(life.queue, gpu_class, life.user, life.type)
+
+
+def _spent(lives: Iterable[Life], windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+    """What work that ended had held in all, for the classes that it held."""
+    for life in lives:
+        if life.finished and _is_in(life.finished, windows) and life.outcome in Outcome.values:
+            for pk, gpu_s in life.by_class(EVER, life.finished).items():
+                yield _kin(life, pk), _ended(life.outcome, gpu_s)
+
+
+def _ended(outcome: str, gpu_s: float) -> Work:
+    work = Work()
+    setattr(work, f"{outcome}_gpu_s", gpu_s)
+    return work
 
 
 def _steps(chosen: Chosen, windows: Sequence[Window]) -> QuerySet[Transition]:
@@ -225,19 +234,6 @@ def _steps(chosen: Chosen, windows: Sequence[Window]) -> QuerySet[Transition]:
         goes_on = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
         alive |= goes_on & Q(at__lt=end)
     return Transition.objects.filter(alive, chosen.people("workload__"))
-
-
-def _gpu_s(holds: Sequence[tuple[datetime, int]], start: datetime, end: datetime) -> float:
-    """Milli-GPU-seconds in [start, end) of what is held from each instant on."""
-    total, since, gpus = 0.0, start, 0
-    for at, after in holds:
-        if at >= end:
-            break
-        if at > since:
-            total += gpus * (at - since).total_seconds()
-            since = at
-        gpus = after
-    return total + gpus * max(0.0, (end - since).total_seconds())
 
 
 def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float, float]]:
@@ -259,22 +255,25 @@ def _evicted(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, i
         yield Kin(*names), count, lost
 
 
-def _started_and_ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
-    """Work that started for the first time, and work that had run and ended."""
+def _started_and_ended(
+    chosen: Chosen, known: Container[int], windows: Sequence[Window]
+) -> Iterator[tuple[Kin, Work]]:
+    """Work that started for the first time, and work that had run and ended. All that it held counts for its
+    last class, unless its steps are ``known``, by its id."""
     began, ended = _within("first_started_at", windows), _within("finished_at", windows)
     rows = Workload.objects.filter(
         chosen.condition(), began | ended, first_started_at__isnull=False
     )
-    columns = (*OF_WORK, "submitted_at", "first_started_at", "finished_at", "outcome", "used_gpu_s")
-    for *names, submitted, started, finished, outcome, gpu_s in rows.order_by().values_list(
-        *columns
+    columns = ("submitted_at", "first_started_at", "finished_at", "outcome", "used_gpu_s")
+    for pk, *names, submitted, started, finished, outcome, gpu_s in rows.order_by().values_list(
+        "pk", *OF_WORK, *columns
     ):
         work = Work()
+        if finished is not None and outcome in Outcome.values and _is_in(finished, windows):
+            work = _ended(outcome, 0.0 if pk in known else gpu_s)
+            setattr(work, outcome, 1)
         if _is_in(started, windows):
             work.started, work.waited_s = 1, max(0.0, (started - submitted).total_seconds())
-        if finished is not None and outcome in Outcome.values and _is_in(finished, windows):
-            setattr(work, outcome, 1)
-            setattr(work, f"{outcome}_gpu_s", gpu_s)
         yield Kin(*names), work
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from scheduling.cluster.adapters import key_of
 from scheduling.models import Cluster, ForecastRun, StartForecast
-from scheduling.services.starts.tell import Said, said
+from scheduling.services.starts.tell import said
 
 
 @dataclass(slots=True)
@@ -17,14 +17,14 @@ class Etas:
 
     _read: datetime | None = None
     _rows: Mapping[str, StartForecast] = field(default_factory=dict)
-    _told: Mapping[str, Said] = field(default_factory=dict)
+    _told: Mapping[str, datetime] = field(default_factory=dict)
     _words: Mapping[str, str] = field(default_factory=dict)
     _until: datetime | None = None
     """When the next of those told passes."""
 
-    def of(self, cluster: Cluster, now: datetime) -> Mapping[str, Said]:
-        """Engine's name -> what is said at ``now``, of those whose P50 is to come. One query where no pass
-        came between."""
+    def of(self, cluster: Cluster, now: datetime) -> Mapping[str, datetime]:
+        """Engine's name -> the P50 that is said at ``now``, of those where it is to come. One query where
+        no pass came between."""
         began = (
             ForecastRun.objects.filter(cluster=cluster).values_list("began_at", flat=True).first()
         )
@@ -40,12 +40,11 @@ class Etas:
 
     def _say(self, now: datetime) -> None:
         told = {name: said(row, now) for name, row in self._rows.items()}
-        self._told = {name: one for name, one in told.items() if one.p50 is not None}
-        times = [one.p50 for one in self._told.values() if one.p50 is not None]
-        self._until = min(times, default=None)
+        self._told = {name: one.p50 for name, one in told.items() if one.p50 is not None}
+        self._until = min(self._told.values(), default=None)
         self._words = {
             name: f"{_stamp(one.p50)}/{_stamp(one.p90)}"
-            for name, one in self._told.items()
+            for name, one in told.items()
             if one.p50 is not None and one.p90 is not None
         }
 

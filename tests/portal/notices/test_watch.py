@@ -8,7 +8,16 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.notices import watch
 from portal.notices.models import Kind, Notice, Preference, When
-from scheduling.models import MILLI, ForecastOutcome, Quota, StartForecast, Transition, UsageSample
+from scheduling.models import (
+    MILLI,
+    ForecastOutcome,
+    Quota,
+    StartForecast,
+    ToldStart,
+    Transition,
+    UsageSample,
+)
+from scheduling.models.foresight import Cause, Change
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of
@@ -95,6 +104,79 @@ def test_wait_past_its_first_forecast_is_told_once(cluster, people):
 )  # fmt: skip
 def test_wait_that_is_as_told_or_a_persons_own_is_not_told(cluster, people, p90_s, work, more):
     outcome(waiting(cluster, **work), p90_s, **more)
+    watch.look(cluster)
+    assert not Notice.objects.exists()
+
+
+def told_start(work, in_=None, *, at=NOW, **more):
+    """That it starts then, by an hour later in nine of ten cases; without a time, that none is told."""
+    times = {"p50_at": NOW + in_, "p90_at": NOW + in_ + HOUR} if in_ else {}
+    return ToldStart.objects.create(workload=work, at=at, **times, **more)
+
+
+def lost(cluster, in_=None, *, at=NOW, **fields):
+    """Work that was told to start in an hour, and is told otherwise at ``at``."""
+    work = waiting(cluster, **fields)
+    told_start(work, HOUR, at=at - HOUR, change=Change.FIRST)
+    more = {"change": Change.LATER if in_ else Change.LOST, "cause": Cause.MORE_ARRIVED}
+    return told_start(work, in_, at=at, breaks=True, note="3 came that go before it.", **more)
+
+
+@pytest.mark.parametrize(
+    ("in_", "title", "said"),
+    [
+        pytest.param(
+            5 * HOUR, "dpo-7 starts later than was told.", ["Told", "Now", "Why"], id="later"
+        ),
+        pytest.param(
+            None,
+            "dpo-7: the start that was told does not hold, and no other is told.",
+            ["Told", "Why"],
+            id="no_other_time",
+        ),
+    ],
+)
+def test_start_that_was_told_and_is_lost_is_told_once_to_its_owner_alone_with_both_times_and_why(
+    cluster, people, in_, title, said
+):
+    row = lost(cluster, in_)
+    watch.look(cluster)
+    watch.look(cluster)
+    one = Notice.objects.get()
+    assert (one.kind, one.user, one.title) == (Kind.MOVED, people.asker, title)
+    assert [word for word, _ in one.lines] == said
+    words = dict(one.lines)
+    assert words["Why"] == "3 came that go before it."
+    for word, start in (("Told", NOW + HOUR), ("Now", row.p50_at)):
+        if word in words:
+            assert watch._time(people.asker, cluster, start) in words[word]
+            assert "in nine of ten cases" in words[word]
+
+
+def test_lost_start_without_figures_names_its_cause(cluster, people):
+    row = lost(cluster, 5 * HOUR)
+    ToldStart.objects.filter(pk=row.pk).update(note="")
+    watch.look(cluster)
+    assert dict(Notice.objects.get().lines)["Why"] == Cause.MORE_ARRIVED.label
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"state": "running"}, id="it_started"),
+        pytest.param({"user": "nobody"}, id="nobody_to_tell"),
+        pytest.param({"at": NOW - 3 * HOUR}, id="long_ago"),
+    ],
+)
+def test_lost_start_that_is_no_news_is_not_told(cluster, people, fields):
+    lost(cluster, 5 * HOUR, **fields)
+    watch.look(cluster)
+    assert not Notice.objects.exists()
+
+
+def test_lost_start_is_not_told_to_whom_it_is_off(cluster, people):
+    lost(cluster, 5 * HOUR)
+    Preference.objects.create(user=people.asker, kind=Kind.MOVED, when=When.OFF)
     watch.look(cluster)
     assert not Notice.objects.exists()
 

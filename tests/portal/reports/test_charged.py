@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from portal.display.units import gpus_each
 from portal.reports.showback import showback
 from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.selectors.costs import cost_of, gpu_seconds
 from portal.web.mine.month import month
 from scheduling.models import Cluster, GpuClass, State, Workload
-from scheduling.services.ledger.workdays import roll_days
+from scheduling.services.ledger import workdays
+from scheduling.services.ledger.workdays import Chosen, roll_days
 from scheduling.services.workloads import lifecycle
 from tests.portal.reports.conftest import END, HOUR, Small
 from tests.portal.reports.test_pages import client_of
@@ -73,6 +75,12 @@ LIVES: Sequence[tuple[str, Callable[[Small], object], float, float]] = [
         14.5,
         29.4,
     ),
+    (
+        "went_on_elsewhere_and_ended",
+        lambda s: Life(s, members=7).starts(9, s.h100).leaves(8).starts(4, s.mig).ends(1),
+        13.5,
+        27.3,
+    ),
     ("yesterday", lambda s: Life(s, members=2).starts(30, s.h100).sized(1, 20).ends(3), 37, 74),
 ]
 """What it lived, GPU-hours in whole GPUs, and what they cost."""
@@ -100,6 +108,7 @@ def seen_by_reports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
         "by type": sum(each.held for each in report.work.types),
         "of one user": mine.total.allocated,
         "real use": use(small.cluster, filters, op).total.allocated,
+        "ended or on its way": ended_or_on_its_way(small),
         "showback": bill.total.gpu_hours,
         "showback by queue": sum(each.costs.gpu_hours for each in bill.queues),
         "showback by class": sum(each.costs.gpu_hours for each in bill.classes),
@@ -114,6 +123,17 @@ def seen_by_reports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
         "showback of one": his.total.charged,
     }
     return hours, costs
+
+
+def ended_or_on_its_way(small: Small) -> float:
+    """What work that ended held by class, as days have it; all that was held where it has not ended."""
+    found = workdays.read(small.cluster, Chosen.all_of(small.cluster), ago(48), END)
+    whole = {pk: gpus_each(c) for pk, c in GpuClass.objects.in_bulk().items()}
+    is_over = Workload.objects.get().finished_at is not None
+    return sum(
+        (work.succeeded_gpu_s if is_over else work.held_gpu_s) * whole[kin.gpu_class] / 3600
+        for kin, work in found.items()
+    )
 
 
 def seen_by_exports(small: Small) -> tuple[dict[str, float], dict[str, float]]:

@@ -11,6 +11,7 @@ import pytest
 from scheduling.cluster.enforcement.enforcer import Act, Enforcer, Report
 from scheduling.engine import Outline
 from scheduling.engine import model as m
+from scheduling.engine.explain.decode import Starts
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.models import Cluster, GpuClass, Queue, State
@@ -35,8 +36,8 @@ def decide(monkeypatch: pytest.MonkeyPatch, *decisions: m.Decision) -> None:
     """The next plans say ``decisions`` for these workloads, whatever the engine thinks."""
     spoken_for = {d.workload for d in decisions}
 
-    def outline(frame: Frame, plan: ArrayPlan) -> Outline:
-        made = OUTLINE(frame, plan)
+    def outline(frame: Frame, plan: ArrayPlan, starts: Starts) -> Outline:
+        made = OUTLINE(frame, plan, starts)
         rest = tuple(d for d in made.acts if d.workload not in spoken_for)
         assert spoken_for.isdisjoint(made.waits.names)
         return replace(made, acts=(*decisions, *rest))
@@ -199,7 +200,6 @@ def test_gang_that_does_not_start_in_time_waits_longer_each_time(
 ) -> None:
     monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
     monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
-    monkeypatch.setattr("scheduling.services.cycle.enforce.acts.START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
     job = world.manifest("stuck", gpus=1)
     job["spec"]["template"]["spec"]["schedulerName"] = "nobody"

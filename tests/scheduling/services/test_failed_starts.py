@@ -7,6 +7,7 @@ pods outside the queues: how many are left no plan reads.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,12 @@ from scheduling.cluster.adapters.bounds import barring
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
-from scheduling.models import Cluster, State
-from scheduling.services.cycle.enforce import acts
+from scheduling.models import Cluster, State, Workload
 from scheduling.services.cycle.project import missing
 from scheduling.services.snapshot import blocked
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, node
+from tests.scheduling.services.test_pod_groups import pod
 
 CARD = "rdma/hca"
 
@@ -28,8 +29,7 @@ CARD = "rdma/hca"
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "UNPLACED_S", 0.0)
-    for module in (blocked, acts):
-        monkeypatch.setattr(module, "START_BACK_OFF_S", (0.5, 60.0))
+    monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
 
 
@@ -84,8 +84,7 @@ def test_node_that_kube_scheduler_finds_unfit_is_left_out_and_the_next_is_tried(
 def test_words_of_kube_scheduler_are_told_and_outlive_the_worker(
     world: World, hurried: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (blocked, acts):
-        monkeypatch.setattr(module, "START_BACK_OFF_S", (600.0, 600.0))
+    monkeypatch.setattr(blocked, "START_BACK_OFF_S", (600.0, 600.0))
     cards_taken(world)
     with_card(world, "w1")
     world.cycles_until(lambda: failed(world))
@@ -129,3 +128,74 @@ def test_nonsense_on_an_object_bars_nothing(text: str) -> None:
 
 def _node(name: str) -> ObservedNode:
     return ObservedNode(name, name, {}, "h100", 8000, 0, 0, {}, True, 0)
+
+
+def test_node_that_failed_a_group_of_plain_pods_is_left_out_for_its_pods_that_are_made_anew(
+    world: World, hurried: None
+) -> None:
+    def make() -> None:
+        limits = {"nvidia.com/gpu": "4", CARD: "1"}
+        resources = {"limits": limits, "requests": limits}
+        pod(
+            world, "p0", group="g", total=1,
+            containers=[{"name": "main", "image": "work", "resources": resources}],
+        )  # fmt: skip
+
+    node_with_card(world)
+    make()
+    world.cycles_until(lambda: not pods_named(world, "p0"))
+    world.cycle()
+    make()
+    world.cycles_until(lambda: Workload.objects.filter(name="g", state=State.RUNNING))
+
+    assert Workload.objects.get(name="g", state=State.RUNNING).placement == {"n3": 1}
+
+
+def pods_named(world: World, name: str) -> list[Any]:
+    items = world.kube.get("/api/v1/namespaces/default/pods")["items"]
+    return [item for item in items if item["metadata"]["name"] == name]
+
+
+def crowded_namespace(world: World, hard: dict[str, str]) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small"},
+        "spec": {"hard": hard},
+    }
+    world.kube.create("/api/v1/namespaces/default/resourcequotas", quota)
+
+
+@pytest.fixture
+def settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing, "SETTLE_S", 0.0)
+
+
+def test_words_of_the_api_server_that_refuses_pods_are_told_and_the_gpus_given_back_before_the_grace(
+    world: World, settled_at_once: None
+) -> None:
+    Cluster.objects.update(stale_gang_grace_s=3600)
+    crowded_namespace(world, {"requests.nvidia.com/gpu": "2"})
+    world.job("w1", gpus=4)
+    world.cycles_until(lambda: failed(world))
+    world.cycles_until(lambda: world.row("w1").reason == "gang_incomplete")
+
+    said = world.row("w1").sentence
+    assert said.startswith('The API server refuses its pods: pods "w1-')
+    assert "exceeded quota: small, requested: requests.nvidia.com/gpu=4" in said
+    assert "It is tried again at " in said
+    assert world.row("w1").placement == {}
+    assert world.read("w1")["spec"]["suspend"] is True
+
+
+def test_refusal_of_an_earlier_start_ends_no_later_one(
+    world: World, hurried: None, settled_at_once: None
+) -> None:
+    crowded_namespace(world, {"requests.nvidia.com/gpu": "2"})
+    world.job("w1", gpus=4)
+    world.cycles_until(lambda: failed(world))
+    world.kube.delete("/api/v1/namespaces/default/resourcequotas/small")
+    world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
+    world.cycle()
+
+    assert world.row("w1").state == State.RUNNING

@@ -333,8 +333,8 @@ def _catch_up(cluster: Cluster, client: Client) -> None:
     mirrored = worker.link.mirror._reflectors.values()
     until = time.monotonic() + SETTLED_S
     while time.monotonic() < until:
-        paths = [r._path for r in mirrored if r.served]
-        there = {version_of(o) for path in paths for o in client.get(path)["items"]}
+        lists = (client.get(r._path, **r._chosen)["items"] for r in mirrored if r.served)
+        there = {version_of(o) for found in lists for o in found}
         aside = {version for r in mirrored for version in r._aside.values()}
         if there == aside | {version_of(o) for r in mirrored for o in r.objects()}:
             return

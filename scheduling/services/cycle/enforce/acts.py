@@ -7,11 +7,9 @@ and on a settled cluster none.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter, Observed, notes
-from scheduling.cluster.adapters.start_faults import UNPLACED, StartFault, worded
 from scheduling.cluster.enforcement.enforcer import Act
 from scheduling.cluster.enforcement.events import Event
 from scheduling.cluster.vocabulary import labels
@@ -21,7 +19,8 @@ from scheduling.services.cycle.enforce.placing import once_started, placed, plan
 from scheduling.services.cycle.enforce.restore import is_marked, may_start, restorations
 from scheduling.services.cycle.enforce.scene import Scene
 from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
-from scheduling.services.snapshot.blocked import RAN_OUT, START_BACK_OFF_S, waits
+from scheduling.services.snapshot.blocked import RAN_OUT
+from scheduling.services.snapshot.failed import failed_start
 from scheduling.services.snapshot.situations import (
     Situation,
     class_of,
@@ -35,7 +34,6 @@ Json = dict[str, Any]
 BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes."
 OVERGROWN = "Made larger than it was admitted with; back to that size until it is admitted anew."
 SWOLLEN = "Its pods ask for more GPUs than they were admitted with; it waits until its turn comes with those."
-BARRED = timedelta(minutes=30)
 """A node that kube-scheduler found unfit for some work is left out for it for so long."""
 MOVED = "Starts again on the nodes it was moved to."
 
@@ -316,23 +314,12 @@ def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:
     known = scene.known[observed.uid]
     if decision.reason is not m.Reason.STALE_GANG or known.ran:
         return dict.fromkeys((labels.START_FAILURES, labels.RETRY_AT, labels.START_FAULT))
-    times = observed.start_failures + 1
-    retry_at = scene.now + timedelta(seconds=waits(START_BACK_OFF_S, times))
+    failed = failed_start(observed, scene.now)
     return {
-        labels.START_FAILURES: str(times),
-        labels.RETRY_AT: rfc3339(retry_at),
-        labels.START_FAULT: _fault(observed, max(retry_at, scene.now + BARRED)),
+        labels.START_FAILURES: str(failed.times),
+        labels.RETRY_AT: rfc3339(failed.retry_at),
+        labels.START_FAULT: failed.fault.dump() if failed.fault.said else None,
     }
-
-
-def _fault(observed: Observed, until: datetime) -> str | None:
-    """The words of kube-scheduler, and the planned nodes that it left a member of the gang without."""
-    if not observed.unplaced:
-        return None
-    bound = observed.placement
-    unfit = [node for node, members in observed.planned.items() if bound.get(node, 0) < members]
-    said = worded(UNPLACED, observed.unplaced)
-    return StartFault(said, {**observed.start_fault.barred, **dict.fromkeys(unfit, until)}).dump()
 
 
 def _event(

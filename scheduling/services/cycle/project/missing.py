@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import State, Workload
@@ -61,7 +61,8 @@ class Missing:
         grace. ``speed`` is that of the cluster's clock.
 
         Until then one stands as it was admitted, so that nobody is let in on the quota it still has. For a
-        later process ``changes`` tells of stages, whose turn is written nowhere else.
+        later process ``changes`` tells of stages, whose turn is written nowhere else. One whose pods the API
+        server refuses does not wait for the grace: no waiting of its own makes room for them.
         """
         self._lacks = {
             seen.uid: self._lack(row, seen, now, speed) for row, seen in holding if seen.is_short
@@ -73,7 +74,12 @@ class Missing:
                 assign(row, {"short_since": lack.since if lack else None}, changes)
         tick = time.monotonic()
         unplaced = {seen.uid for _, seen in holding if seen.unplaced}
+        unmade = {seen.uid for _, seen in holding if seen.unmade}
         for uid, lack in self._lacks.items():
+            if uid in unmade and tick - lack.began >= SETTLE_S:
+                due = now - timedelta(seconds=grace_s)
+                yield uid, replace(lack, since=min(lack.since, due))
+                continue
             start_s = UNPLACED_S if uid in unplaced else UNSEEN_PODS_S
             patience_s = start_s if lack.is_start else SETTLE_S
             if (now - lack.since).total_seconds() >= grace_s and tick - lack.began >= patience_s:

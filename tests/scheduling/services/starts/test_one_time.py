@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from portal.selectors import history
 from scheduling.cluster.vocabulary import labels
-from scheduling.engine import Outline
 from scheduling.engine import model as m
-from scheduling.engine.explain.outline import Waits
-from scheduling.engine.reasons.catalogue import sentence
-from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import FreeForOther, FreeKept
 from scheduling.models import Change, ForecastRun, Quota, StartForecast, State, ToldStart
 from scheduling.services.starts import record, refresh
-from scheduling.services.starts.agreed import agreed
-from scheduling.services.starts.tell import DUE, PASSED, Said, said, said_of
+from scheduling.services.starts.tell import DUE, PASSED, said, said_of
 from tests.factories import NOW, make_cluster, make_workload
 from tests.scheduling.kube import World
 
@@ -86,37 +79,6 @@ def test_reservation_that_is_later_than_the_forecast_stands(reserved: World) -> 
     foretold(reserved, "wide", 10 * MINUTE)
     reserved.cycle()
     assert reserved.row("wide").until == until
-
-
-def told_later(facts: Facts, numbers: dict[str, float]) -> m.Decision:
-    """A wait in the engine's own words, after the forecast of ``default/wide`` said five hours."""
-    before = m.Decision(
-        "default/wide", m.Action.WAIT, facts.reason, sentence(facts), until=facts.until,
-        numbers=numbers, for_workload="default/wide",
-    )  # fmt: skip
-    told = {"default/wide": Said(NOW + 5 * HOUR, NOW + 9 * HOUR, NOW, None)}
-    waits = Waits([before.workload], [before.reason], [1], lambda places: [before for _ in places])
-    (found,) = agreed(Outline({}, (), waits), told, NOW).whole().decisions
-    return found
-
-
-@pytest.mark.parametrize("until", [None, NOW + HOUR])
-def test_sentence_of_a_reservation_is_as_if_the_engine_had_known_the_later_time(until) -> None:
-    facts = Facts(
-        m.Reason.RESERVED, "team", "", "h100", FreeKept(8e3, 16e3, 2, 1, 4e3), until=until
-    )
-    found = told_later(facts, {})
-    assert found.until == NOW + 5 * HOUR
-    assert found.sentence == sentence(replace(facts, until=NOW + 5 * HOUR))
-
-
-def test_sentence_behind_a_reservation_is_as_if_the_engine_had_known_the_later_time() -> None:
-    figures = FreeForOther(8e3, 4e3, 2, 2, 3600.0)
-    facts = Facts(m.Reason.RESERVED_FOR_OTHER, "team", "", "h100", figures, rival="wide")
-    found = told_later(facts, {"starts_in_s": 3600.0})
-    assert found.numbers["starts_in_s"] == 5 * 3600
-    later = figures._replace(starts_in_s=5 * 3600.0)
-    assert found.sentence == sentence(replace(facts, figures=later))
 
 
 def test_passes_write_down_what_was_told_and_why_it_is_told_no_longer(

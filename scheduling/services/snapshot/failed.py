@@ -1,0 +1,99 @@
+"""Starts that failed: how often in a row, when the next one is tried, and which nodes are left out of it.
+
+Objects carry that in annotations. A group of plain pods is no object and its pods are deleted, so what is
+known of it stands here by its name, until the group is all up or the process ends: a new one tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters.start_faults import (
+    NO_FAULT,
+    UNMADE,
+    UNPLACED,
+    StartFault,
+    worded,
+)
+from scheduling.cluster.picture.compose import Picture
+from scheduling.services.snapshot import blocked
+from scheduling.services.snapshot.situations import Known
+
+BARRED = timedelta(minutes=30)
+MOST = 1000
+"""Groups that are remembered; the oldest are forgotten first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    times: int
+    retry_at: datetime
+    fault: StartFault
+
+
+def failed_start(observed: Observed, now: datetime) -> Failed:
+    """What is to be known of ``observed`` once it is stopped ``now``, as its start failed."""
+    times = observed.start_failures + 1
+    retry_at = now + timedelta(seconds=blocked.waits(blocked.START_BACK_OFF_S, times))
+    return Failed(times, retry_at, _fault(observed, max(retry_at, now + BARRED)))
+
+
+def _fault(observed: Observed, until: datetime) -> StartFault:
+    """The words of the API server that refuses pods; else those of kube-scheduler, and the planned nodes that
+    it left a member of the gang without."""
+    before = observed.start_fault.barred
+    if observed.unmade:
+        return StartFault(worded(UNMADE, observed.unmade), before)
+    if not observed.unplaced:
+        return NO_FAULT
+    bound = observed.placement
+    unfit = [node for node, members in observed.planned.items() if bound.get(node, 0) < members]
+    return StartFault(
+        worded(UNPLACED, observed.unplaced), {**before, **dict.fromkeys(unfit, until)}
+    )
+
+
+@dataclass(slots=True)
+class FailedGroups:
+    """Of groups of plain pods, by the engine's name: what failed last, and the uid of the group then."""
+
+    _known: dict[str, tuple[str, Failed]] = field(default_factory=dict)
+
+    def put(self, picture: Picture) -> Picture:
+        """``picture`` with what is known of groups whose pods were made anew since."""
+        known = [o for o in picture.workloads if o.parts and o.key in self._known]
+        for observed in (o for o in known if o.is_up):
+            del self._known[observed.key]
+        found = {o.uid: self._noted(o) for o in known if not (o.is_up or self._is_of(o))}
+        if not found:
+            return picture
+        by_uid = {**picture.by_uid, **found}
+        return replace(picture, workloads=tuple(by_uid.values()), by_uid=by_uid)
+
+    def _noted(self, observed: Observed) -> Observed:
+        _, failed = self._known[observed.key]
+        return replace(
+            observed,
+            start_failures=failed.times,
+            retry_at=failed.retry_at,
+            start_fault=failed.fault,
+        )
+
+    def note(
+        self, workloads: Iterable[Observed], known: Mapping[str, Known], now: datetime
+    ) -> None:
+        """Those of ``workloads`` that never were all up, and are stopped for it; once each."""
+        for observed in workloads:
+            if not observed.parts or known[observed.uid].stale_since is None:
+                continue
+            if not (known[observed.uid].ran or self._is_of(observed)):
+                self._known.pop(observed.key, None)
+                self._known[observed.key] = observed.uid, failed_start(observed, now)
+        for key in list(self._known)[: max(0, len(self._known) - MOST)]:
+            del self._known[key]
+
+    def _is_of(self, observed: Observed) -> bool:
+        return self._known.get(observed.key, ("",))[0] == observed.uid
