@@ -43,9 +43,12 @@ def _not_begun(work: Workload) -> Standing | None:
         return None
     if work.state == State.RUNNING:
         return Standing(
-            "Ahead of its own quota", "With nothing but its queue's nominal quota it would still wait."
+            "Ahead of its own quota",
+            "With nothing but its queue's nominal quota it would still wait.",
         )
-    return Standing("Not behind", "With nothing but its queue's nominal quota it would wait as well.")
+    return Standing(
+        "Not behind", "With nothing but its queue's nominal quota it would wait as well."
+    )
 
 
 def _ahead(work: Workload) -> str:

@@ -40,12 +40,13 @@ def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
     """The plan in names. Claims that lapse come first, then acts in the order they are carried out, then
     the waits.
 
-    ``brief``: the acts alone, without shares and waits, for who plans a simulated past.
+    ``brief``: what is carried out alone, without shares, waits and places in line, for who plans a simulated
+    past.
     """
-    reader = _Reader(frame, plan)
-    acts = plan.order[plan.action[plan.order] != codes.WAIT]
+    reader = _Reader(frame, plan, brief=brief)
     if brief:
-        return m.Plan({}, (*reader.lapses(), *reader.decisions(acts)))
+        return m.Plan({}, (*reader.lapses(), *reader.decisions(plan.carried_out())))
+    acts = plan.order[plan.action[plan.order] != codes.WAIT]
     waits = plan.order[plan.action[plan.order] == codes.WAIT]
     lines = (*reader.lapses(), *reader.decisions(np.append(acts, waits)))
     return m.Plan(read_shares(frame), lines)
@@ -76,9 +77,11 @@ class _Reader:
     """Reads decisions of one array plan. Thousands wait for the same reason with the same figures: what
     is said of it is put into words once."""
 
-    def __init__(self, frame: Frame, plan: ArrayPlan, starts: Starts = UNKNOWN) -> None:
+    def __init__(
+        self, frame: Frame, plan: ArrayPlan, starts: Starts = UNKNOWN, *, brief: bool = False
+    ) -> None:
         assert frame.source is not None  # noqa: S101 - decode is for frames made by encode
-        self.frame, self.plan, self.starts = frame, plan, starts
+        self.frame, self.plan, self.starts, self.brief = frame, plan, starts, brief
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
         self.outages = Outages(frame.source)
@@ -156,7 +159,7 @@ class _Reader:
     def in_line(self, slots: Ints) -> list[int]:
         """Positions of ``slots``. Nobody counts a line in which none of them stands."""
         action = self.plan.action[slots]
-        if not ((action == codes.WAIT) | (action == codes.RESERVE)).any():
+        if self.brief or not ((action == codes.WAIT) | (action == codes.RESERVE)).any():
             return [0] * slots.size
         if self.positions is None:
             self.positions = _positions(self.frame, self.plan)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine import codes
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.tables import Buffers
+
+ACTING = np.isin(
+    np.arange(len(codes.ACTIONS)),
+    (codes.ADMIT, codes.EVICT, codes.GROW, codes.SHRINK, codes.MOVE),
+)
+"""By number of the action: whether it changes the cluster."""
 
 
 class ArrayPlan:
@@ -53,6 +62,13 @@ class ArrayPlan:
         """Slots for which room is coming free."""
         slots = self.order[self.reason[self.order] == codes.AWAITS_VICTIMS]
         return [int(slot) for slot in slots]
+
+    def carried_out(self) -> Ints:
+        """Slots that change the cluster, or for which room is coming free, in order."""
+        order = self.order
+        is_due = ACTING[self.action[order]] | (self.reason[order] == codes.AWAITS_VICTIMS)
+        slots: Ints = order[is_due]
+        return slots
 
     def seats(self, slot: int) -> tuple[list[int], list[int]]:
         """Node and device of each member that ``slot`` is given."""

@@ -29,9 +29,10 @@ class Command(FileCommand):
             return
         if options["file"] is None:
             self.refuse(["FILE: found nothing, expected a snapshot file or '-'; name one"])
-        from scheduling.engine import plan
+        snapshot = read_snapshot(self, options["file"])
+        from scheduling.engine import plan  # what is refused does not load it
 
-        made = plan_document(plan(read_snapshot(self, options["file"])))
+        made = plan_document(plan(snapshot))
         if options["json"]:
             self.stdout.write(json.dumps(made, indent=2))
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from scheduling.cluster.metrics import PodUse
 from scheduling.models import Cluster, GpuUse, Queue, UsageSample, Workload
@@ -80,7 +81,19 @@ def book_work(measured: Iterable[Measured], since: datetime, now: datetime) -> N
     )
 
 
-def add(row: GpuUse, use: PodUse, seconds: float) -> None:
+class Booked(Protocol):
+    """Has the ``FIGURES`` of a workload's hour."""
+
+    gpu_s: float
+    active_gpu_s: float
+    idle_gpu_s: float
+    memory_mib: float
+    memory_peak_mib: float
+    memory_total_mib: float
+    energy_j: float
+
+
+def add(row: Booked, use: PodUse, seconds: float) -> None:
     """``seconds`` of ``use`` on top of what ``row`` has."""
     gpu_s = use.devices * seconds
     before, row.gpu_s = row.gpu_s, row.gpu_s + gpu_s

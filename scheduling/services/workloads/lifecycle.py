@@ -8,14 +8,14 @@
                                       and is put back goes on as requeued
 
 ``step`` changes a workload in memory and returns the Transition; ``save`` writes many of both at once;
-``transition`` does the two for one workload. Simulated histories use the same ``step``.
+``transition`` does the two for one workload. Simulated histories use the same ``move``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
 
@@ -71,7 +71,35 @@ HELD_BY_STEP = [
 """Columns that a step may change."""
 
 
+class How(TypedDict, total=False):
+    """What goes with a move."""
+
+    sentence: str
+    sealed: Mapping[str, Any] | None
+    gpu_class: GpuClass | None
+    members: int | None
+    placement: Mapping[str, int] | None
+    outcome: Outcome | None
+    lost_gpu_s: float
+    evicted: tuple[datetime, str] | None
+    first: bool
+
+
 def step(
+    workload: Workload,
+    to_state: State,
+    *,
+    at: datetime,
+    reason: str = "",
+    actor: str = "engine",
+    **how: Unpack[How],
+) -> Transition:
+    """``move`` ``workload``, in memory only; returns the Transition. Arguments and errors as there."""
+    before = move(workload, to_state, at=at, reason=reason, **how)
+    return _noted(workload, before, at, reason=reason, actor=actor)
+
+
+def move(
     workload: Workload,
     to_state: State,
     *,
@@ -79,7 +107,6 @@ def step(
     reason: str = "",
     sentence: str = "",
     sealed: Mapping[str, Any] | None = None,
-    actor: str = "engine",
     gpu_class: GpuClass | None = None,
     members: int | None = None,
     placement: Mapping[str, int] | None = None,
@@ -87,8 +114,8 @@ def step(
     lost_gpu_s: float = 0.0,
     evicted: tuple[datetime, str] | None = None,
     first: bool = False,
-) -> Transition:
-    """Move ``workload`` to ``to_state`` at cluster time ``at``, in memory only; returns the Transition.
+) -> str:
+    """Move ``workload`` to ``to_state`` at cluster time ``at``, in memory only; returns the state before.
 
     ``sealed`` goes with a ``sentence`` of the engine, as ``told.sealed_of``.
     ``gpu_class``, ``members`` and ``placement`` go with ADMITTED, ``outcome`` with FINISHED,
@@ -112,7 +139,7 @@ def step(
         _requeue(workload, at, before)
     elif to_state == State.FINISHED:
         _finish(workload, at, outcome)
-    return _noted(workload, before, at, reason=reason, actor=actor)
+    return before
 
 
 def resize(workload: Workload, members: int, *, at: datetime, actor: str = "cluster") -> Transition:

@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
-from scheduling.engine.codes import (
-    ACTIONS,
-    ADMIT,
-    AWAITS_VICTIMS,
-    EVICT,
-    GROW,
-    MOVE,
-    REASONS,
-    SHRINK,
-    WAIT,
-)
+from scheduling.engine.codes import ACTIONS, REASONS
 from scheduling.engine.model import (
     LEVELS,
     MILLI,
@@ -38,7 +28,6 @@ from scheduling.simulation.laws.room import check
 from .jobs import Job
 from .usage import Tally
 
-ACTS = (ADMIT, EVICT, GROW, SHRINK, MOVE)
 Seen = Callable[[datetime, Snapshot | None, Plan], None]
 
 
@@ -141,10 +130,7 @@ class FramePlanner:
         return self._classes[work.gpu_class or ""], seats
 
     def _acts(self, plan: ArrayPlan) -> Iterable[Decision]:
-        order = plan.order
-        action = plan.action[order]
-        matters = np.isin(action, ACTS) | (plan.reason[order] == AWAITS_VICTIMS)
-        acts = [self._decision(plan, slot) for slot in order[matters].tolist()]
+        acts = [self._decision(plan, slot) for slot in plan.carried_out().tolist()]
         return [*acts, *self._alarm(plan)]
 
     def _alarm(self, plan: ArrayPlan) -> list[Decision]:
@@ -194,13 +180,15 @@ class FramePlanner:
         return plan.decisions
 
     def _in_brief(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
-        """The acts alone: nothing is described but the workloads that they are about."""
+        """What is carried out alone: nothing is described but the workloads that it is about."""
         now = self._template.now + timedelta(seconds=now_s)
-        order = array_plan.order
-        acts = order[array_plan.action[order] != WAIT]
+        slots = {
+            *array_plan.carried_out().tolist(),
+            *np.flatnonzero(array_plan.lapsed >= 0).tolist(),
+        }
         plan = Plan({}, ())
-        if acts.size:
-            works = tuple(self._job_in[slot].workload for slot in acts.tolist())
+        if slots:
+            works = tuple(self._job_in[slot].workload for slot in slots)
             self._frame.source = replace(self._template, now=now, workloads=works)
             plan = decode(self._frame, array_plan, brief=True)
         if self._seen is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from scheduling.engine.model import MILLI, Action, Plan, Snapshot
+from scheduling.engine.model import MILLI, Action, Plan, Reason, Snapshot
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.simulator import Observer, Options, simulate
 from scheduling.simulation.scenario import generate
@@ -16,6 +16,8 @@ from tests.scheduling.simulation.test_engine import (
     named_by_arrival,
     organisation_and_cluster,
 )
+
+NOT_CARRIED_OUT = (Action.WAIT, Action.RESERVE)
 
 
 class Heard(Observer):
@@ -29,7 +31,11 @@ class Heard(Observer):
     def on_plan(self, now: datetime, snapshot: Snapshot | None, plan: Plan) -> None:
         self.plans += 1
         self.described += [] if snapshot is None else [now]
-        acts = (d for d in plan.decisions if d.action is not Action.WAIT)
+        acts = (
+            d
+            for d in plan.decisions
+            if d.action not in NOT_CARRIED_OUT or d.reason is Reason.AWAITS_VICTIMS
+        )
         self.acts += [(now, d.workload, d.sentence) for d in acts]
 
 

@@ -7,8 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduling.models import Cluster, Outcome, State, Workload
-from scheduling.services.tables.bulk import ROWS, insert_keyed, insert_rows, write_columns
+from scheduling.models import Cluster, Outcome, State, Transition, Workload
+from scheduling.services.tables.bulk import (
+    ROWS,
+    insert_keyed,
+    insert_rows,
+    insert_values,
+    write_columns,
+)
 
 NOW = datetime(2026, 1, 5, 9, 0, 0, 250_000, tzinfo=UTC)
 
@@ -74,3 +80,26 @@ def test_nothing_to_write_asks_no_database() -> None:
     insert_keyed([])
     insert_rows([])
     write_columns([], ["state"])
+
+
+def test_values_point_at_objects_that_got_their_keys_since_and_else_have_defaults(
+    cluster: Cluster,
+) -> None:
+    work = workload(cluster)
+    steps = [(work, NOW, "pending"), (work, NOW, "admitted")]
+    insert_keyed([work])
+    insert_values(Transition, ("workload", "at", "to_state"), steps)
+
+    rows = list(Transition.objects.order_by("pk"))
+    saved = Transition(workload=work, at=NOW, to_state="pending")
+    saved.save()
+    saved.refresh_from_db()
+    for row, to_state in zip(rows, ("pending", "admitted"), strict=True):
+        alike = {f.attname: getattr(saved, f.attname) for f in Transition._meta.concrete_fields}
+        alike |= {"id": row.pk, "to_state": to_state}
+        assert {name: getattr(row, name) for name in alike} == alike
+
+
+def test_no_values_write_nothing() -> None:
+    insert_values(Transition, ("workload",), [])
+    assert not Transition.objects.exists()

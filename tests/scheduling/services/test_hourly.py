@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine.model import Plan, Share
-from scheduling.models import MILLI
+from scheduling.models import MILLI, UsageSample
 from tests.factories import NOW, example_cluster
-from workshop.demo.past.hourly import HourlyUsage
+from workshop.demo.past.hourly import SAMPLE, HourlyUsage
 
 START = NOW.replace(minute=0, second=0)
 H100 = "h100-80gb"
@@ -19,7 +19,8 @@ def usage():
 
 
 def sample(usage, queue):
-    rows = [r for r in usage.rows() if r.queue.name == queue and r.gpu_class.name == H100]
+    written = [UsageSample(**dict(zip(SAMPLE, row, strict=True))) for row in usage.rows()]
+    rows = [r for r in written if r.queue.name == queue and r.gpu_class.name == H100]
     return sorted(rows, key=lambda row: row.start)
 
 

@@ -15,6 +15,10 @@ from workshop.testbed.server import Clock, EmbeddedServer
 
 Json = dict[str, Any]
 
+HISTORY = 1024
+"""Changes of each kind that a watch can be taken up from: some minutes. Each holds two versions of an object
+and their bytes: the server's own 8,192 of pods, of Jobs and of events are hundreds of megabytes."""
+
 
 class EmbeddedCluster:
     """An API server for ``cluster``, kept in ``path``; its clock runs ``speed`` times the wall's.
@@ -25,7 +29,7 @@ class EmbeddedCluster:
     def __init__(self, cluster: Cluster, *, path: Path, speed: float, start: datetime) -> None:
         self.cluster = cluster
         self.clock = Clock(speed=speed, start=cluster.clock_start or start)
-        self.server = EmbeddedServer(port=0, clock=self.clock, path=path)
+        self.server = EmbeddedServer(port=0, clock=self.clock, path=path, history=HISTORY)
 
     def start(self) -> None:
         """Serve, and point the row at the address."""

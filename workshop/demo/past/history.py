@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any, Unpack
 from uuid import NAMESPACE_URL, uuid5
 
 from django.db import transaction
-from django.db.models import ForeignKey, Model
 
 from scheduling.engine.model import Action, Plan, Snapshot
 from scheduling.engine.model import Decision as Line
@@ -22,22 +22,24 @@ from scheduling.models import (
     Eviction,
     EvictionRule,
     GpuClass,
+    GpuUse,
     Outcome,
     PriorityClass,
     Queue,
     Reason,
     State,
     Transition,
+    UsageSample,
     Workload,
 )
-from scheduling.services.tables.bulk import insert_keyed, insert_rows
+from scheduling.services.tables.bulk import insert_keyed, insert_rows, insert_values
 from scheduling.services.words.told import sealed_of
 from scheduling.services.workloads import lifecycle
 from scheduling.simulation.run.jobs import Job
 from scheduling.simulation.run.simulator import Observer
-from workshop.demo.past.hourly import HourlyUsage
+from workshop.demo.past.hourly import SAMPLE, HourlyUsage
 from workshop.demo.past.scattered import Scattered
-from workshop.demo.past.used import Run, used
+from workshop.demo.past.used import HOUR_OF_USE, Run, used
 from workshop.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
 
 RULES: Mapping[Reason, EvictionRule] = {
@@ -48,6 +50,19 @@ RULES: Mapping[Reason, EvictionRule] = {
     Reason.DRAINED: EvictionRule.DRAIN,
     Reason.CONSOLIDATES: EvictionRule.CONSOLIDATE,
 }
+
+STEP = (
+    "workload", "at", "from_state", "to_state", "reason", "sentence", "sealed", "actor", "gpus", "gpu_class",
+)  # fmt: skip
+DECISION = (
+    "cycle", "workload", "action", "reason", "sentence", "sealed", "numbers", "gpu_class", "members",
+    "placement", "for_workload", "until", "position",
+)  # fmt: skip
+EVICTION = (
+    "workload", "cycle", "at", "rule", "queue", "for_workload", "for_queue", "gpu_class", "gpus",
+    "asked_gpus", "lost_gpu_s", "sentence", "sealed", "numbers",
+)  # fmt: skip
+"""Columns of what is kept, in their order."""
 
 
 class History(Observer):
@@ -60,10 +75,10 @@ class History(Observer):
         self.priorities = {p.name: p for p in PriorityClass.objects.all()}
         self.workloads: dict[str, Workload] = {}
         self.waits: dict[str, Line] = {}
-        self._transitions: list[Transition] = []
-        self._evictions: list[Eviction] = []
+        self._steps: list[tuple[Any, ...]] = []
+        self._evictions: list[tuple[Any, ...]] = []
         self._cycles: list[Cycle] = []
-        self._decisions: list[Decision] = []
+        self._decisions: list[tuple[Any, ...]] = []
         self._cycle: Cycle | None = None
         self.usage = HourlyUsage(cluster)
         self.scattered = Scattered()
@@ -135,7 +150,8 @@ class History(Observer):
 
     def on_resize(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
-        self._transitions.append(lifecycle.resize(workload, decision.members, at=now))
+        told = lifecycle.resize(workload, decision.members, at=now)
+        self._steps.append(tuple(getattr(told, name) for name in STEP))
         workload.placement = dict(decision.placement)
         self._decide(workload, decision)
         more = job.run.gpus - job.runs[-2].gpus
@@ -151,23 +167,13 @@ class History(Observer):
         workload = self.workloads[job.name]
         winner = self.workloads.get(decision.for_workload or "")
         self._evictions.append(
-            Eviction(
-                workload=workload,
-                cycle=self._cycle,
-                at=now,
-                rule=RULES[decision.reason],
-                queue=workload.queue,
-                for_workload=winner,
-                for_queue=winner.queue if winner else None,
-                gpu_class=workload.gpu_class,
-                gpus=workload.allocated_gpus,
-                asked_gpus=winner.requested_gpus if winner else 0,
-                lost_gpu_s=decision.lost_gpu_s,
-                sentence=decision.sentence,
-                sealed=sealed_of(decision),
-                numbers=dict(decision.numbers),
+            (
+                workload, self._cycle, now, RULES[decision.reason], workload.queue, winner,
+                winner.queue if winner else None, workload.gpu_class, workload.allocated_gpus,
+                winner.requested_gpus if winner else 0, decision.lost_gpu_s, decision.sentence,
+                sealed_of(decision), decision.numbers,
             )
-        )
+        )  # fmt: skip
         self._decide(workload, decision)
         self._step(
             workload,
@@ -209,16 +215,20 @@ class History(Observer):
     def save(self) -> None:
         """Write the ledger. Call ``close`` first; uids of unfinished workloads may be set before."""
         insert_keyed(list(self.workloads.values()))
-        spoke = {id(decision.cycle) for decision in self._decisions}
+        spoke = {id(cycle) for cycle, *_ in self._decisions}
         kept = [c for c in self._cycles if c.admitted or c.evicted or id(c) in spoke]
         for number, cycle in enumerate(kept, 1):
             cycle.number = number
         insert_keyed(kept)
+        insert_values(Transition, STEP, self._steps)
+        insert_values(Decision, DECISION, self._decisions)
+        insert_values(Eviction, EVICTION, self._evictions)
         found = used(self._runs, self._until or self.cluster.now())
-        for rows in (self._transitions, self._decisions, self._evictions, found.rows, found.spells):
-            _point_at_keys(rows)
-            insert_rows(rows)
-        insert_rows(self.usage.rows(found.active, self.scattered))
+        insert_values(GpuUse, HOUR_OF_USE, found.values())
+        for spell in found.spells:
+            spell.workload_id = spell.workload.pk  # it had no row when the spell was noted
+        insert_rows(found.spells)
+        insert_values(UsageSample, SAMPLE, self.usage.rows(found.active, self.scattered))
 
     def _workload(self, job: Job) -> Workload:
         work = job.workload
@@ -246,8 +256,24 @@ class History(Observer):
             submitted_at=work.submitted,
         )
 
-    def _step(self, workload: Workload, to: State, now: datetime, **how: object) -> None:
-        self._transitions.append(lifecycle.step(workload, to, at=now, **how))  # type: ignore[arg-type]
+    def _step(
+        self,
+        workload: Workload,
+        to: State,
+        now: datetime,
+        *,
+        actor: str = "engine",
+        reason: str = "",
+        **how: Unpack[lifecycle.How],
+    ) -> None:
+        before = lifecycle.move(workload, to, at=now, reason=reason, **how)
+        held = workload.allocated_gpus
+        self._steps.append(
+            (
+                workload, now, before, to, reason, workload.sentence, workload.sealed, actor, held,
+                workload.gpu_class if held else None,
+            )
+        )  # fmt: skip
 
     def _release(self, now: datetime, job: Job, workload: Workload) -> None:
         name = workload.gpu_class.name if workload.gpu_class else ""
@@ -269,31 +295,12 @@ class History(Observer):
 
     def _decide(self, workload: Workload, line: Line) -> None:
         self._decisions.append(
-            Decision(
-                cycle=self._cycle,
-                workload=workload,
-                action=line.action.value,
-                reason=line.reason.value,
-                sentence=line.sentence,
-                sealed=sealed_of(line),
-                numbers=dict(line.numbers),
-                gpu_class=self.classes.get(line.gpu_class or ""),
-                members=line.members,
-                placement=dict(line.placement),
-                for_workload=self.workloads.get(line.for_workload or ""),
-                until=line.until,
-                position=line.position,
+            (
+                self._cycle, workload, line.action.value, line.reason.value, line.sentence, sealed_of(line),
+                line.numbers, self.classes.get(line.gpu_class or ""), line.members, line.placement,
+                self.workloads.get(line.for_workload or ""), line.until, line.position,
             )
-        )
-
-
-def _point_at_keys(rows: Sequence[Model]) -> None:
-    """Of what ``rows`` point at, which had none when they were made."""
-    for field in rows[0]._meta.concrete_fields if rows else ():
-        if isinstance(field, ForeignKey):
-            for row in rows:
-                if (target := field.get_cached_value(row, default=None)) is not None:
-                    setattr(row, field.attname, target.pk)
+        )  # fmt: skip
 
 
 def job_name(engine_name: str) -> str:

@@ -6,15 +6,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from scheduling.engine.model import MILLI, Plan
-from scheduling.models import Cluster, Queue, UsageSample
+from scheduling.models import Cluster, Queue
 from scheduling.models.ledger import Resolution
 from workshop.demo.past.scattered import Scattered
 from workshop.demo.past.used import Hour, above
 
 HOUR_S = 3600
 FIGURES = ("allocated_gpus", "fair_share_gpus", "pending_gpus", "nominal_gpus")
+SAMPLE = (
+    "queue", "gpu_class", "resolution", "start", "seconds", "used_gpus", "fragmented_gpus", "installed_gpus",
+    "ready_gpus", *FIGURES,
+)  # fmt: skip
+"""Columns of a row, in their order."""
 
 
 @dataclass(slots=True)
@@ -72,9 +78,9 @@ class HourlyUsage:
 
     def rows(
         self, active: Mapping[Hour, float] | None = None, scattered: Scattered | None = None
-    ) -> list[UsageSample]:
-        """``active``: GPU-seconds that leaves really used; None where nobody measured. ``scattered``: which
-        free GPUs were of no use."""
+    ) -> list[tuple[Any, ...]]:
+        """The ``SAMPLE`` of each queue, class and hour. ``active``: GPU-seconds that leaves really used; None
+        where nobody measured. ``scattered``: which free GPUs were of no use."""
         self._scattered = scattered or self._scattered
         self._active = None if active is None else above(active, self._lines)
         return [
@@ -90,27 +96,21 @@ class HourlyUsage:
         track.advance(now.timestamp())
         return track
 
-    def _sample(self, queue: str, gpu_class: str, hour: int, sums: list[float]) -> UsageSample:
+    def _sample(self, queue: str, gpu_class: str, hour: int, sums: list[float]) -> tuple[Any, ...]:
         seconds = sums[-1]
-        means = {name: sums[i] / seconds for i, name in enumerate(FIGURES)}
+        allocated, *means = (total / seconds for total in sums[:-1])
         is_root = queue == self._root
         start = datetime.fromtimestamp(hour * HOUR_S, UTC)
         used = None
         if self._active is not None:
             active_s = self._active.get((queue, gpu_class, start), 0.0)
-            used = min(MILLI * active_s / seconds, means["allocated_gpus"])
-        return UsageSample(
-            queue=self._queues[queue],
-            gpu_class=self._classes[gpu_class],
-            resolution=Resolution.HOUR,
-            start=start,
-            used_gpus=used,
-            fragmented_gpus=self._scattered.mean(gpu_class, start) if is_root else None,
-            seconds=max(1, round(seconds)),
-            installed_gpus=self._installed[gpu_class] if is_root else 0,
-            ready_gpus=self._ready[gpu_class] if is_root else 0,
-            **means,
-        )
+            used = min(MILLI * active_s / seconds, allocated)
+        return (
+            self._queues[queue], self._classes[gpu_class], Resolution.HOUR, start, max(1, round(seconds)),
+            used, self._scattered.mean(gpu_class, start) if is_root else None,
+            self._installed[gpu_class] if is_root else 0, self._ready[gpu_class] if is_root else 0,
+            allocated, *means,
+        )  # fmt: skip
 
 
 def _line(pk: int, by_id: dict[int, Queue]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.demand.booking import book
-from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.merit.own_quotas import Layout, node_gpus, play_back
 from scheduling.services.policy import rows as policies
 from scheduling.services.snapshot import build as snapshots
@@ -32,7 +31,8 @@ from workshop.demo.work import kinds
 from workshop.demo.work.arrivals import Arrival, manifest_of
 
 SEED = 20261119
-PLAN_EVERY_S = 60
+PLAN_EVERY_S = 120
+"""As often as the live demo plans: every two seconds, of a clock that runs 60 times as fast."""
 SPELL_S = 3600
 """As often as samples of usage are kept."""
 LEAVE_S = 30
@@ -226,7 +226,6 @@ def _live(
         _play_back(played.cluster, template, history)
         hand_over(played, history, unfinished(outcome.jobs))
         history.save()
-    roll_days(played.cluster)
     book(played.cluster, since=template.now)
     return Lived(len(outcome.jobs), history.moments)
 

@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Any
 
 from scheduling.cluster.metrics import PodUse
-from scheduling.models import MILLI, GpuClass, GpuUse, IdleEnd, IdleSpell, Workload
-from scheduling.services.metrics.booking import IDLE_BELOW, add
+from scheduling.models import MILLI, GpuClass, IdleEnd, IdleSpell, Workload
+from scheduling.services.metrics.booking import FIGURES, IDLE_BELOW, add
 from workshop.demo.work.uses import memory_of, use_of
 from workshop.testbed.server.kinds.use import BUSY_W, REST_W, activity_at
 
@@ -32,65 +34,80 @@ class Run:
     end: datetime | None = None
 
 
+HOUR_OF_USE = ("workload", "gpu_class", "start", *FIGURES)
+"""Columns of a row, in their order."""
+
+
+@dataclass(slots=True)
+class HourOfUse:
+    """What a workload did with GPUs of one class in an hour, as ``GpuUse`` has it."""
+
+    workload: Workload
+    gpu_class: GpuClass
+    start: datetime
+    gpu_s: float = 0.0
+    active_gpu_s: float = 0.0
+    idle_gpu_s: float = 0.0
+    memory_mib: float = 0.0
+    memory_peak_mib: float = 0.0
+    memory_total_mib: float = 0.0
+    energy_j: float = 0.0
+
+
 @dataclass(slots=True)
 class Used:
-    """Rows to save, and GPU-seconds that were active by leaf, class and hour."""
+    """Hours and spells to save, and GPU-seconds that were active by leaf, class and hour."""
 
-    rows: list[GpuUse] = field(default_factory=list)
+    hours: list[HourOfUse] = field(default_factory=list)
     spells: list[IdleSpell] = field(default_factory=list)
     active: dict[Hour, float] = field(default_factory=lambda: defaultdict(float))
 
+    def values(self) -> list[tuple[Any, ...]]:
+        """``HOUR_OF_USE`` of each hour."""
+        return list(map(attrgetter(*HOUR_OF_USE), self.hours))
+
 
 def used(runs: Iterable[Run], until: datetime) -> Used:
-    found = Used()
-    known: dict[tuple[int, int, int], GpuUse] = {}
+    """``runs`` in order of their begin."""
+    found, last = Used(), dict[tuple[int, int], HourOfUse]()
     for run in runs:
         if run.gpus:
-            _live(run, until, found, known)
-    found.rows = list(known.values())
+            _live(run, until, found, last)
+    for row in found.hours:
+        found.active[row.workload.queue_label, row.gpu_class.name, row.start] += row.active_gpu_s
     return found
 
 
-def _live(
-    run: Run, until: datetime, found: Used, known: dict[tuple[int, int, int], GpuUse]
-) -> None:
+def _live(run: Run, until: datetime, found: Used, last: dict[tuple[int, int], HourOfUse]) -> None:
+    """``last``: the hour of each workload and class that was written down last; runs may share it."""
     work, name = run.workload, run.gpu_class.name
     use, devices = use_of(work.name), run.gpus // MILLI
     taken, total = memory_of(work, name)
     begin_s, end_s = run.begin.timestamp(), min(run.end or until, until).timestamp()
     idle_since: float | None = None
+    row = last.get((id(work), run.gpu_class.pk))
+    row_end_s = row.start.timestamp() + HOUR_S if row else begin_s
     for at_s, upto_s in _steps(begin_s, end_s):
         middle_s = (at_s + upto_s) / 2
         activity = activity_at(use, work.uid, middle_s, middle_s - begin_s)
         watts = (REST_W + BUSY_W * activity) * run.gpus / MILLI
-        told = PodUse(devices, activity, taken, total, watts)
-        for hour, seconds in _by_hour(at_s, upto_s):
-            key = (id(work), run.gpu_class.pk, hour)
-            row = known.get(key)
-            if row is None:
-                row = known[key] = GpuUse(
-                    workload=work, gpu_class=run.gpu_class, start=_time(hour * HOUR_S)
-                )
-            add(row, told, seconds)
-            found.active[work.queue_label, name, row.start] += devices * activity * seconds
+        if row is None or at_s >= row_end_s:
+            row_end_s = at_s // HOUR_S * HOUR_S + HOUR_S
+            row = HourOfUse(work, run.gpu_class, _time(row_end_s - HOUR_S))
+            found.hours.append(row)
+        add(row, PodUse(devices, activity, taken, total, watts), upto_s - at_s)
         idle_since = _spell(run, found, idle_since, at_s, is_idle=activity < IDLE_BELOW)
+    if row is not None:
+        last[id(work), run.gpu_class.pk] = row
     if idle_since is not None:
         _close(run, found, idle_since, end_s)
 
 
 def _steps(begin_s: float, end_s: float) -> Iterator[tuple[float, float]]:
+    """Each lies in one hour."""
     while begin_s < end_s:
-        upto_s = min(end_s, begin_s + STEP_S)
+        upto_s = min(end_s, begin_s // STEP_S * STEP_S + STEP_S)
         yield begin_s, upto_s
-        begin_s = upto_s
-
-
-def _by_hour(begin_s: float, end_s: float) -> Iterator[tuple[int, float]]:
-    """The hours since 1970 that it lies in, and its seconds in each."""
-    while begin_s < end_s:
-        hour = int(begin_s // HOUR_S)
-        upto_s = min(end_s, (hour + 1) * HOUR_S)
-        yield hour, upto_s - begin_s
         begin_s = upto_s
 
 
