@@ -18,7 +18,6 @@ from portal.display.units import gpus_of
 from portal.teams.access import is_operator
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
-from scheduling.cluster.vocabulary.labels import QUEUE as QUEUE_LABEL
 from scheduling.models import Cluster, ClusterMode, Node, Standing, State
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters import add as clusters
@@ -110,7 +109,7 @@ def _outside(cluster: Cluster) -> Iterator[str]:
     if more := len(spaces) - MOST_NAMED:
         named += f" and {more} more" if more > 0 else ""
     yield (
-        f"From then on GPU work without the label {QUEUE_LABEL} is refused in "
+        f"From then on GPU work without the label weir.dev/queue is refused in "
         f"{counted(len(spaces), 'namespace')}: {named}. Label what creates it first."
     )
     yield (

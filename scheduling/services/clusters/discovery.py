@@ -151,7 +151,8 @@ def what_stands(cluster: Cluster, name: str) -> str | None:
     accounts = sorted({pod["spec"].get("serviceAccountName") or "default" for pod in living})
     if not living:
         return None
-    return f"{len(living)} pods, which run as {', '.join(accounts)}"
+    which = "1 pod, which runs" if len(living) == 1 else f"{len(living)} pods, which run"
+    return f"{which} as {', '.join(accounts)}"
 
 
 def offering(name: str) -> str:

@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.setup import inviting
 from portal.web.setup.forms import ClassForm, proposed_rate
 from scheduling.cluster.connection.client import Client
-from scheduling.models import Cluster, Credential, GpuClass, PriorityClass, Queue, Quota
+from scheduling.models import Cluster, Credential, GpuClass, Node, PriorityClass, Queue, Quota
 from scheduling.models.credentials import read
 from workshop.testbed.server import EmbeddedServer
 
@@ -180,7 +180,7 @@ def test_tree_that_takes_namespaces_that_stand_asks_about_each_first(connected, 
 
     assert asked.status_code == 400
     text = asked.text
-    for said in ("namespace vision stands on the cluster with 1 pods", "namespace speech stands"):
+    for said in ("namespace vision stands on the cluster with 1 pod,", "namespace speech stands"):
         assert said in text
     assert "namespace web stands" not in text
     assert text.count('name="taking"') == 3
@@ -271,10 +271,18 @@ def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, ad
     assert f"Pods without a queue hold {held} GPU" in told
     assert "without the label weir.dev/queue is refused in 2 namespaces: speech and vision." in told
     assert "one that does not exist is made" in told
-    assert f"{held} GPU" in admin.get("/set-up/would/").text
+    assert "6 GPUs" in admin.get("/set-up/would/").text
+
+
+def planned(cluster, **fields):
+    """The nodes on record that the first plan leaves there."""
+    only = cluster.gpu_classes.get()
+    for name in ("n1", "n2"):
+        Node.objects.create(cluster=cluster, name=name, gpu_class=only, gpus=8000, **fields)
 
 
 def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
+    planned(connected)
     name = connected.gpu_classes.get().name
     tree = f"queues: [{{name: a, nominal: {{{name}: 300}}}}]"
     page = admin.post("/set-up/queues/", {"file": "1", "tree": tree}, follow=True).text
