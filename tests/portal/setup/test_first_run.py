@@ -262,23 +262,21 @@ def test_who_does_not_administer_finds_no_set_up(connected, client):
         assert client.post(path).status_code in (404, 405)
 
 
-def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, admin):
-    admin.post("/set-up/queues/", {"keep": "1"})
-    connected.nodes.update(foreign_gpus=3000)
-    held = 3 * connected.nodes.count()
-    told = " ".join(admin.get("/set-up/enforce/").text.split())
-    assert held
-    assert f"Pods without a queue hold {held} GPU" in told
-    assert "without the label weir.dev/queue is refused in 2 namespaces: speech and vision." in told
-    assert "one that does not exist is made" in told
-    assert "6 GPUs" in admin.get("/set-up/would/").text
-
-
 def planned(cluster, **fields):
     """The nodes on record that the first plan leaves there."""
     only = cluster.gpu_classes.get()
     for name in ("n1", "n2"):
         Node.objects.create(cluster=cluster, name=name, gpu_class=only, gpus=8000, **fields)
+
+
+def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, admin):
+    admin.post("/set-up/queues/", {"keep": "1", **LOOKED})
+    planned(connected, foreign_gpus=3000)
+    told = " ".join(admin.get("/set-up/enforce/").text.split())
+    assert "Pods without a queue hold 6 GPUs" in told
+    assert "without the label weir.dev/queue is refused in 3 namespaces" in told
+    assert "one that does not exist is made" in told
+    assert "6 GPU" in admin.get("/set-up/would/").text
 
 
 def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):
