@@ -182,7 +182,8 @@ def test_thief_of_the_engines_token_gets_no_further_than_managed_namespaces(site
     other = f"{site.namespace}-other"
     site.admin.create("/api/v1/namespaces", {"metadata": {"name": other}})
     system = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
-    eventually(lambda: "others made" in _refusal(engine, "PATCH", system, {}), within_s=20)
+    theirs = {"metadata": {"labels": OFFERED}}
+    eventually(lambda: "others made" in _refusal(engine, "PATCH", system, theirs), within_s=20)
 
     for refused in tried_by_a_thief(engine, other):
         assert refused
@@ -197,6 +198,7 @@ OFFERED = {"weir.dev/offered": "true"}
 
 def tried_by_a_thief(engine: Client, other: str) -> Iterator[str]:
     """The refusal of each try, in a namespace of the cluster and in one of others."""
+    theirs = {"metadata": {"labels": OFFERED}}
     for namespace in ("kube-system", other):
         home, roles = f"/api/v1/namespaces/{namespace}", f"{RBAC}/namespaces/{namespace}"
         for labels in ({"weir.dev/managed": "true"}, OFFERED):
@@ -209,14 +211,13 @@ def tried_by_a_thief(engine: Client, other: str) -> Iterator[str]:
         yield _refusal(engine, "DELETE", f"{home}/pods/x", {})
         yield _refusal(engine, "GET", f"{home}/secrets", {})
         yield _refusal(engine, "PUT", f"/apis/apps/v1/namespaces/{namespace}/deployments/x", {})
-        yield _refusal(engine, "PATCH", f"{home}/resourcequotas/weir", {})
+        yield _refusal(engine, "PATCH", f"{home}/resourcequotas/weir", theirs)
     policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     yield _refusal(engine, "DELETE", f"{policies}/weir-engine", {})
-    yield _refusal(
-        engine, "DELETE", f"{policies}bindings".replace("iesb", "yb") + "/weir-engine", {}
-    )
+    bindings = policies.removesuffix("ies") + "ybindings"
+    yield _refusal(engine, "DELETE", f"{bindings}/weir-engine", {})
     yield _refusal(engine, "POST", f"{RBAC}/clusterrolebindings", {})
-    yield _refusal(engine, "PATCH", f"{RBAC}/clusterroles/weir-engine-work", {})
+    yield _refusal(engine, "PATCH", f"{RBAC}/clusterroles/weir-engine-work", theirs)
 
 
 def _bound(name: str, role: str) -> dict[str, Any]:

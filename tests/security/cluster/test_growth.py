@@ -152,10 +152,13 @@ def pod_of(ann: Member, body: Json) -> str:
 
 
 def test_pods_that_are_deleted_in_a_loop_do_not_pile_up_while_they_end(ann: Member) -> None:
-    path = pod_of(ann, job(ann.lab))
+    body = job(ann.lab)
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 60
+    path = pod_of(ann, body)
 
     for options in ({}, {"gracePeriodSeconds": 30}):
-        eventually(lambda o=options: ANEW in ann.deletes(path, dryRun=["All"], **o), 20)
+        tried = lambda o=options: ann.deletes(path, dryRun=["All"], **o)  # noqa: E731
+        eventually(lambda t=tried: ANEW in t(), 20, seen=tried)
     assert ann.deletes(path, dryRun=["All"], gracePeriodSeconds=1) == ""
     assert not ann.lab.kube.get(path)["metadata"].get("deletionTimestamp")
 
