@@ -111,7 +111,8 @@ def _form(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
         return kind(request.user, cluster, request.POST), ""
     copied = clone_of(request.user, cluster, request.GET.get("clone", "")) or Copy()
     if pasted or copied.text:
-        return PasteForm(request.user, cluster, initial={"text": copied.text}), copied.note
+        note = " ".join(filter(None, (copied.note, _to_change(request))))
+        return PasteForm(request.user, cluster, initial={"text": copied.text}), note
     leaves = leaves_of(request.user, cluster)
     if not leaves:
         raise Http404
@@ -150,6 +151,19 @@ def _changed(request: PersonRequest, values: dict[str, Any]) -> dict[str, Any]:
     if "pods_min" in said:
         values = values | {"pods_max": ""}
     return values | said
+
+
+def _to_change(request: PersonRequest) -> str:
+    """What of a clone that the form cannot say is left to its author."""
+    said = [
+        f"{name.replace('_', ' ')} {text}" for name, text in request.GET.items() if name in CHANGED
+    ]
+    if "clone" not in request.GET or not said:
+        return ""
+    changes = ", ".join(said)
+    return (
+        f"The form cannot say all of it, so the change is yours to make in the manifest: {changes}."
+    )
 
 
 def _template(request: PersonRequest, cluster: Cluster) -> SubmitTemplate | None:

@@ -5,6 +5,7 @@ from portal.web.workloads.sooner import FIELDS
 from scheduling.models import MILLI
 from tests.factories import make_workload
 from tests.portal.kubernetes import serving
+from tests.portal.web.workloads.test_submit import FORM
 
 pytestmark = pytest.mark.django_db
 
@@ -122,13 +123,23 @@ def test_each_change_has_its_start_its_cost_and_the_way_to_do_it(
     assert ("Clone with this" in page) is (change in FIELDS)
 
 
-def test_clone_takes_the_one_change_from_the_address(as_user, waiting):
-    page = f"/c/fra1/submit/?clone={waiting.uid}"
-    whole = as_user("researcher").get(page).context["form"]
-    other = as_user("researcher").get(f"{page}&class_1=a100-40gb&gpus_per_pod=4").context["form"]
-    assert whole["class_1"].value() == "h100-80gb"
+def test_clone_takes_the_one_change_from_the_address(as_user, cluster, kube):
+    researcher = as_user("researcher")
+    made = researcher.post("/c/fra1/submit/", {**FORM, "name": "run-7", "even_if_never": "on"})
+    uid = made.headers["Location"].rstrip("/").rpartition("/")[2]
+    make_workload(cluster.queues.get(name="pretraining"), uid=uid, name="run-7", user="researcher")
+    page = f"/c/fra1/submit/?clone={uid}"
+    whole = researcher.get(page).context["form"]
+    other = researcher.get(f"{page}&class_1=a100-40gb&gpus_per_pod=4").context["form"]
+    assert whole["class_1"].value() == FORM["class_1"]
     assert (other["class_1"].value(), str(other["gpus_per_pod"].value())) == ("a100-40gb", "4")
     assert other["image"].value() == whole["image"].value()
+
+
+def test_clone_that_the_form_cannot_say_tells_what_is_to_be_changed(as_user, waiting):
+    page = f"/c/fra1/submit/?clone={waiting.uid}&class_1=a100-40gb"
+    told = as_user("researcher").get(page).content.decode()
+    assert "yours to make in the manifest: class 1 a100-40gb." in told
 
 
 def test_priority_is_chosen_from_the_page_with_the_present_class_first_chosen(as_user, waiting):
