@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from portal.display.format import money, number
+from portal.display.format import gpus_counted, money, number
 from portal.selectors import sooner as selectors
 from portal.selectors.costs import amount_of, may_read_cost
 from portal.selectors.ends import Elsewhere, elsewhere
@@ -91,7 +91,7 @@ def _answer(request: PersonRequest, work: Workload) -> dict[str, object]:
 
 def _starts(change: Json) -> str:
     evicts = change.get("evicts_gpus") or 0
-    return f"once others have left {number(evicts, 1)}" if evicts else "now"
+    return f"once others have left {gpus_counted(evicts * MILLI)}" if evicts else "now"
 
 
 def _an_hour(work: Workload, change: Json, gpu_class: GpuClass | None) -> str:
