@@ -32,8 +32,9 @@ def visible_requests(user: Person) -> QuerySet[QuotaRequest]:
         told |= Q(queue__in=near) | Q(giver__in=near)
     rows = QuotaRequest.objects.filter(Q(author=user) | (told & ~Q(state=State.DRAFT)))
     return rows.select_related(
-        "cluster", "queue__parent", "giver", "author", "forwarder", "decider"
-    )
+        "cluster", "queue__parent", "giver", "author__service_account", "author__made_by",
+        "forwarder", "decider",
+    )  # fmt: skip
 
 
 def askable_queues(user: Person) -> QuerySet[Queue]:
