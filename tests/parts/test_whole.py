@@ -209,7 +209,7 @@ def kill(name: str) -> Callable[[Weir], None]:
 
 def kill_children(name: str) -> Callable[[Weir], None]:
     def fault(weir: Weir) -> None:
-        # A worker whose child has just ended has none until the next one is there.
+        # One that was started a moment ago at the lowest priority has none yet.
         within(lambda: weir.running.kill_children(name) > 0, BACK_S, weir.seen)
 
     return fault

@@ -48,7 +48,9 @@ def free_port() -> int:
 
 
 def children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Of all its threads: the child of a pool that takes another one's place is not the main thread's."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
 @dataclass
