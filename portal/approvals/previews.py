@@ -7,7 +7,7 @@ as another team's.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,6 @@ from portal.accounts.capabilities import Capability
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind
-from portal.approvals.sums import Sum, documents, sums
 from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
 from portal.display.sentences import and_list
@@ -24,6 +23,7 @@ from portal.teams.reading import Reading
 from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
 from scheduling.services.quotas.shift import Shift, figures, given_to
+from scheduling.services.quotas.sums import Sum, sums
 from scheduling.services.quotas.values import Field
 from scheduling.services.whatif.documents import COLUMNS
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
@@ -54,7 +54,7 @@ def of_wish(wish: Wish, now: datetime, *, gpus: int | None = None) -> Json:
     moved = figures(shift, now)
     answer["figures"] = [[one.queue.name, _gpus(one.before), _gpus(one.after)] for one in moved]
     if shift.field == Field.NOMINAL:
-        answer["sums"] = documents(sums(moved, shift.gpu_class, now))
+        answer["sums"] = [asdict(one) for one in sums(moved, shift.gpu_class, now)]
     return answer
 
 

@@ -151,6 +151,11 @@ class Excess:
         return self.held - self.given
 
 
+def breaks_sum(parent: Queue, held: int, given: int, worse: int) -> bool:
+    """Whether the queues of ``parent`` would hold more than it was given, by ``worse`` more than before."""
+    return not parent.is_root and held > given and worse > 0
+
+
 def excesses(draft: Draft) -> Iterator[Excess]:
     """Broken sums that the edit causes or worsens, parents before children."""
     for parent in draft.queues:
@@ -173,7 +178,7 @@ def _first_excess(
         worse = sum(draft.raised_by(q, gpu_class, at) for q in children) - draft.raised_by(
             parent, gpu_class, at
         )
-        if held > given and worse > 0:
+        if breaks_sum(parent, held, given, worse):
             yield Excess(parent, children, gpu_class, at, given, held)
             return
 
