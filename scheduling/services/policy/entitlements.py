@@ -83,18 +83,27 @@ class Entitlements:
 
     def _lowered(self, key: Key, row: Quota | None, before: Iterable[Quota]) -> m.Lowered | None:
         """The most generous of the rows whose grace runs, if it gave more than the one in force."""
-        most = max(before, key=lambda old: (old.nominal_gpus, _limit(old), old.pk), default=None)
+        most = max(before, key=_generosity, default=None)
         if most is None or most.effective_until is None:
             return None
-        if row is not None and _gives_no_less(row, most):
+        if row is not None and not gives_less(_granted(row), _granted(most)):
             return None
         until = most.effective_until + self.grace
         return m.Lowered(until, **self._guaranteed(key, figures(most)))
 
 
-def _gives_no_less(row: Quota, before: Quota) -> bool:
-    more = row.nominal_gpus >= before.nominal_gpus and _limit(row) >= _limit(before)
-    return more and row.weight >= before.weight
+def gives_less(now: m.Quota, before: m.Quota) -> bool:
+    """Whether the grace of lowered quotas runs from ``before`` to ``now``."""
+    less = now.nominal < before.nominal or _limit(now) < _limit(before)
+    return less or now.weight < before.weight
+
+
+def _generosity(row: Quota) -> tuple[int, float, int]:
+    return row.nominal_gpus, _limit(_granted(row)), row.pk
+
+
+def _granted(row: Quota) -> m.Quota:
+    return m.Quota(**figures(row))
 
 
 def figures(row: Quota | None) -> dict[str, Any]:
@@ -108,9 +117,9 @@ def figures(row: Quota | None) -> dict[str, Any]:
     }
 
 
-def _limit(row: Quota) -> float:
-    above = row.borrowing_limit_gpus
-    return float("inf") if above is None else float(row.nominal_gpus + above)
+def _limit(quota: m.Quota) -> float:
+    above = quota.borrowing_limit
+    return float("inf") if above is None else float(quota.nominal + above)
 
 
 def month(at: datetime) -> tuple[datetime, datetime]:

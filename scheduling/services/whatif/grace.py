@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from scheduling.engine import model as m
+from scheduling.services.policy.entitlements import gives_less
 
 Quotas = Mapping[str, m.Quota]
 
@@ -22,19 +23,10 @@ def _spared(queue: m.Queue, was: Quotas, until: datetime) -> m.Queue:
     lowered = {
         name: replace(quota, lowered=_former(was[name], until))
         for name, quota in queue.quotas.items()
-        if name in was and quota.lowered is None and _gives_less(quota, was[name])
+        if name in was and quota.lowered is None and gives_less(quota, was[name])
     }
     return replace(queue, quotas={**queue.quotas, **lowered}) if lowered else queue
 
 
 def _former(was: m.Quota, until: datetime) -> m.Lowered:
     return m.Lowered(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
-
-
-def _gives_less(now: m.Quota, was: m.Quota) -> bool:
-    return now.nominal < was.nominal or _limit(now) < _limit(was) or now.weight < was.weight
-
-
-def _limit(quota: m.Quota) -> float:
-    above = quota.borrowing_limit
-    return float("inf") if above is None else float(quota.nominal + above)
