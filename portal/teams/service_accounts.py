@@ -81,7 +81,6 @@ def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request)
     Raises ServiceError ``forbidden`` for who gives no personas in its team, ``not_yours`` where a persona of
     the account is more than theirs.
     """
-    check_may_give(by, account.team)
     _check_within(by, account, "delete an account with")
     facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
     record("service_account.deleted", request, user=by, **facts)
@@ -131,5 +130,6 @@ def revoke_token(
 
 
 def _check_within(by: User, account: ServiceAccount, act: str) -> None:
+    check_may_give(by, account.team)
     for held in account.user.memberships.select_related("persona", "team__queue"):
         check_within(by, held.persona, held.team, act)

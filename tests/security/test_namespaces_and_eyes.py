@@ -191,6 +191,8 @@ def test_who_may_issue_tokens_of_the_program_that_asks_does_not_decide(cluster, 
     account = program(Team.objects.get(queue__name="research"), "researcher")
     assert acted(lead, asked_by(account.user)) == f"You may issue tokens of {account}."
     assert not acted(User.objects.get(username="s.marchetti"), asked_by(account.user))
+    account.user.memberships.all().delete()
+    assert not acted(User.objects.get(username="s.marchetti"), asked_by(account.user))
 
 
 def test_program_decides_on_no_request(cluster, lead):
