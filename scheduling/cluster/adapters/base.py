@@ -174,14 +174,16 @@ class Observed:
     @property
     def is_short(self) -> bool:
         """Fewer than its least members run, leaving out those that may not have begun."""
-        least = min(self.min_members, self.members_wanted)
-        return self.members_up + self.spare + self.undue < least
+        return self._is_below_least(self.members_up)
 
     @property
     def lacks_pods(self) -> bool:
         """Fewer pods than its least members are there at all, likewise."""
+        return self._is_below_least(self.pods_left)
+
+    def _is_below_least(self, members: int) -> bool:
         least = min(self.min_members, self.members_wanted)
-        return self.pods_left + self.spare + self.undue < least
+        return members + self.spare + self.undue < least
 
     @property
     def is_moving(self) -> bool:

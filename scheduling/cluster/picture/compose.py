@@ -71,6 +71,13 @@ class Picture:
     bare: tuple[ObservedNode, ...] = ()
     """Nodes that are known to have GPUs and hand out none."""
 
+    def with_known(self, more: Mapping[str, Observed]) -> Picture:
+        """With these, by uid, in the places of theirs."""
+        if not more:
+            return self
+        by_uid = {**self.by_uid, **more}
+        return replace(self, workloads=tuple(by_uid.values()), by_uid=by_uid)
+
     @cached_property
     def seats(self) -> Set[Seat]:
         """What of which class there is where."""
@@ -137,14 +144,8 @@ def take(
             _read(KINDS[kind], obj, NO_PODS, Circumstances(classes), last)
     missing = awaited - picture.by_uid.keys() - picture.unreadable.keys()
     strayed = frozenset(uid for uid in missing if memo.kin.find(uid) is not None)
-    by_uid = {**picture.by_uid, **_refused(mirror, memo.kin, picture.by_uid)}
-    return replace(
-        picture,
-        workloads=tuple(by_uid.values()),
-        by_uid=by_uid,
-        departed=last.by_age(),
-        strayed=strayed,
-    )
+    picture = replace(picture, departed=last.by_age(), strayed=strayed)
+    return picture.with_known(_refused(mirror, memo.kin, picture.by_uid))
 
 
 def _refused(mirror: Mirror, kin: Kinship, by_uid: Mapping[str, Observed]) -> dict[str, Observed]:

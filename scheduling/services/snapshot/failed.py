@@ -23,6 +23,7 @@ from scheduling.services.snapshot import blocked
 from scheduling.services.snapshot.situations import Known
 
 BARRED = timedelta(minutes=30)
+"""A node that kube-scheduler found unfit for some work is left out for it for so long."""
 MOST = 1000
 """Groups that are remembered; the oldest are forgotten first."""
 
@@ -64,14 +65,13 @@ class FailedGroups:
 
     def put(self, picture: Picture) -> Picture:
         """``picture`` with what is known of groups whose pods were made anew since."""
+        if not self._known:
+            return picture
         known = [o for o in picture.workloads if o.parts and o.key in self._known]
         for observed in (o for o in known if o.is_up):
             del self._known[observed.key]
-        found = {o.uid: self._noted(o) for o in known if not (o.is_up or self._is_of(o))}
-        if not found:
-            return picture
-        by_uid = {**picture.by_uid, **found}
-        return replace(picture, workloads=tuple(by_uid.values()), by_uid=by_uid)
+        again = [o for o in known if not (o.is_up or self._is_of(o))]
+        return picture.with_known({o.uid: self._noted(o) for o in again})
 
     def _noted(self, observed: Observed) -> Observed:
         _, failed = self._known[observed.key]

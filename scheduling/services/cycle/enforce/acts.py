@@ -34,7 +34,6 @@ Json = dict[str, Any]
 BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes."
 OVERGROWN = "Made larger than it was admitted with; back to that size until it is admitted anew."
 SWOLLEN = "Its pods ask for more GPUs than they were admitted with; it waits until its turn comes with those."
-"""A node that kube-scheduler found unfit for some work is left out for it for so long."""
 MOVED = "Starts again on the nodes it was moved to."
 
 
