@@ -7,8 +7,9 @@ from django.db.models import Q
 from portal.accounts.models import User
 from portal.teams.access import dividable_queues, is_admin
 from scheduling.models import Queue
-from scheduling.services.clusters.discovery import has_namespace, offering, what_stands
+from scheduling.services.clusters.discovery import has_namespace, what_stands
 from scheduling.services.errors import ServiceError
+from scheduling.services.quotas.namespaces import offering
 
 PREFIX = "weir-"
 """Begins the namespaces that queues get without an admin."""

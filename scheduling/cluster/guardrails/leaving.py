@@ -21,6 +21,8 @@ MOST_LEAVING_S = 1
 is gone: who deletes in a loop would hold as many as there are pods on their way out."""
 _REPLICAS = "(has({0}.spec.replicas) ? {0}.spec.replicas : 0)"
 _GROWS = f"{_REPLICAS.format('object')} > {_REPLICAS.format('oldObject')}"
+_ASKED = "has(request.options) && has(request.options.gracePeriodSeconds)"
+_ASKED_S = "int(request.options.gracePeriodSeconds)"
 _DEPLOYMENT, _POD = (
     next(kind for kind in KINDS if kind.name == name) for name in ("Deployment", "Pod")
 )
@@ -86,16 +88,14 @@ def _custom() -> list[Json]:
 
 def _grace(terms: Terms) -> list[Json]:
     """A deletion may ask for more than the pod's own grace."""
-    asked = "has(request.options) && has(request.options.gracePeriodSeconds)"
-    long = f"{asked} && int(request.options.gracePeriodSeconds) > {MOST_GRACE_S}"
+    long = f"{_ASKED} && {_ASKED_S} > {MOST_GRACE_S}"
     message = f"GPU pods leave within an hour. Ask for {MOST_GRACE_S} seconds at most."
     return _deletions(GRACE, terms, [{"name": "for-long", "expression": long}], message)
 
 
 def _leaving(terms: Terms) -> list[Json]:
     """People take their work away, or a pod that is made anew at once."""
-    asked = "has(request.options) && has(request.options.gracePeriodSeconds)"
-    soon = f"{asked} && int(request.options.gracePeriodSeconds) <= {MOST_LEAVING_S}"
+    soon = f"{_ASKED} && {_ASKED_S} <= {MOST_LEAVING_S}"
     owned = callers.IS_OWNED.replace("object.", "oldObject.")
     by_people = (
         f"!{callers.holds(callers.MARKS)} && !{callers.is_controller(terms.namespaces)} && "

@@ -14,7 +14,7 @@ from typing import Any
 from scheduling.cluster.adapters import ClassSpec
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
 from scheduling.cluster.picture.nodes import closest, trim_node
-from scheduling.cluster.vocabulary.labels import MANAGED, OFFERED
+from scheduling.cluster.vocabulary.labels import MANAGED
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, GpuClass
 from scheduling.services.clusters.naming import name_origin
@@ -153,11 +153,6 @@ def what_stands(cluster: Cluster, name: str) -> str | None:
         return None
     which = "1 pod, which runs" if len(living) == 1 else f"{len(living)} pods, which run"
     return f"{which} as {', '.join(accounts)}"
-
-
-def offering(name: str) -> str:
-    """How the cluster's administrators let Weir's engine have a namespace that stands."""
-    return f"kubectl label namespace {name} {OFFERED}=true"
 
 
 def _list(client: Client, resource: str) -> list[Json]:

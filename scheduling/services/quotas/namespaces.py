@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.module_loading import import_string
 
+from scheduling.cluster.vocabulary.labels import OFFERED
 from scheduling.models import Queue
 
 
@@ -17,3 +18,8 @@ def check(queue: Queue, author: AbstractBaseUser | None, taking: str = "") -> No
     """
     if author is not None and queue.namespace:
         import_string(settings.WEIR_NAMESPACE_JUDGE)(author, queue, taking)
+
+
+def offering(*names: str) -> str:
+    """How the cluster's administrators let Weir's engine have namespaces that stand."""
+    return f"kubectl label namespace {' '.join(names)} {OFFERED}=true"

@@ -18,11 +18,11 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from scheduling.cluster.vocabulary.labels import OFFERED
 from scheduling.files import BrokenFileError, Fault, lines_of, read
 from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaCell, shown
+from scheduling.services.quotas.namespaces import offering
 from scheduling.services.quotas.save import GridRow, Values, grid, save_quotas
 from scheduling.services.quotas.tree import change_queue, create_queue
 from scheduling.services.quotas.values import Field
@@ -176,8 +176,8 @@ class StandingError(ServiceError):
         super().__init__(
             "namespace_stands",
             " ".join(shown[name].sentence for name in self.names),
-            f"Look at what runs there and offer them (kubectl label namespace {' '.join(self.names)} "
-            f"{OFFERED}=true); then say so with taking: {', '.join(self.names)}.",
+            f"Look at what runs there and offer them ({offering(*self.names)}); "
+            f"then say so with taking: {', '.join(self.names)}.",
             field="taking",
         )
 
