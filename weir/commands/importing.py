@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from weir.commands.options import YES, Given, printed, read_text, read_yamls, sure
-from weir.commands.trees import differences, print_differences
+from weir.commands.trees import TAKING, differences, print_differences, put_tree
 from weir.faults import Fault
 from weir.importing import kueue as of_kueue
 from weir.importing import slurm as of_slurm
@@ -30,16 +30,19 @@ def importing() -> None:
 @FILE
 @APPLY
 @REASON
+@TAKING
 @YES
 @click.pass_obj
-def kueue(given: Given, /, file: IO[str], really: bool, reason: str, yes: bool) -> None:
+def kueue(
+    given: Given, /, file: IO[str], really: bool, reason: str, taking: Sequence[str], yes: bool
+) -> None:
     """Of Kueue's objects in FILE (- is standard input): classes, the tree with quotas, namespaces.
 
     \b
     kubectl get clusterqueues,cohorts,resourceflavors,localqueues -A -o yaml | weir import kueue -
     """
     found = of_kueue.translate(read_yamls(file))
-    _carry_out(given, found, really, reason or "Imported from Kueue", yes=yes)
+    _carry_out(given, found, really, reason or "Imported from Kueue", taking, yes=yes)
 
 
 @importing.command()
@@ -57,7 +60,7 @@ def slurm(
 ) -> None:
     """Of what `sacctmgr dump` wrote to FILE: accounts with their FairShare and their caps of GPUs."""
     found = of_slurm.translate(read_text(file), _classes(given, named))
-    _carry_out(given, found, really, reason or "Imported from Slurm", yes=yes)
+    _carry_out(given, found, really, reason or "Imported from Slurm", (), yes=yes)
 
 
 def _classes(given: Given, named: Sequence[str]) -> dict[str, str]:
@@ -70,7 +73,9 @@ def _classes(given: Given, named: Sequence[str]) -> dict[str, str]:
     return {row["name"]: row["name"] for row in api.pages(api.within("gpu-classes"))}
 
 
-def _carry_out(given: Given, found: Found, really: bool, reason: str, *, yes: bool) -> None:
+def _carry_out(
+    given: Given, found: Found, really: bool, reason: str, taking: Sequence[str], *, yes: bool
+) -> None:
     """Classes first, since quotas name them; where the tree is refused they stay for the next try."""
     if not really and printed(given, found.told()):
         return
@@ -87,7 +92,7 @@ def _carry_out(given: Given, found: Found, really: bool, reason: str, *, yes: bo
     sure(f"Make {_many(new, 'GPU class', 'es')} and {_many(changes, 'change')} of queues?", yes=yes)
     for row in new:
         api.post(api.within("gpu-classes"), row)
-    made = api.put(api.within("tree"), {"queues": found.queues, "reason": reason})
+    made = put_tree(api, found.queues, reason, taking)
     if not printed(given, {**found.told(), "made": made["queues"]}):
         for path in made["queues"]:
             click.echo(safe(path))

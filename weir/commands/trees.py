@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import click
 
+from weir.api import Api
 from weir.commands.options import YES, Given, printed, read_yaml, sure
 from weir.faults import DIFFERS, Fault
 from weir.printing import YAML, document, number, safe, table
@@ -20,6 +21,11 @@ DEFAULTS: Mapping[str, float | None] = {
 FILE = click.option(
     "-f", "--file", type=click.File(), required=True, help="The tree as YAML; - is standard input."
 )
+
+TAKING = click.option(
+    "--taking", multiple=True, metavar="NAMESPACE",
+    help="One that stands on the cluster, of which a refusal said what becomes of it.",
+)  # fmt: skip
 
 
 @click.command("export")
@@ -50,9 +56,10 @@ def diff(context: click.Context, /, file: IO[str]) -> None:
 @click.command("apply")
 @FILE
 @click.option("--reason", required=True)
+@TAKING
 @YES
 @click.pass_obj
-def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
+def apply(given: Given, /, file: IO[str], reason: str, taking: Sequence[str], yes: bool) -> None:
     """Make and change the queues of a file with their figures, all or nothing; others stay."""
     queues, api = _queues(file), given.api()
     found = list(differences(api.get(api.within("tree"))["queues"], queues))
@@ -64,10 +71,17 @@ def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
         print_differences(found)
     many = f"{len(found)} change{'' if len(found) == 1 else 's'}"
     sure(f"Apply {many} of {file.name}?", yes=yes)
-    made = api.put(api.within("tree"), {"queues": queues, "reason": reason})
+    made = put_tree(api, queues, reason, taking)
     if not printed(given, made):
         for path in made["queues"]:
             click.echo(safe(path))
+
+
+def put_tree(api: Api, queues: Tree, reason: str, taking: Sequence[str]) -> dict[str, Any]:
+    """The paths of the queues that stand there then, as ``queues``."""
+    sent = {"queues": queues, "reason": reason, "taking": taking}
+    made: dict[str, Any] = api.put(api.within("tree"), sent)
+    return made
 
 
 def differences(now: Tree, then: Tree) -> Iterator[dict[str, Any]]:

@@ -139,7 +139,9 @@ class _Reader:
         if below and account.users:
             below.append(self._own(account))
         if account.users:
-            self.found.leave(at, f"{len(account.users)} users", OF_PEOPLE)
+            self.found.leave(
+                at, f"{len(account.users)} user{'s' * (len(account.users) > 1)}", OF_PEOPLE
+            )
         if not below:
             self.found.leave(at, "no namespace", "give the queue one on its page")
         return without_empty({**queue, "queues": below})

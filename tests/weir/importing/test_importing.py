@@ -60,6 +60,21 @@ def test_kueue_namespaces_come_from_local_queues(weir, cluster):
     }  # fmt: skip
 
 
+def test_namespace_that_stands_is_taken_once_its_taking_is_said(weir, cluster, monkeypatch):
+    from portal.teams import namespaces
+
+    stands = {"b-train": "1 pod, which runs as default"}
+    monkeypatch.setattr(namespaces, "what_stands", lambda _, name: stands.get(name))
+    words = ("import", "kueue", KUEUE, "--apply", "-y")
+    refused = weir(*words, user="admin")
+    assert refused.exit_code != 0
+    assert "say so with taking: b-train" in refused.output
+    assert not Queue.objects.filter(name="b-train").exists()
+
+    assert weir(*words, "--taking", "b-train", user="admin").exit_code == 0
+    assert Queue.objects.get(name="b-train").namespace == "b-train"
+
+
 def test_kueue_dry_run_names_what_has_no_counterpart_and_saves_nothing(weir, cluster):
     assert left_of(read(weir, "import", "kueue", KUEUE)) == {
         ("its name", "ClusterQueue team_a"),
