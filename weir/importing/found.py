@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+NO_GPUS = "GPUs are shared; the namespace's limits bound the rest"
+"""In place of quotas of CPU and memory."""
 LONGEST = 63
 """Of a queue's name: it is a label in the cluster."""
 

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from weir.faults import Fault
-from weir.importing.found import Found, Names, plain, without_empty
+from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
 
 Object = Mapping[str, Any]
 Figures = dict[str, float]
-NO_GPUS = "GPUs are shared; the namespace's limits bound the rest"
 SHARED_BELOW = "each has a queue below that shares what it holds"
 KINDS = ("ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue")
 GPU = re.compile(
@@ -156,9 +155,7 @@ class _Reader:
                 {"name": self.names.give(place, f"LocalQueue of {place}"), "namespace": place}
                 for place in places
             ]
-            self.found.leave(
-                at, f"{len(places)} namespaces", "each has a queue below that shares what it holds"
-            )
+            self.found.leave(at, f"{len(places)} namespaces", SHARED_BELOW)
         else:
             self.found.leave(at, "no LocalQueue", "give the queue a namespace")
         return without_empty(queue)

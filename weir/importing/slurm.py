@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weir.faults import Fault
-from weir.importing.found import Found, Names, plain, without_empty
+from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
 
 LINE = re.compile(r"(Cluster|Parent|Account|User)\s+-\s+(?:'([^']*)'|([^:\s]+))\s*:?(.*)")
 OPTION = re.compile(
@@ -40,7 +40,6 @@ INSTEAD = {
     "Coordinator": "give the person a role in the queue's team",
     "MaxWallDurationPerJob": "a rule of requests bounds one workload: the page of request rules",
 }
-NO_GPUS = "GPUs are shared; the namespace's limits bound the rest"
 ONE_CLASS = "limits are of one class: say which, --class TYPE=CLASS"
 NO_LINE = "Lines begin with Cluster, Parent, Account or User."
 OF_PEOPLE = "people come by the groups of your directory, and are equals within a queue"
@@ -77,10 +76,7 @@ def _accounts(text: str, found: Found) -> list[_Account]:
             continue
         read = LINE.fullmatch(line.strip())
         if read is None:
-            raise Fault(
-                f"Line {number} is none of sacctmgr dump.",
-                "Lines begin with Cluster, Parent, Account or User.",
-            )
+            raise Fault(f"Line {number} is none of sacctmgr dump.", NO_LINE)
         kind, name, options = read[1], read[2] or read[3] or "", dict(_options(read[4]))
         if kind == "Parent" and name not in accounts:
             raise Fault(f"Line {number}: the account {name} is not above.", "Take the whole dump.")

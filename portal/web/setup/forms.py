@@ -98,7 +98,7 @@ class ConnectForm(WeirForm):
 
 
 def proposed_rate(gpu_class: GpuClass) -> Decimal:
-    """Of a class whose rate nobody has chosen: a slice counts as its part of a GPU."""
+    """Of a class whose rate nobody has chosen, before there are queues: a slice counts as its part."""
     part = gpus_each(gpu_class)
     return round(Decimal(part.numerator) / part.denominator, 4)
 
@@ -118,7 +118,7 @@ class ClassForm(WeirForm):
         self.gpu_class = gpu_class
         self.origin = name_origin(gpu_class)
         begins = {name: getattr(gpu_class, name) for name in self.base_fields}
-        if gpu_class.exchange_rate == 1:
+        if gpu_class.exchange_rate == 1 and not gpu_class.cluster.queues.exclude(parent=None):
             begins["exchange_rate"] = proposed_rate(gpu_class)
         super().__init__(typed, initial=begins, prefix=f"class-{gpu_class.pk}")
         for name, field in self.fields.items():

@@ -16,10 +16,10 @@ from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
-from scheduling.models import Cluster, Quota
+from scheduling.models import Cluster
 from scheduling.services.clusters.discovery import propose
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.shift import given_to
+from scheduling.services.quotas.shift import given_to, room
 from scheduling.services.quotas.tree_files import (
     QueueSpec,
     StandingError,
@@ -94,14 +94,13 @@ def _apply(
 def _past_installed(cluster: Cluster, tree: Sequence[QueueSpec]) -> list[str]:
     """Of each class of which the queues below the root are guaranteed more than there is."""
     root, now = cluster.queues.get(parent=None), cluster.now()
+    top = root.children.first()
     found = []
-    for one in cluster.gpu_classes.filter(name__in={n for top in tree for n in top.nominal}):
-        rows = Quota.objects.filter(queue__parent=root, gpu_class=one).in_force(now)
-        given = sum(rows.values_list("nominal_gpus", flat=True))
-        installed = given_to(root, one, now)
-        if given > installed:
+    for one in cluster.gpu_classes.filter(name__in={n for spec in tree for n in spec.nominal}):
+        installed, left = given_to(root, one, now), room(top, one, now) if top else 0
+        if left < 0:
             found.append(
-                f"Guaranteed are {gpus(given)} {one}, installed {gpus(installed)}: "
+                f"Guaranteed are {gpus(installed - left)} {one}, installed {gpus(installed)}: "
                 "where all ask at once, each gets its part of what there is."
             )
     return found

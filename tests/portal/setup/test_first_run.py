@@ -297,6 +297,14 @@ def test_slice_is_proposed_as_its_part_of_a_gpu(connected):
     chosen.exchange_rate = Decimal("0.5")
     assert [proposed_rate(one) for one in (whole, sliced)] == [1, Decimal("0.1429")]
     assert ClassForm(None, gpu_class=chosen).initial["exchange_rate"] == Decimal("0.5")
+    assert ClassForm(None, gpu_class=sliced).initial["exchange_rate"] == Decimal("0.1429")
+
+
+def test_rate_of_one_that_was_kept_is_not_proposed_away_once_there_are_queues(connected):
+    sliced = GpuClass(cluster=connected, name="mig", resource_name="nvidia.com/mig-1g.5gb")
+    root = connected.queues.get(parent=None)
+    Queue.objects.create(cluster=connected, name="vision", parent=root)
+    assert ClassForm(None, gpu_class=sliced).initial["exchange_rate"] == 1
 
 
 def test_classes_are_found_after_the_set_up_from_the_engines_page(connected, admin):
