@@ -105,16 +105,15 @@ def _outside(cluster: Cluster) -> Iterator[str]:
     spaces = sorted(cluster.queues.exclude(namespace="").values_list("namespace", flat=True))
     if not spaces:
         return
-    named = and_list(spaces[:MOST_NAMED])
-    if more := len(spaces) - MOST_NAMED:
-        named += f" and {more} more" if more > 0 else ""
+    more = len(spaces) - MOST_NAMED
+    named = and_list([*spaces[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     yield (
-        f"From then on GPU work without the label weir.dev/queue is refused in "
+        "From then on GPU work without the label weir.dev/queue is refused in "
         f"{counted(len(spaces), 'namespace')}: {named}. Label what creates it first."
     )
     yield (
-        "These namespaces get a ResourceQuota, a LimitRange and the Pod Security level baseline; one that "
-        "does not exist is made."
+        "These namespaces get a ResourceQuota, a LimitRange and the Pod Security level of their queue; one "
+        "that does not exist is made."
     )
 
 
