@@ -168,7 +168,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
         [binary, "--port", str(port), "--save", "", "--dir", str(tmp_path)],
         stdout=subprocess.DEVNULL,
     )
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:
         time.sleep(0.05)
     yield f"redis://127.0.0.1:{port}/0"
