@@ -173,7 +173,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
         time.sleep(0.05)
     yield f"redis://127.0.0.1:{port}/0"
     server.send_signal(signal.SIGTERM)
-    server.wait(10)
+    server.wait(60)
 
 
 def test_job_is_admitted_over_redis_by_one_setting(tmp_path: Path, redis_url: str) -> None:

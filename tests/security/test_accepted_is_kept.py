@@ -179,7 +179,7 @@ def test_clock_of_the_demo_outlives_a_locked_database(
     played = Played([LOCKED])
     stream = feed.Stream(played, iter(()), tmp_path / "position")
     stream.start()
-    is_saved = played.saved.wait(5)
+    is_saved = played.saved.wait(60)
     stream.stop()
 
     assert is_saved
