@@ -78,16 +78,15 @@ browser: | .venv/bin/python
 	@docker/install-browser.sh $(BIN)/python
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
-	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 costs: .venv/.dev ## Count anew what cycles, background tasks and pages ask for: tests/costs/ledger.json
-	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -p no:rerunfailures -n 0 tests/costs
+	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -n 0 tests/costs
 
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
-	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, counted and named.
 	@# Each of the two processes starts a control plane of its own. In this order: what a suite leaves there, such as
 	@# kinds of operators, later ones know of.
-	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 -r R $(CLUSTER_TESTS)
+	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(CLUSTER_TESTS)
 
 evidence: setup ## Measure what docs/evidence.md claims: BENCHES= (also those on a control plane)
 	@$(BIN)/python manage.py evidence $(BENCHES)
