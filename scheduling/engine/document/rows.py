@@ -41,6 +41,7 @@ def read(doc: SnapshotDoc) -> m.Snapshot:
         priority_classes=tuple(m.PriorityClass(**p.model_dump()) for p in doc.priority_classes),
         workloads=tuple(_workload(w) for w in doc.workloads),
         node_sets=tuple(m.NodeSet(s.name, frozenset(s.nodes)) for s in doc.node_sets),
+        topology_levels=tuple(doc.topology_levels),
     )
 
 

@@ -56,6 +56,7 @@ def write(snapshot: m.Snapshot) -> SnapshotDoc:
         priority_classes=[PriorityClassDoc(**asdict(p)) for p in snapshot.priority_classes],
         workloads=works,
         node_sets=[NodeSetDoc(name=s.name, nodes=sorted(s.nodes)) for s in snapshot.node_sets],
+        topology_levels=list(snapshot.topology_levels),
     )
 
 

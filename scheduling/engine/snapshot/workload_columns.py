@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine import model as m
-from scheduling.engine.model import LEVELS
 from scheduling.engine.state.tables import empty_work
-from scheduling.engine.state.units import ANYWHERE, PENDING, RUNNING
+from scheduling.engine.state.units import PENDING, RUNNING
 
 Columns = dict[str, NDArray[Any]]
 """By the names of ``Work``; the last axis runs over workloads."""
@@ -42,6 +41,7 @@ class Numbers:
     leaves: Mapping[str, int]
     """Queues that take workloads."""
     node_sets: Mapping[str, int]
+    levels: Mapping[str | None, int]
 
 
 class Roster:
@@ -77,6 +77,7 @@ class Roster:
             snapshot.gpu_classes,
             [(q.name, q.parent) for q in snapshot.queues],
             [p.name for p in snapshot.priority_classes],
+            snapshot.topology_levels,
         )
         if names != self._names or quantile != self._quantile:
             self.__init__()  # type: ignore[misc] # as new
@@ -165,8 +166,8 @@ class Roster:
             "elastic": [w.elastic for w in works],
             "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
             "where": [numbers.node_sets.get(w.node_set or "", -1) for w in works],
-            "required": [_level(w.topology.required) for w in works],
-            "preferred": [_level(w.topology.preferred) for w in works],
+            "required": [numbers.levels[w.topology.required] for w in works],
+            "preferred": [numbers.levels[w.topology.preferred] for w in works],
             "submitted": [w.submitted.timestamp() for w in works],
             "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
             "ends_within": [
@@ -208,10 +209,6 @@ def _joined(before: Columns, fresh: Columns) -> Columns:
 
 def _padded(wish: NDArray[Any], rows: int) -> NDArray[Any]:
     return np.pad(wish, ((0, rows - wish.shape[0]), (0, 0)), constant_values=-1)
-
-
-def _level(name: str | None) -> int:
-    return ANYWHERE if name is None else LEVELS.index(name)
 
 
 def seconds(instant: datetime | None, otherwise: float) -> float:
