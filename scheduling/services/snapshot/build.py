@@ -17,6 +17,7 @@ from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary import conditions
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
@@ -70,7 +71,7 @@ def build(
     parts = parts_of(changed, picture, known, rows)
     strange = strange_gpus(changed, picture, parts)
     nodes = [
-        *(_node(n, strange) for n in picture.nodes),
+        *(_node(n, strange, rows.levels) for n in picture.nodes),
         *vanished_nodes(changed, picture, known, parts),
     ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
@@ -98,6 +99,7 @@ def build(
         ),
         policy=policies.engine_policy(rows),
         node_sets=_node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
+        topology_levels=rows.levels.names,
     )
 
 
@@ -195,7 +197,7 @@ def _judged(
     return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
 
 
-def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
+def _node(node: ObservedNode, strange: Mapping[Seat, int], levels: Levels) -> m.Node:
     foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
     return m.Node(
         name=node.name,
@@ -203,7 +205,7 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
         gpus=node.gpus,
         cpus=node.cpus,
         memory_mib=node.memory_mib,
-        topology=dict(node.topology),
+        topology=levels.domains(node.labels),
         ready=node.ready,
         foreign_gpus=min(node.gpus, foreign_gpus),
         dedicated=bool(node.kept_for),
@@ -275,7 +277,7 @@ def _workload(
         memory_mib=observed.memory_mib if observed.gpus else 0,
         members=m.Members(observed.min_members, observed.max_members),
         gpu_classes=_wishes(observed, known, rows, foreseen, now),
-        topology=m.Topology(**observed.topology),
+        topology=rows.levels.wish(observed.topology),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
