@@ -53,7 +53,8 @@ def translate(objects: Sequence[Any]) -> Found:
     if not reader.kinds["ClusterQueue"]:
         raise Fault(
             "There is no ClusterQueue in it.",
-            "Write it with: kubectl get clusterqueues,cohorts,resourceflavors,topologies,localqueues -A -o yaml",
+            "Write it with: kubectl get"
+            " clusterqueues,cohorts,resourceflavors,topologies,localqueues -A -o yaml",
         )
     return reader.read()
 
