@@ -53,11 +53,12 @@ def describe(
 ) -> None:
     """Write a pending workload into ``slot`` of a table, that of ``frame`` or one of work to come.
 
-    ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name) are
-    of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference, ``where``
-    is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology
-    levels (0 block, 1 rack, 2 node), times are seconds, ``ends_within`` is the run time at the policy's
-    quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
+    ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name)
+    are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
+    ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
+    topology levels (0 block, 1 rack, 2 node), times are seconds, ``ends_within`` is the run time at the
+    policy's quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of
+    arrival.
     """
     w.phase[slot] = PENDING
     w.queue[slot], w.priority[slot] = queue, priority
