@@ -47,7 +47,7 @@ def outsider(world: World, name: str, host: str, labels: Json | None = None, **m
 
 
 def offers(world: World, host: str, **amounts: str) -> None:
-    parts = {part: amounts for part in ("capacity", "allocatable")}
+    parts = dict.fromkeys(("capacity", "allocatable"), amounts)
     world.kube.patch(f"/api/v1/nodes/{host}/status", {"status": parts})
 
 
