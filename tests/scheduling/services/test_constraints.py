@@ -211,7 +211,9 @@ def zones(world: World) -> Iterator[World]:
         world.kube.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": {ZONE: zone}}})
     yield world
     for path in (f"{VOLUMES}/disk", f"{CLASSES}/zonal"):
-        if any(o["metadata"]["name"] in path for o in world.kube.get(path.rsplit("/", 1)[0])["items"]):
+        if any(
+            o["metadata"]["name"] in path for o in world.kube.get(path.rsplit("/", 1)[0])["items"]
+        ):
             world.kube.delete(path)
 
 
