@@ -58,9 +58,9 @@ REASONS: Final[Sequence[Waiting]] = (
     Waiting(
         Reason.NO_ROOM_ON_ITS_NODES,
         Ends.ROOM,
-        "Its node selector, node affinity, tolerations, runtime class, devices, volumes or pods that it is to "
-        "be near or apart from keep it to nodes that are full. Others may be free: ask for less of where it "
-        "runs.",
+        "Its node selector, node affinity, tolerations, runtime class, devices, volumes or pods that it is "
+        "to be near or apart from keep it to nodes that are full. Others may be free: ask for less of where "
+        "it runs.",
     ),
     Waiting(
         Reason.FRAGMENTED,

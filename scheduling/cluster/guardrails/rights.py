@@ -21,8 +21,7 @@ from scheduling.cluster.guardrails.manifests import (
     policy_names,
 )
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
-from scheduling.cluster.picture import volumes
-from scheduling.cluster.vocabulary import devices, limit_ranges, people, runtimes
+from scheduling.cluster.vocabulary import devices, limit_ranges, people, runtimes, volumes
 from scheduling.models.queues import SYSTEM_NAMESPACE
 
 READ = ("list", "watch")

@@ -9,12 +9,11 @@ from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec
 from scheduling.cluster.connection.reflector import untrimmed
-from scheduling.cluster.picture import volumes
-from scheduling.cluster.picture.volumes import NO_VOLUMES, Volumes
-from scheduling.cluster.vocabulary import devices, limit_ranges, runtimes
+from scheduling.cluster.vocabulary import devices, limit_ranges, runtimes, volumes
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.limit_ranges import ByNamespace
 from scheduling.cluster.vocabulary.runtimes import Runtimes
+from scheduling.cluster.vocabulary.volumes import NO_VOLUMES, Volumes
 
 Json = dict[str, Any]
 Trim = Callable[[Json], Json]
@@ -48,7 +47,7 @@ def circumstances(
     found = runtimes.read(held(runtimes.RESOURCE))
     return Circumstances(
         classes,
-        devices.count(*(held(name) for name in devices.RESOURCES)),
+        devices.count(*(list(held(name)) for name in devices.RESOURCES)),
         runtimes.with_training(found, chain.from_iterable(map(held, runtimes.TRAINING))),
         limit_ranges.read(held(limit_ranges.RESOURCE)),
         volumes.read(*(list(held(name)) for name in volumes.LIST_PATHS)),

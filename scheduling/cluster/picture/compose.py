@@ -26,12 +26,12 @@ from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.picture.memo import NO_PODS, Memo
 from scheduling.cluster.picture.neighbourhood import Nearby, nearby, shut_out
 from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
-from scheduling.cluster.picture.volumes import NO_VOLUMES, Volumes
 from scheduling.cluster.vocabulary import devices, labels, unmade
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.limit_ranges import NO_DEFAULTS, ByNamespace
 from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.cluster.vocabulary.runtimes import Runtimes
+from scheduling.cluster.vocabulary.volumes import NO_VOLUMES, Volumes
 
 Json = dict[str, Any]
 Pods = dict[str, list[Json]]

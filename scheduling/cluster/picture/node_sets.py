@@ -13,7 +13,7 @@ from typing import Any
 from scheduling.cluster.adapters import bounds
 from scheduling.cluster.adapters.affinity import OPERATORS
 from scheduling.cluster.picture.nodes import ObservedNode, tolerates
-from scheduling.cluster.picture.volumes import NO_VOLUMES, Volumes
+from scheduling.cluster.vocabulary.volumes import NO_VOLUMES, Volumes
 
 Json = dict[str, Any]
 Names = frozenset[str]

@@ -82,7 +82,7 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
         at = f"workloads[{i}]"
         wanted += [
             (f"{at}.beside.{name}", name, beside, "a name that a node states beside its GPUs")
-            for name in work.beside
+            for name in (work.beside if doc.nodes else ())
         ]
         if work.node_set is not None:
             wanted.append((f"{at}.node_set", work.node_set, node_sets, "a name of node_sets"))

@@ -10,6 +10,7 @@ from scheduling.cluster.adapters import Observed, bounds, needs
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.node_sets import STORAGE
 from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary.quantities import is_of_bytes
 from scheduling.engine import model as m
 
 BESIDE = attrgetter("beside")
@@ -47,7 +48,7 @@ def _offers(node: ObservedNode) -> dict[str, int]:
 
 
 def _whole(resource: str, amount: int) -> int:
-    return amount if needs.is_of_bytes(resource) else amount // 1000
+    return amount if is_of_bytes(resource) else amount // 1000
 
 
 def _once(names: Iterable[str], offers: dict[str, int]) -> dict[str, int]:

@@ -1,5 +1,5 @@
-"""What kube-scheduler checks of nodes beside CPUs, memory and GPUs, as plans read it: each is honoured at the first
-start, and named where work waits for it.
+"""What kube-scheduler checks of nodes beside CPUs, memory and GPUs, as plans read it: each is honoured at the
+first start, and named where work waits for it.
 
 An empty cluster is filled from n1 on, so that is where the plan has the first that may go anywhere.
 """
@@ -7,10 +7,12 @@ An empty cluster is filled from n1 on, so that is where the plan has the first t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from scheduling.cluster.connection.client import NotFoundError
 from scheduling.models import State
 from tests.scheduling.kube import JOBS, World, add_node, node
 
@@ -47,6 +49,8 @@ def outsider(world: World, name: str, host: str, labels: Json | None = None, **m
 
 
 def offers(world: World, host: str, **amounts: str) -> None:
+    """The label has a node made anew for the next test on a server that stays."""
+    world.kube.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": {"altered": "yes"}}})
     parts = dict.fromkeys(("capacity", "allocatable"), amounts)
     world.kube.patch(f"/api/v1/nodes/{host}/status", {"status": parts})
 
@@ -210,11 +214,11 @@ def zones(world: World) -> Iterator[World]:
     for host, zone in (("n1", "a"), ("n2", "b")):
         world.kube.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": {ZONE: zone}}})
     yield world
-    for path in (f"{VOLUMES}/disk", f"{CLASSES}/zonal"):
-        if any(
-            o["metadata"]["name"] in path for o in world.kube.get(path.rsplit("/", 1)[0])["items"]
-        ):
-            world.kube.delete(path)
+    for path in (CLAIMS, VOLUMES, CLASSES):
+        for name in [item["metadata"]["name"] for item in world.kube.get(path)["items"]]:
+            world.kube.delete(f"{path}/{name}")
+            with suppress(NotFoundError):  # On a server that keeps volumes for who uses them.
+                world.kube.patch(f"{path}/{name}", {"metadata": {"finalizers": None}})
 
 
 def mounts(claim: str) -> Json:
