@@ -37,6 +37,9 @@ MOST_TOPOLOGY_LEVELS = 6
 MILLI = 1000
 """Milli-GPU in one GPU."""
 
+PLACES = "places for pods"
+"""Of what nodes state beside GPUs, the one that each member takes one of, whether it says so or not."""
+
 
 @dataclass(frozen=True, slots=True)
 class GpuClass:
@@ -62,6 +65,10 @@ class Node:
     """Only workloads whose node set names it may run there."""
     outage: Outage | None = None
     """Why it is not ready, where that is known."""
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What else its pods take of it: amounts by name. A node has none of what another one states alone."""
+    foreign_beside: Mapping[str, int] = field(default_factory=dict)
+    """What pods outside the queues hold of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,8 @@ class NodeSet:
 
     name: str
     nodes: frozenset[str] = frozenset()
+    constraints: str = ""
+    """What they are bound by, in words; without any, whatever can bind to nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +215,8 @@ class Workload:
     gpus: int = MILLI
     cpus: int = 0
     memory_mib: int = 0
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What else a member takes of its node: amounts by the names that nodes state."""
     user: str = ""
     members: Members = Members()
     gpu_classes: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ fault, said with its remedy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -17,6 +18,8 @@ from scheduling.cluster.adapters import (
     faults,
     fitting,
     merging,
+    needs,
+    neighbours,
     notes,
     originals,
     sizing,
@@ -26,8 +29,9 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
-from scheduling.cluster.vocabulary import endings, labels
+from scheduling.cluster.vocabulary import endings, labels, limit_ranges
 from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.limit_ranges import NO_DEFAULTS, Defaults
 from scheduling.cluster.vocabulary.quantities import MOST, instant, whole
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
@@ -304,6 +308,14 @@ class RoleAdapter:
         lowest = whole(notes.of(obj).get(labels.MIN_MEMBERS))
         return min(max(1, highest if lowest is None else lowest), highest), highest
 
+    def filled(self, obj: Json, defaults: Defaults) -> Json:
+        if defaults == NO_DEFAULTS:
+            return obj
+        made = deepcopy(obj)
+        for role in self.roles(made):
+            limit_ranges.fill(role.pod, defaults)
+        return made
+
     def asked(
         self,
         obj: Json,
@@ -317,6 +329,12 @@ class RoleAdapter:
         asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
         amounts = {pods_of.gpus_among(each, names) for each in asks}
         owns = [self._own(role, original, runtimes) for role in counted]
+        bound = [
+            needs.bounding(
+                role.pod, role.template.get("metadata") or {}, obj["metadata"], each, names
+            )
+            for role, each in zip(counted, asks, strict=True)
+        ]
         fits = [
             self._classes(obj, role, own, classes, each)
             for role, own, each in zip(counted, owns, asks, strict=True)
@@ -334,9 +352,12 @@ class RoleAdapter:
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
             "bounds": bounds.written(
-                {**own, "beside": pods_of.beside(each, names)}
-                for own, each in zip(owns, asks, strict=True)
+                {**own, **each} for own, each in zip(owns, bound, strict=True)
             ),
+            "beside": needs.of_all(
+                needs.taken(role.pod, each) for role, each in zip(counted, bound, strict=True)
+            ),
+            "together": neighbours.together(bound[0]),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)

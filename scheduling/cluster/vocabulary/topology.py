@@ -43,9 +43,13 @@ class Levels:
         """The level that ``name`` means; None where it means none."""
         return self._by_name.get(name or "")
 
-    def wish(self, said: Mapping[str, str]) -> Topology:
-        """What work asks for by ``required`` and ``preferred``, of the levels that there are."""
-        return Topology(self.find(said.get("required")), self.find(said.get("preferred")))
+    def wish(self, said: Mapping[str, str], together: Iterable[str] = ()) -> Topology:
+        """What work asks for by ``required`` and ``preferred``, of the levels that there are. Labels by which its
+        pods have to be ``together`` require their levels as well: the narrowest counts."""
+        levels = (*self.labels, NODE_LEVEL)
+        wanted = filter(None, map(self.find, (said.get("required"), *together)))
+        required = max(wanted, key=levels.index, default=None)
+        return Topology(required, self.find(said.get("preferred")))
 
     def domains(self, node_labels: Mapping[str, str]) -> dict[str, str]:
         """Level -> domain of a node with these labels, of the levels that they name."""

@@ -79,8 +79,13 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
             (f"node_sets[{i}].nodes[{k}]", name, nodes, "a name of nodes")
             for k, name in enumerate(one.nodes)
         ]
+    beside = {name for node in doc.nodes for name in node.beside}
     for i, work in enumerate(doc.workloads):
         at = f"workloads[{i}]"
+        wanted += [
+            (f"{at}.beside.{name}", name, beside, "a name that a node states beside its GPUs")
+            for name in (work.beside if doc.nodes else ())
+        ]
         if work.node_set is not None:
             wanted.append((f"{at}.node_set", work.node_set, node_sets, "a name of node_sets"))
         wanted.append(

@@ -40,7 +40,9 @@ def read(doc: SnapshotDoc) -> m.Snapshot:
         queues=tuple(_queue(q) for q in doc.queues),
         priority_classes=tuple(m.PriorityClass(**p.model_dump()) for p in doc.priority_classes),
         workloads=tuple(_workload(w) for w in doc.workloads),
-        node_sets=tuple(m.NodeSet(s.name, frozenset(s.nodes)) for s in doc.node_sets),
+        node_sets=tuple(
+            m.NodeSet(s.name, frozenset(s.nodes), s.constraints) for s in doc.node_sets
+        ),
         topology_levels=tuple(doc.topology_levels),
     )
 
@@ -57,6 +59,8 @@ def _node(doc: NodeDoc) -> m.Node:
         foreign_gpus=_milli(doc.foreign_gpus),
         dedicated=doc.dedicated,
         outage=doc.outage,
+        beside=dict(doc.beside),
+        foreign_beside=dict(doc.foreign_beside),
     )
 
 
@@ -111,6 +115,7 @@ def _workload(doc: WorkloadDoc) -> m.Workload:
         gpus=_milli(doc.gpus),
         cpus=_milli(doc.cpus),
         memory_mib=round(doc.memory_gib * 1024),
+        beside=dict(doc.beside),
         members=m.Members(doc.members.min, doc.members.max or doc.members.min),
         gpu_classes=tuple(doc.gpu_classes),
         topology=m.Topology(doc.topology.required, doc.topology.preferred),

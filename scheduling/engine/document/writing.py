@@ -6,6 +6,7 @@ lost GPUs in use. Those are written at the bound, or said to be so, so that what
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +22,7 @@ from scheduling.engine.document.schema import (
     FIRST_YEAR,
     LAST_YEAR,
     LONGEST,
+    MOST,
     MOST_HELD,
     GpuClassDoc,
     LoweredDoc,
@@ -55,7 +57,10 @@ def write(snapshot: m.Snapshot) -> SnapshotDoc:
         queues=[_queue_doc(q) for q in snapshot.queues],
         priority_classes=[PriorityClassDoc(**asdict(p)) for p in snapshot.priority_classes],
         workloads=works,
-        node_sets=[NodeSetDoc(name=s.name, nodes=sorted(s.nodes)) for s in snapshot.node_sets],
+        node_sets=[
+            NodeSetDoc(name=s.name, nodes=sorted(s.nodes), constraints=_text(s.constraints))
+            for s in snapshot.node_sets
+        ],
         topology_levels=list(snapshot.topology_levels),
     )
 
@@ -85,6 +90,10 @@ def _gib(value: int | None) -> float | None:
     return None if value is None else value / 1024
 
 
+def _amounts(of: Mapping[str, int]) -> dict[str, int]:
+    return {_text(name): min(amount, MOST) for name, amount in of.items()}
+
+
 def _text(value: str) -> str:
     """``value`` as it may stand in a file: without what is not printable, and of bounded length."""
     if not value.isprintable():
@@ -109,6 +118,8 @@ def _node_doc(node: m.Node, held: int) -> NodeDoc:
         foreign_gpus=_held_gpus(min(node.gpus, node.foreign_gpus)),
         dedicated=node.dedicated,
         outage=node.outage,
+        beside=_amounts(node.beside),
+        foreign_beside=_amounts(node.foreign_beside),
     )
     doc.overfull = is_overfull(doc, held)
     return doc
@@ -168,6 +179,7 @@ def _workload_doc(work: m.Workload) -> WorkloadDoc:
         gpus=_asked_gpus(work.gpus),
         cpus=_gpus(work.cpus),
         memory_gib=work.memory_mib / 1024,
+        beside=_amounts(work.beside),
         gpu_classes=[_text(name) for name in work.gpu_classes],
         topology=TopologyDoc(required=work.topology.required, preferred=work.topology.preferred),
         elastic=work.elastic,

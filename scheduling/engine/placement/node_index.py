@@ -36,7 +36,10 @@ def row_of(world: Session, w: int, c: int, when: int) -> int:
     index, need = world.index, world.work.need
     # Work without GPUs fits as often as it has members.
     most = world.work.most[w] if need[GPUS, w] == 0 else 0
-    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most, world.work.where[w])
+    key = (
+        c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most, world.work.where[w],
+        world.work.beside[w],
+    )  # fmt: skip
     at = 0
     for part in key:
         at = (at * 1000003 + part) & HASHED
@@ -58,7 +61,7 @@ def row_of(world: Session, w: int, c: int, when: int) -> int:
 
 
 @inner
-def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, int]) -> bool:
+def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, int, int]) -> bool:
     if index.seen[row] < 0:
         return False
     for i in range(KEY_PARTS):
@@ -197,8 +200,8 @@ def _twin(room: NodeRoom, index: NodeIndex, n: int, when: int) -> int:
     alike[cell] = n
     if twin >= 0 and room.allowed_kind[twin] != room.allowed_kind[n]:
         return -1
-    for r in range(3):
-        if twin >= 0 and free_of(room, r, twin, when) != free[r]:
+    for r in range(room.free_now.shape[0]):
+        if twin >= 0 and free_of(room, r, twin, when) != free_of(room, r, n, when):
             return -1
     return twin
 

@@ -12,7 +12,13 @@ from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.snapshot.workload_columns import Columns, Numbers, Roster, seconds
+from scheduling.engine.snapshot.workload_columns import (
+    Columns,
+    Numbers,
+    Roster,
+    beside_of,
+    seconds,
+)
 from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Sharing, Tree
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING, SPREADS
 from scheduling.engine.validate import check
@@ -187,19 +193,24 @@ def _nodes(
     levels: tuple[str, ...],
 ) -> Nodes:
     gpu_class = np.array([names.index(n.gpu_class) for n in nodes], np.int64)
-    size = np.zeros((3, len(nodes)), np.int64)
+    others = beside_of(nodes)
+    size = np.zeros((3 + len(others), len(nodes)), np.int64)
+    foreign = np.zeros_like(size)
     for i, node in enumerate(nodes):
         if node.ready:
             size[GPUS, i] = max(0, node.gpus - node.foreign_gpus)
             size[CPUS, i] = MANY if node.cpus is None else node.cpus
             size[MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
+            size[MEMORY + 1 :, i] = [node.beside.get(name, 0) for name in others]
+            foreign[MEMORY + 1 :, i] = [node.foreign_beside.get(name, 0) for name in others]
     domain = [_numbered([_domain(n, levels, at) for n in nodes]) for at in range(len(levels))]
     domain.append(_numbered([(n.name,) for n in nodes]))
     of_class = np.argsort(gpu_class, kind="stable")
     start = np.searchsorted(gpu_class[of_class], np.arange(len(names) + 1))
     capacity = np.array([size[GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
     return Nodes(
-        gpu_class, size, np.array(domain, np.int64), start.astype(np.int64), of_class.astype(np.int64),
+        gpu_class, size, foreign, np.array(domain, np.int64), start.astype(np.int64),
+        of_class.astype(np.int64),
         np.array(rates, np.float64), capacity, allowed, _columns(allowed),
     )  # fmt: skip
 

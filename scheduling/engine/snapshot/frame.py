@@ -181,6 +181,7 @@ class Frame:
             gpus=need[GPUS],
             cpus=need[CPUS],
             memory_mib=need[MEMORY],
+            beside=need[MEMORY + 1 :],
             members=(0, 0),
             classes=(),
         )
@@ -337,7 +338,7 @@ class Frame:
         """Make the tables of workloads at least this large; what is in them stays."""
         old = self.work.phase.size if hasattr(self, "work") else 0
         old_holds = self.holds.node.size if old else 0
-        work = empty_work(slots, wishes)
+        work = empty_work(slots, wishes, self.nodes.size.shape[0])
         table = Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
         pool = Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
         if old:

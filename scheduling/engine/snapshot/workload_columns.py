@@ -7,7 +7,7 @@ what was held earlier: they are those that a roster would make of the newest sna
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine import model as m
+from scheduling.engine.snapshot.describing import number_of
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import PENDING, RUNNING
 
@@ -44,6 +45,16 @@ class Numbers:
     levels: Mapping[str | None, int]
 
 
+def beside_of(nodes: Iterable[m.Node]) -> list[str]:
+    """Names of what nodes have beside GPUs, CPUs and memory."""
+    return sorted({name for node in nodes for name in node.beside})
+
+
+def _amount(work: m.Workload, name: str) -> int:
+    """Of what nodes call so, for one member."""
+    return work.beside.get(name, 1 if name == m.PLACES and work.gpus else 0)
+
+
 class Roster:
     """Workloads by name, and their columns."""
 
@@ -58,6 +69,8 @@ class Roster:
         self._names: object = None
         self._quantile = m.Policy().backfill_quantile
         """Of the column ``ends_within``."""
+        self._beside: Sequence[str] = ()
+        """What members need beside GPUs, CPUs and memory, by the rows of ``need``."""
         self._node_sets: Sequence[str] = ()
         """By the numbers in the column ``where``."""
         self._have_rivals = False
@@ -78,10 +91,11 @@ class Roster:
             [(q.name, q.parent) for q in snapshot.queues],
             [p.name for p in snapshot.priority_classes],
             snapshot.topology_levels,
+            others := beside_of(snapshot.nodes),
         )
         if names != self._names or quantile != self._quantile:
             self.__init__()  # type: ignore[misc] # as new
-            self._names, self._quantile = names, quantile
+            self._names, self._quantile, self._beside = names, quantile, others
 
     def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
         """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
@@ -160,7 +174,9 @@ class Roster:
                 [w.gpus for w in works],
                 [w.cpus for w in works],
                 [w.memory_mib for w in works],
+                *([_amount(w, name) for w in works] for name in self._beside),
             ],
+            "beside": [number_of(tuple(_amount(w, n) for n in self._beside)) for w in works],
             "least": [w.members.min for w in works],
             "most": [w.members.max for w in works],
             "elastic": [w.elastic for w in works],

@@ -80,6 +80,7 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
     class_blocks = size // BLOCK_SIZE + 1 + nodes.rate.size
     return {
         "class": nodes.rate.size, "queue": tree.parent.size, "slot": slots, "node": size,
+        "resource": nodes.size.shape[0],
         "hold": holds.node.size, "holder": max(holds.node.size, slots), "figure": WIDEST,
         "device": int(nodes.size[GPUS].max(initial=0)) // 1000, "member": members,
         "trial": 2 * slots + members, "shape": shapes, "cell": shapes * DUES,
@@ -121,14 +122,15 @@ def _domains(nodes: Nodes) -> Domains:
     return Domains(np.append(0, np.cumsum(many)), member, begin, position, np.arange(size))
 
 
-def empty_work(slots: int, wishes: int) -> Work:
+def empty_work(slots: int, wishes: int, resources: int = 3) -> Work:
     """A table of so many workloads that accept up to ``wishes`` classes each."""
     ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
     floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
     flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
     return Work(
         phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
-        need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
+        need=np.zeros((resources, slots), np.int64), beside=ints(),
+        least=ints(1), most=ints(1), elastic=flags(),
         wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         due=floats(np.inf), taken=ints(),

@@ -199,7 +199,7 @@ def _with_gpus(again: Again, fewer: int) -> Relaxation | None:
     """With ``fewer`` milli-GPU per member."""
     need = again.frame.work.need[:, again.slot].copy()
     gpus = int(need[GPUS])
-    need = need * fewer // gpus
+    need[: MEMORY + 1] = need[: MEMORY + 1] * fewer // gpus
     text = (
         f"With {amount(fewer)} instead of {gpus_in_words(gpus)} per member, CPUs and memory in proportion,"
         " it would start on"

@@ -25,6 +25,7 @@ from scheduling.services.ledger.claims import NOTHING, remembered
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.snapshot.around import beside_gpus, left_by_pods
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.departing import left_behind, orphans_in
@@ -71,7 +72,7 @@ def build(
     parts = parts_of(changed, picture, known, rows)
     strange = strange_gpus(changed, picture, parts)
     nodes = [
-        *(_node(n, strange, rows.levels) for n in picture.nodes),
+        *beside_gpus(picture, (_node(n, strange, rows.levels) for n in picture.nodes)),
         *vanished_nodes(changed, picture, known, parts),
     ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
@@ -240,8 +241,16 @@ def _narrowed_bounds(made: Iterable[Made]) -> set[str]:
 
 def _node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.NodeSet, ...]:
     there = set(map(BOUNDS, picture.workloads)) - {""} | narrowed
-    sets = found.of(there, picture.nodes) if there else {}
-    return tuple(m.NodeSet(_set_name(text), names) for text, names in sets.items())
+    sets = found.of(there, picture.nodes, picture.volumes) if there else {}
+    tainted = any(node.kept_for for node in picture.nodes)
+    return tuple(
+        m.NodeSet(
+            _set_name(text),
+            left_by_pods(text, names, picture),
+            bounds.in_words(text, is_tainted=tainted),
+        )
+        for text, names in sets.items()
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -275,9 +284,10 @@ def _workload(
         # Without GPUs it goes where kube-scheduler finds room, on nodes that are not in any class as well.
         cpus=observed.cpus if observed.gpus else 0,
         memory_mib=observed.memory_mib if observed.gpus else 0,
+        beside=dict(observed.beside) if observed.gpus else {},
         members=m.Members(observed.min_members, observed.max_members),
         gpu_classes=_wishes(observed, known, rows, foreseen, now),
-        topology=rows.levels.wish(observed.topology),
+        topology=rows.levels.wish(observed.topology, observed.together),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
