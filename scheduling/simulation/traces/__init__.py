@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .kubernetes import read_kubernetes
 from .ledger import read_ledger
-from .model import Fault, Trace, TraceError, TraceJob
+from .model import Fault, Trace, TraceError, TraceJob, gang
 from .philly import BUSY_FROM, BUSY_TO, CLUSTER_FILE, TIGHT_NODES, read_philly
 from .swf import read_swf
 from .ties import Ties
@@ -21,6 +21,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "TraceJob",
+    "gang",
     "read_kubernetes",
     "read_ledger",
     "read_philly",

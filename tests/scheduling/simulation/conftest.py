@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from scheduling.simulation.run.frames import FramePlanner
-from scheduling.simulation.run.planners import SnapshotPlanner
 from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+from workshop.simulator.frames import FramePlanner
+from workshop.simulator.planners import SnapshotPlanner
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.simulation.replay import TooLargeError
-from scheduling.simulation.result import jain_index, metrics
 from scheduling.simulation.traces import TIGHT_NODES
 from workshop.rivals.queues import (
     Rival,
@@ -11,6 +9,8 @@ from workshop.rivals.queues import (
     replay_static,
     starts,
 )
+from workshop.simulator.replay import TooLargeError
+from workshop.simulator.result import jain_index, metrics
 
 from .conftest import make_trace
 

@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine.model import Policy, Sharing
-from scheduling.simulation.partition import mean_load_nodes
-from scheduling.simulation.replay import EngineRun
 from scheduling.simulation.replications import Verdict, compare
-from scheduling.simulation.result import Metrics
 from scheduling.simulation.traces import Ties, Trace, read_trace
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.compare.replays import BASELINE, replay
 from workshop.compare.sharing_lives import LIVES, Lived, lives, mean
+from workshop.simulator.partition import mean_load_nodes
+from workshop.simulator.replay import EngineRun
+from workshop.simulator.result import Metrics
 
 POOLED_NODES = 72
 LEARNED = {"throughput": Sharing.THROUGHPUT, "promise": Sharing.PROMISE}

@@ -11,9 +11,6 @@ from typing import Any
 
 from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
 from scheduling.management.command import FileCommand
-from scheduling.simulation.partition import static_nodes
-from scheduling.simulation.replay import EngineRun, TooLargeError, node_names
-from scheduling.simulation.result import Metrics
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.run.outages import Outage
@@ -22,6 +19,9 @@ from workshop.compare.failures import REPAIR_H, outages
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
 from workshop.compare.replicated import lived, means_of
 from workshop.rivals.costs import Costs
+from workshop.simulator.partition import static_nodes
+from workshop.simulator.replay import EngineRun, TooLargeError, node_names
+from workshop.simulator.result import Metrics
 
 MOST_LIVES = 1_000
 FAILING_S = 400 * 86_400
