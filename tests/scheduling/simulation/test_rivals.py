@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.simulation.traces import TIGHT_NODES
 from workshop.rivals.queues import (
     Rival,
     replay_pooled,
@@ -11,6 +10,7 @@ from workshop.rivals.queues import (
 )
 from workshop.simulator.replay import TooLargeError
 from workshop.simulator.result import jain_index, metrics
+from workshop.simulator.ties import TIGHT_NODES
 
 from .conftest import make_trace
 

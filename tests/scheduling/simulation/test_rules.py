@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from scheduling.simulation.replications import interval
-from scheduling.simulation.traces import TIGHT_NODES, Trace, read_trace
+from scheduling.simulation.traces import Trace, read_trace
 from workshop.compare.replays import POLICIES, replay
 from workshop.rivals.backfill import replay_backfill
 from workshop.rivals.costs import Costs
@@ -20,6 +20,7 @@ from workshop.rivals.preemptive import Preemption, Rank, replay_preemptive
 from workshop.rivals.registry import RULES, replay_rule
 from workshop.simulator.replay import TooLargeError
 from workshop.simulator.result import Replay
+from workshop.simulator.ties import TIGHT_NODES
 
 from .conftest import make_trace
 

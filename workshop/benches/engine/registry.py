@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduling.engine import MILLI, Frame, codes
 from scheduling.engine.model import Sharing
-from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+from scheduling.simulation.traces import Trace
 from scheduling.simulation.traces.model import checksum
 from workshop.benches.engine.dividing import SEED, division_ms, organisation
 from workshop.benches.engine.durations import bench_duration
@@ -47,6 +47,7 @@ from workshop.compare.sharing_lives import (
 )
 from workshop.rivals.queues import Rival
 from workshop.simulator.replay import SHIPPED, lived_replay
+from workshop.simulator.ties import BUSY_FROM, BUSY_TO, Ties, read_published
 
 OPENB_SEEDS = range(42, 52)
 FGD_PUBLISHED_PCT = {
@@ -97,7 +98,7 @@ def cpu_model() -> str:
 
 def busy_months(traces: Path, ties: Ties = Ties.PUBLISHED) -> Trace:
     """The two months of Philly that published comparisons replay."""
-    return read_trace(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
+    return read_published(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
 
 
 def average_jct(trace: Trace, policy: str, nodes: int | None) -> float:
