@@ -1,6 +1,13 @@
-"""The request of a signed-in person, for views behind ``login_required``, and what forms share."""
+"""The request of a signed-in person, the three kinds of views, and what forms share."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import User
@@ -11,6 +18,24 @@ class PersonRequest(HttpRequest):
     htmx: HtmxDetails
     is_own_work: bool
     """Of a page about one workload; absent elsewhere."""
+
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def page_view(view: View) -> View:
+    """For who is signed in: it shows, and changes nothing."""
+    return login_required(require_safe(view))
+
+
+def form_view(view: View) -> View:
+    """For who is signed in: it shows a form, and takes what is posted."""
+    return login_required(require_http_methods(["GET", "HEAD", "POST"])(view))
+
+
+def act_view(view: View) -> View:
+    """For who is signed in: it does something, by POST alone."""
+    return login_required(require_POST(view))
 
 
 TURN = "turn"

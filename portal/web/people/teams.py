@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.teams import people as doors
 from portal.teams.access import is_admin
@@ -15,13 +13,12 @@ from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Team
 from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, form_view
 from portal.web.people.forms import MemberForm, TeamForm
 from scheduling.services.errors import ServiceError
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def teams(request: PersonRequest) -> HttpResponse:
     """Every team that the person sees; who administers adds one."""
     form = TeamForm(request.POST or None)
@@ -45,8 +42,7 @@ def teams(request: PersonRequest) -> HttpResponse:
     return render(request, "web/people/teams.html", context, status=400 if form.errors else 200)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def team(request: PersonRequest, team: str) -> HttpResponse:
     """The members; a POST gives somebody a persona."""
     found = get_team(request, team)
@@ -94,8 +90,7 @@ def _give(request: PersonRequest, team: Team, form: MemberForm) -> bool:
     return True
 
 
-@login_required
-@require_POST
+@act_view
 def remove(request: PersonRequest, team: str, username: str) -> HttpResponse:
     """Take somebody's persona away."""
     found = get_team(request, team)
@@ -111,8 +106,7 @@ def remove(request: PersonRequest, team: str, username: str) -> HttpResponse:
     return redirect("web:team", found.name)
 
 
-@login_required
-@require_POST
+@act_view
 def delete(request: PersonRequest, team: str) -> HttpResponse:
     found = get_team(request, team)
     if not is_admin(request.user):

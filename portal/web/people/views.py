@@ -9,7 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
@@ -20,7 +20,7 @@ from portal.teams.factors import has_one, must_have
 from portal.teams.may import answer_about, may, may_not
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for, person_for, visible_memberships
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.people.forms import PersonForm
 from portal.web.people.matrix import matrix
 from scheduling.services.errors import ServiceError
@@ -51,8 +51,7 @@ def people(request: PersonRequest) -> HttpResponse:
     return render(request, "web/people/people.html", context, status=400 if form.errors else 200)
 
 
-@login_required
-@require_safe
+@page_view
 def person(request: PersonRequest, username: str) -> HttpResponse:
     found = get_person(request, username)
     now = timezone.now()
@@ -81,8 +80,7 @@ def person(request: PersonRequest, username: str) -> HttpResponse:
     return render(request, "web/people/person.html", context)
 
 
-@login_required
-@require_POST
+@act_view
 def set_active(request: PersonRequest, username: str) -> HttpResponse:
     """Deactivate, or activate again. For who administers."""
     found = get_person(request, username)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from portal.approvals import doors
 from portal.approvals.models import QuotaRequest
 from portal.approvals.moves import MOVED_ON
 from portal.approvals.who import decides_at, may_ask, verbs
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.requests import page, views
 from portal.web.requests.forms import DecisionForm
@@ -64,8 +62,7 @@ def _refused(
     return views.show(request, asked, form=form, fault=fault, status=status)
 
 
-@login_required
-@require_POST
+@act_view
 def submit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A draft as it stands."""
     asked = _asked(request, cluster, pk)
@@ -75,8 +72,7 @@ def submit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     )
 
 
-@login_required
-@require_POST
+@act_view
 def withdraw(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     asked = _asked(request, cluster, pk)
     _may(request, asked, "withdraw")
@@ -85,8 +81,7 @@ def withdraw(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     )
 
 
-@login_required
-@require_POST
+@act_view
 def renew(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """One click: the same again, for as long, from where it ends."""
     asked = _asked(request, cluster, pk)
@@ -131,8 +126,7 @@ def _with_defaults(request: PersonRequest, asked: QuotaRequest) -> dict[str, str
     return {name: str(value or "") for name, value in known.items()} | posted
 
 
-@login_required
-@require_POST
+@act_view
 def forward(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     def act(asked: QuotaRequest, form: DecisionForm) -> None:
         typed = form.cleaned_data
@@ -141,8 +135,7 @@ def forward(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "forward", act, "Forwarded to the approvers.")
 
 
-@login_required
-@require_POST
+@act_view
 def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Grant it, or what the form leaves of it; the plan of the moment is kept with it."""
 
@@ -160,8 +153,7 @@ def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "approve", act, "Approved. The next cycle sees it.")
 
 
-@login_required
-@require_POST
+@act_view
 def ask_changes(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     def act(asked: QuotaRequest, form: DecisionForm) -> None:
         doors.ask_changes(by=request.user, request=asked, note=form.cleaned_data["note"])
@@ -169,8 +161,7 @@ def ask_changes(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "ask_changes", act, "Sent back with your words.")
 
 
-@login_required
-@require_POST
+@act_view
 def reject(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     def act(asked: QuotaRequest, form: DecisionForm) -> None:
         doors.reject(by=request.user, request=asked, note=form.cleaned_data["note"])
@@ -178,8 +169,7 @@ def reject(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "reject", act, "Rejected.")
 
 
-@login_required
-@require_POST
+@act_view
 def revoke(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     def act(asked: QuotaRequest, form: DecisionForm) -> None:
         doors.revoke(by=request.user, request=asked, note=form.cleaned_data["note"])
@@ -187,8 +177,7 @@ def revoke(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "revoke", act, "Revoked. The next cycle sees it.")
 
 
-@login_required
-@require_POST
+@act_view
 def comment(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A word of anybody who sees it."""
     asked = _asked(request, cluster, pk)

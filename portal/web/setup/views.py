@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from portal.setup import inviting
 from portal.setup.steps import SLUGS, next_step, steps
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
 from portal.web.setup.enforcing import enforce, would
@@ -56,8 +56,7 @@ def set_up(request: PersonRequest) -> HttpResponse:
     return redirect("web:set_up_step", next_step(_cluster(request)))
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def step(request: PersonRequest, step: str) -> HttpResponse:
     _check(request)
     if step not in SLUGS:
