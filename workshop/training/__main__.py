@@ -53,7 +53,7 @@ def _day(text: str) -> datetime:
 
 def _trace(path: Path, days: Sequence[datetime], hours: int) -> Trace:
     end = max(days) + timedelta(hours=hours)
-    return read_trace(path, begin=min(days), end=end, ties=Ties.PUBLISHED)
+    return read_published(path, begin=min(days), end=end)
 
 
 def _window(trace: Trace, day: datetime, nodes: int, hours: int) -> Window:
