@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scheduling.simulation.traces import Trace, read_trace
-from workshop.simulator.ties import Ties
+from scheduling.simulation.traces import Trace
+from workshop.simulator.ties import read_published
 from workshop.training.environment import KNOBS
 from workshop.training.judge import is_better, judge
 from workshop.training.train import Rule, Training, train
