@@ -52,9 +52,8 @@ class PersonView(GenericAPIView[Any]):
             setattr(self, method.lower(), guarded(self, method, handler))
 
     def get_queryset(self) -> QuerySet[Any]:
-        if self.is_schema and self.queryset is not None:
-            return self.queryset.none()
-        return self.rows()
+        drawn: Any = self.queryset if self.is_schema else None
+        return self.rows() if drawn is None else drawn.none()
 
     def rows(self) -> QuerySet[Any]:
         """Those that the person may see. Not asked while the schema is drawn."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import User
+from scheduling.services.errors import ServiceError
 
 
 class PersonRequest(HttpRequest):
@@ -36,6 +38,18 @@ def form_view(view: View) -> View:
 def act_view(view: View) -> View:
     """For who is signed in: it does something, by POST alone."""
     return login_required(require_POST(view))
+
+
+def acted(request: HttpRequest, act: Callable[[], object], said: str = "") -> bool:
+    """Whether the service did it; what it ``said``, or its refusal, stands on the page that follows."""
+    try:
+        act()
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+        return False
+    if said:
+        messages.success(request, said)
+    return True
 
 
 TURN = "turn"

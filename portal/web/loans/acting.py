@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import Typed, act_of
 from portal.approvals.loans.who import leads, open_offers
-from portal.web.frame.requests import PersonRequest, act_view
+from portal.web.frame.requests import PersonRequest, act_view, acted
 from portal.web.loans.views import get_loan, opened, show
 from scheduling.models import MILLI
 from scheduling.services.errors import ServiceError
@@ -61,10 +61,8 @@ def withdraw_offer(request: PersonRequest, cluster: str, pk: int) -> HttpRespons
     offer = get_object_or_404(open_offers(request.user, found), pk=pk)
     if not leads(request.user, offer.lender):
         raise Http404
-    try:
-        doors.withdraw_offer(by=request.user, offer=offer)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-    else:
-        messages.success(request, "Withdrawn. What was lent of it runs on until its own end.")
+    acted(
+        request, lambda: doors.withdraw_offer(by=request.user, offer=offer),
+        "Withdrawn. What was lent of it runs on until its own end.",
+    )  # fmt: skip
     return redirect("web:loans", found.name)

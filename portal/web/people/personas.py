@@ -10,7 +10,7 @@ from portal.accounts.models import Persona
 from portal.teams.access import is_admin
 from portal.teams.persona_preview import Preview, preview
 from portal.teams.personas import delete_persona, save_persona
-from portal.web.frame.requests import PersonRequest, act_view, form_view, page_view
+from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.forms import PersonaForm, initial_of
 from portal.web.people.matrix import matrix
 from scheduling.models import State
@@ -37,13 +37,10 @@ def edit(request: PersonRequest, persona: str) -> HttpResponse:
 @act_view
 def delete(request: PersonRequest, persona: str) -> HttpResponse:
     found = _get(request, persona)
-    try:
-        delete_persona(by=request.user, persona=found)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-        return redirect("web:persona", found.name)
-    messages.success(request, f"Persona {persona} is gone.")
-    return redirect("web:personas")
+    gone = f"Persona {persona} is gone."
+    if acted(request, lambda: delete_persona(by=request.user, persona=found), gone):
+        return redirect("web:personas")
+    return redirect("web:persona", found.name)
 
 
 def _form(request: PersonRequest, persona: Persona | None) -> HttpResponse:

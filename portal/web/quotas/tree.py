@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_admin, visible_queues
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import act_view, form_view
+from portal.web.frame.requests import act_view, acted, form_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
@@ -258,13 +258,10 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Remove an empty queue; one that is not says why it stays."""
     found = _editable(request, cluster, queue)
     parent = found.parent
-    try:
-        delete_queue(queue=found, author=person(request))
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-        return redirect("web:queue_edit", cluster, queue)
-    messages.success(request, f"Queue {queue} is gone.")
-    return redirect("web:quotas", cluster, parent.name if parent else "")
+    gone = f"Queue {queue} is gone."
+    if acted(request, lambda: delete_queue(queue=found, author=person(request)), gone):
+        return redirect("web:quotas", cluster, parent.name if parent else "")
+    return redirect("web:queue_edit", cluster, queue)
 
 
 def _tried(request: HttpRequest, queue: Queue, form: QueueForm) -> Told:

@@ -19,7 +19,7 @@ from portal.web.requests import page, views
 from portal.web.requests.forms import DecisionForm
 from scheduling.services.errors import ServiceError
 
-Act = Callable[[QuotaRequest], object]
+Door = Callable[..., object]
 
 
 def _asked(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
@@ -43,10 +43,14 @@ def _done(asked: QuotaRequest) -> HttpResponse:
     return redirect("web:request", asked.cluster.name, asked.pk)
 
 
-def _plainly(request: PersonRequest, asked: QuotaRequest, act: Act, said: str) -> HttpResponse:
+def _plainly(
+    request: PersonRequest, cluster: str, pk: int, verb: str, door: Door, said: str
+) -> HttpResponse:
     """A verb without a form."""
+    asked = _asked(request, cluster, pk)
+    _may(request, asked, verb)
     try:
-        act(asked)
+        door(by=request.user, request=asked)
     except ServiceError as refused:
         asked.refresh_from_db()
         return _refused(request, asked, refused, None)
@@ -65,20 +69,12 @@ def _refused(
 @act_view
 def submit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A draft as it stands."""
-    asked = _asked(request, cluster, pk)
-    _may(request, asked, "submit")
-    return _plainly(
-        request, asked, lambda one: doors.submit(by=request.user, request=one), "Submitted."
-    )
+    return _plainly(request, cluster, pk, "submit", doors.submit, "Submitted.")
 
 
 @act_view
 def withdraw(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    asked = _asked(request, cluster, pk)
-    _may(request, asked, "withdraw")
-    return _plainly(
-        request, asked, lambda one: doors.withdraw(by=request.user, request=one), "Withdrawn."
-    )
+    return _plainly(request, cluster, pk, "withdraw", doors.withdraw, "Withdrawn.")
 
 
 @act_view
@@ -153,28 +149,34 @@ def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "approve", act, "Approved. The next cycle sees it.")
 
 
+def _with_a_word(
+    request: PersonRequest, cluster: str, pk: int, verb: str, door: Door, said: str
+) -> HttpResponse:
+    """A verb that takes a note alone."""
+
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        door(by=request.user, request=asked, note=form.cleaned_data["note"])
+
+    return _decide(request, cluster, pk, verb, act, said)
+
+
 @act_view
 def ask_changes(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        doors.ask_changes(by=request.user, request=asked, note=form.cleaned_data["note"])
-
-    return _decide(request, cluster, pk, "ask_changes", act, "Sent back with your words.")
+    return _with_a_word(
+        request, cluster, pk, "ask_changes", doors.ask_changes, "Sent back with your words."
+    )
 
 
 @act_view
 def reject(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        doors.reject(by=request.user, request=asked, note=form.cleaned_data["note"])
-
-    return _decide(request, cluster, pk, "reject", act, "Rejected.")
+    return _with_a_word(request, cluster, pk, "reject", doors.reject, "Rejected.")
 
 
 @act_view
 def revoke(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        doors.revoke(by=request.user, request=asked, note=form.cleaned_data["note"])
-
-    return _decide(request, cluster, pk, "revoke", act, "Revoked. The next cycle sees it.")
+    return _with_a_word(
+        request, cluster, pk, "revoke", doors.revoke, "Revoked. The next cycle sees it."
+    )
 
 
 @act_view
