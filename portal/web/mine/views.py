@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Max
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.functional import SimpleLazyObject
-from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.mine.ended import Ended, ended
 from portal.web.mine.month import month
@@ -27,8 +25,7 @@ AGAIN = 3
 """Kinds of work offered to be submitted again."""
 
 
-@login_required
-@require_safe
+@page_view
 def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
     found, user = get_cluster(request, cluster), request.user
     classes = list(found.gpu_classes.all())

@@ -8,12 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.views import person
 from portal.approvals import edits
@@ -21,6 +19,7 @@ from portal.boundary.reading import whole
 from portal.display.format import counted, when
 from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
+from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import entries
 from portal.web.quotas.looking import shown_at, told_of
@@ -42,8 +41,7 @@ STALE = "stale"
 """Code of the fault that reading mends: the page that tells it shows what is in force now."""
 
 
-@login_required
-@require_safe
+@page_view
 def index(request: HttpRequest, cluster: str) -> HttpResponse:
     """To the highest queue that the person divides, else the highest of their own."""
     found = get_cluster(request, cluster)
@@ -54,8 +52,7 @@ def index(request: HttpRequest, cluster: str) -> HttpResponse:
     raise Http404
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def quotas(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     top = get_queue(request, found, queue)

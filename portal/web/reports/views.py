@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
 from django.http import (
     Http404,
@@ -16,7 +15,6 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.display.csv import Table, csv_lines
@@ -24,6 +22,7 @@ from portal.reports.declared import Computed, Report
 from portal.reports.forms import FilterForm, form_of
 from portal.reports.kinds import REPORTS
 from portal.reports.saved import views_of
+from portal.web.frame.requests import page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
@@ -55,8 +54,7 @@ class Tables(Protocol):
     def tables(self) -> tuple[Table, ...]: ...
 
 
-@login_required
-@require_safe
+@page_view
 def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> HttpResponseBase:
     """``suffix`` or ``?format=``: empty for the page, csv (of one ``table``), or json."""
     user = _person(request)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from portal.setup import inviting
 from portal.setup.steps import SLUGS, next_step, steps
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
 from portal.web.setup.enforcing import enforce, would
@@ -23,7 +23,6 @@ from portal.web.setup.forms import ConnectForm, FirstForm
 from portal.web.setup.looking import seen
 from scheduling.models import Cluster
 from scheduling.services.clusters.connecting import connect as connect_cluster
-from scheduling.services.errors import ServiceError
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 Page = Callable[[PersonRequest, Cluster], HttpResponse | dict[str, Any]]
@@ -36,11 +35,8 @@ def first(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404
     form = FirstForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
-            user = inviting.accept(key, **form.cleaned_data)
-        except ServiceError as refused:
-            form.refuse(refused)
-        else:
+        user = form.done(lambda: inviting.accept(key, **form.cleaned_data))
+        if user:
             login(request, user, backend=BACKEND)
             return redirect("web:set_up")
     return render(
@@ -56,8 +52,7 @@ def set_up(request: PersonRequest) -> HttpResponse:
     return redirect("web:set_up_step", next_step(_cluster(request)))
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def step(request: PersonRequest, step: str) -> HttpResponse:
     _check(request)
     if step not in SLUGS:
@@ -95,15 +90,9 @@ def _finish(
 def connect(request: PersonRequest) -> HttpResponse | dict[str, Any]:
     form = ConnectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
-            made = connect_cluster(
-                name=form.cleaned_data["name"],
-                credentials=form.credentials(),
-                author=request.user,
-            )
-        except ServiceError as refused:
-            form.refuse(refused)
-        else:
+        name, found = form.cleaned_data["name"], form.credentials()
+        made = form.done(lambda: connect_cluster(name=name, credentials=found, author=request.user))
+        if made:
             messages.success(
                 request, f"{made} is connected and observed. Nothing on it was changed."
             )

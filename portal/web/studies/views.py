@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
 from portal.display.csv import csv_lines
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from portal.web.studies import basis, capacity_views, compared, drafts, forms, what_if
@@ -61,8 +59,7 @@ def _compared(request: PersonRequest, cluster: str, pk: int) -> Study:
     return get_object_or_404(_of(operated(request, cluster)), pk=pk, kind__in=EXPERIMENTS)
 
 
-@login_required
-@require_safe
+@page_view
 def studies(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     chosen = request.GET.get("of", "people")
@@ -103,8 +100,7 @@ def _state(study: Study) -> str:
     )
 
 
-@login_required
-@require_safe
+@page_view
 def study(request: PersonRequest, cluster: str, pk: int) -> HttpResponseBase:
     one = _one(request, cluster, pk)
     return PAGES[one.kind](request, one)
@@ -167,8 +163,7 @@ PAGES: Mapping[str, Callable[[PersonRequest, Study], HttpResponseBase]] = {
 }
 
 
-@login_required
-@require_safe
+@page_view
 def as_csv(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     one = _compared(request, cluster, pk)
     answer = HttpResponse("".join(csv_lines(table(one))), content_type="text/csv; charset=utf-8")
@@ -176,8 +171,7 @@ def as_csv(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return answer
 
 
-@login_required
-@require_POST
+@act_view
 def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """One variant, or without a letter all."""
     one = _one(request, cluster, pk)
@@ -187,16 +181,14 @@ def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return redirect("web:study", cluster=cluster, pk=pk)
 
 
-@login_required
-@require_POST
+@act_view
 def keep(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     one = _one(request, cluster, pk)
     doors.keep(one, is_kept=not one.is_kept)
     return redirect("web:study", cluster=cluster, pk=pk)
 
 
-@login_required
-@require_POST
+@act_view
 def promote(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Note the choice; what changes goes through its own door, with its preview."""
     one = _compared(request, cluster, pk)

@@ -21,8 +21,8 @@ from scheduling.services.ledger.past import kinds_of_row, useful_s
 from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
 from scheduling.simulation.ahead.runs import RunTimes
-from scheduling.simulation.run.frames import Scribe
 from scheduling.simulation.run.jobs import RESTART_S
+from scheduling.simulation.run.scribe import Scribe
 
 MOST_ARRIVALS = 20_000
 """The latest arrivals of a cluster that are drawn from."""

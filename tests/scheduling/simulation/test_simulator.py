@@ -20,12 +20,14 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.laws.room import LawError, broken_laws
-from scheduling.simulation.replay import EngineRun, gang, pool, replay_engine, submissions
-from scheduling.simulation.run.agenda import Agenda, Turn
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.simulator import Observer, Options, UnsettledError, simulate
+from scheduling.simulation.run.options import Options, UnsettledError
+from scheduling.simulation.traces.model import gang
 from workshop.rivals.queues import Rival, replay_pooled
+from workshop.simulator.agenda import Agenda, Turn
+from workshop.simulator.laws.room import LawError, broken_laws
+from workshop.simulator.replay import EngineRun, pool, replay_engine, submissions
+from workshop.simulator.simulator import Observer, simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import Evicting, first_come

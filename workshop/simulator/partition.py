@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from scheduling.engine.model import MILLI
-from scheduling.simulation.traces import TIGHT_NODES, Trace
+from scheduling.simulation.traces import Trace
+from workshop.simulator.ties import TIGHT_NODES
 
 
 def static_nodes(trace: Trace) -> dict[str, int]:

@@ -14,12 +14,18 @@ from functools import partial
 
 from scheduling.engine import plan as engine_plan
 from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.options import (
+    EVERY_EVENT,
+    MAX_PLANS_AT_ONCE,
+    Options,
+    UnsettledError,
+)
+from scheduling.simulation.run.outages import Outage
 
 from .agenda import Agenda, Turn
 from .frames import FramePlanner
-from .jobs import Job, Submission
-from .options import EVERY_EVENT, MAX_PLANS_AT_ONCE, Options, UnsettledError
-from .outages import Outage
+from .jobs import Job
 from .planners import PlanFunction, Planner, SnapshotPlanner
 
 

@@ -18,7 +18,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.laws.protection import Case, fair_share
+from workshop.simulator.laws.protection import Case, fair_share
 
 Held = Counter[tuple[str, str]]
 

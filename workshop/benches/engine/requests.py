@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .lines import Faults, read_lines
-from .swf import EXTRA_QUEUE, queue_name
+from scheduling.simulation.traces.lines import Faults, read_lines
+from scheduling.simulation.traces.swf import EXTRA_QUEUE, queue_name
 
 SUBMIT, WAIT, RUN, PROCESSORS, ASKED, LIMIT, MEMORY = 1, 2, 3, 4, 7, 8, 9
 USER, GROUP, QUEUE, PARTITION = 11, 12, 14, 15

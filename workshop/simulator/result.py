@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .traces import Trace
+from scheduling.simulation.traces import Trace
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

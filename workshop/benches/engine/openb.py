@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from .lines import Faults, read_lines, whole
+from scheduling.simulation.traces.lines import Faults, read_lines, whole
 
 NODES = "openb_node_list_gpu_node.csv"
 LISTS = {

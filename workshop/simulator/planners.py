@@ -9,10 +9,10 @@ from typing import Protocol
 
 from scheduling.engine.model import Decision, Phase, Plan, Snapshot, Workload
 from scheduling.engine.snapshot.encode import encode
-from scheduling.simulation.laws.room import check
+from workshop.simulator.laws.room import check
 
 from .jobs import Job
-from .usage import Tally
+from .tally import Tally
 
 PlanFunction = Callable[[Snapshot], Plan]
 

@@ -22,8 +22,8 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.laws.evictions import ungentle
-from scheduling.simulation.laws.protection import unmerciful
+from workshop.simulator.laws.evictions import ungentle
+from workshop.simulator.laws.protection import unmerciful
 
 Held = Counter[tuple[str, str]]
 """(queue, GPU class) -> milli-GPU."""

@@ -1,4 +1,4 @@
-"""Order of jobs submitted in the same second.
+"""The Philly trace as published comparisons replay it: window, nodes, and order within one second.
 
 The figures published for the Philly trace (168,591.00 s for strict FIFO on static clusters, say) come from an
 unstable sort of the whole file: a median-of-three quicksort that leaves runs of up to 16 to an insertion
@@ -8,14 +8,30 @@ it is written down here instead of resting on a library's internals.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from scheduling.simulation.traces import Trace, in_file_order, read_trace
+
 Ints = npt.NDArray[np.int64]
 SMALL = 16
+
+TIGHT_NODES: Mapping[str, int] = {
+    "6214e9": 9, "7f04ca": 12, "11cb48": 3, "b436b2": 6, "ee9e8c": 25, "e13805": 4,
+    "6c71a0": 9, "2869ce": 9, "ed69ec": 1, "103959": 4, "0e4a51": 9,
+}  # fmt: skip
+"""Nodes by virtual cluster that the busy two months just fill, 91 in all; published comparisons use them."""
+
+BUSY_FROM = datetime(2017, 10, 1, tzinfo=UTC)
+BUSY_TO = datetime(2017, 11, 30, 23, 59, tzinfo=UTC)
+"""The two months that published comparisons replay, both ends included."""
 
 
 class Ties(StrEnum):
@@ -23,11 +39,20 @@ class Ties(StrEnum):
     PUBLISHED = "published"
 
 
+def read_published(
+    path: Path,
+    *,
+    begin: datetime | None = None,
+    end: datetime | None = None,
+    ties: Ties = Ties.PUBLISHED,
+) -> Trace:
+    """What ``read_trace`` reads, jobs of one second as ``ties`` says."""
+    return read_trace(path, begin=begin, end=end, sort=partial(sort_order, ties=ties))
+
+
 def sort_order(at_s: Ints, ties: Ties) -> Ints:
     """Positions of ``at_s`` in ascending order of their values, equal ones as ``ties`` says."""
-    if ties is Ties.FILE:
-        return np.argsort(at_s, kind="stable")
-    return quicksort_order(at_s)
+    return in_file_order(at_s) if ties is Ties.FILE else quicksort_order(at_s)
 
 
 @njit(cache=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
@@ -29,13 +28,14 @@ from scheduling.engine.state.units import GPUS, PENDING
 from scheduling.simulation.compiled.life import Jobs, new_jobs
 from scheduling.simulation.compiled.lives import Life, live_through
 from scheduling.simulation.compiled.outlook import Outlook, outlook_on
-from scheduling.simulation.partition import nominal_gpus, static_nodes
-from scheduling.simulation.result import Replay
-from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S, Job, Submission
+from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S, Submission
 from scheduling.simulation.run.options import EVERY_EVENT, Options
-from scheduling.simulation.run.planners import PlanFunction
-from scheduling.simulation.run.simulator import simulate
-from scheduling.simulation.traces import Trace, TraceJob
+from scheduling.simulation.traces import Trace, TraceJob, gang
+from workshop.simulator.jobs import Job
+from workshop.simulator.partition import nominal_gpus, static_nodes
+from workshop.simulator.planners import PlanFunction
+from workshop.simulator.result import Replay
+from workshop.simulator.simulator import simulate
 
 DEFAULT_POLICY = Policy()
 GPU_CLASS = "gpu"
@@ -108,15 +108,6 @@ def workload_of(trace: Trace, job: TraceJob, nodes: int | None = None) -> Worklo
         members=Members(members, members),
         gpu_classes=(GPU_CLASS,),
     )
-
-
-def gang(gpus: int, per_node: int, nodes: int | None = None) -> int:
-    """Members of a job: the fewest equal parts that each fit on one node, and together on ``nodes``, if that
-    is known and so many GPUs are there: 249 GPUs are 83 parts of 3, but no 32 nodes of 8 hold those.
-    """
-    parts = [n for n in range(-(-gpus // per_node), gpus + 1) if gpus % n == 0]
-    room = math.inf if nodes is None else nodes
-    return next((n for n in parts if n <= room * (per_node // (gpus // n))), parts[0])
 
 
 @dataclass(frozen=True, slots=True)
