@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import start_faults
+from scheduling.cluster.adapters import start_faults, turns
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Target
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import labels
@@ -66,6 +66,7 @@ def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:
         "hold": is_held(notes),
         "ran_out": notes.get(labels.HOLD) == labels.RUN_OVER,
         "own_limit_s": own_limit_s(notes),
+        "turn": turns.read(notes),
         "names_classes": bool(notes.get(labels.GPU_CLASSES, "").strip(", \0")),
     }
 
@@ -88,7 +89,9 @@ def least_s(*limits: int | None) -> int | None:
 def fault(notes: Mapping[str, str]) -> str:
     """What people ask for that cannot be left out and is nonsense, with the remedy; else empty."""
     level = notes.get(labels.TOPOLOGY_REQUIRED)
-    return "" if not level or level in LEVELS else NO_LEVEL.format(level=level[:63])
+    if level and level not in LEVELS:
+        return NO_LEVEL.format(level=level[:63])
+    return turns.fault(notes)
 
 
 def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
