@@ -1,7 +1,7 @@
 """Work that its author has wait: for the end of other work, and behind members of its own array.
 
-Other work is of the same namespace and queue: whoever reads of the one may read of the other, and a name tells
-nobody what runs elsewhere. Of several objects of one name the last that there was counts.
+Other work is of the same namespace and queue: whoever reads of the one may read of the other, and a name
+tells nobody what runs elsewhere. Of several objects of one name the last that there was counts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduling.cluster.adapters import ADAPTERS, Observed
-from scheduling.cluster.adapters.turns import After
+from scheduling.cluster.adapters.turns import After, Turn
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Outcome, State, Workload
@@ -92,9 +92,7 @@ def _may_start(observed: Observed, known: Known | None) -> bool:
     return not (observed.held or observed.deleting)
 
 
-def _after(
-    observed: Observed, others: Rows, names: Mapping[str, Sequence[str]]
-) -> Blocked | None:
+def _after(observed: Observed, others: Rows, names: Mapping[str, Sequence[str]]) -> Blocked | None:
     """What of the work that it starts after has not ended as it must; None where all has."""
     if observed.turn.after and _reaches(observed.key, names):
         said = f"It starts after work that starts after it: none of them ever would. {REMEDY}"
@@ -131,7 +129,9 @@ def still_to_come(one: After, row: Workload | None, namespace: str) -> str:
             f" {namespace}. {REMEDY}"
         )
     if row.state != State.FINISHED:
-        return f"It starts after {one.name} {wanted}, which is {row.get_state_display().lower()} now."
+        return (
+            f"It starts after {one.name} {wanted}, which is {row.get_state_display().lower()} now."
+        )
     if one.success and row.outcome != Outcome.SUCCEEDED:
         ended = "was cancelled" if row.outcome == Outcome.CANCELLED else "failed"
         return f"It was to start after {one.name} {wanted}, and {one.name} {ended}. {REMEDY}"
@@ -159,7 +159,7 @@ def _beyond(
             continue
         taken = held.get(array, 0)
         if most is not None and taken >= most:
-            found.append((observed, Blocked(m.Reason.ARRAY_AT_LIMIT, _full(observed, most))))
+            found.append((observed, Blocked(m.Reason.ARRAY_AT_LIMIT, full(observed.turn))))
         else:
             held[array] = taken + 1
     return found
@@ -173,9 +173,10 @@ def _holding(workloads: Iterable[Observed], known: Mapping[str, Known]) -> Itera
             yield observed
 
 
-def _full(observed: Observed, most: int) -> str:
-    are = "member of it holds" if most == 1 else "members of it hold"
+def full(turn: Turn) -> str:
+    """What is said to a member of an array that holds as much as it may."""
+    are = "member of it holds" if turn.at_once == 1 else "members of it hold"
     return (
-        f"It is number {observed.turn.index} of the array {observed.turn.array}, of which {most} may run at"
-        f" once: as many {are} GPUs or go first. It starts when one of them ends."
+        f"It is number {turn.index} of the array {turn.array}, of which {turn.at_once} may run at once: as"
+        f" many {are} GPUs or go first. It starts when one of them ends."
     )

@@ -55,9 +55,7 @@ def test_nonsense_is_a_fault_with_its_remedy(said: dict[str, str], remedy: str) 
 
 
 def row(name: str, state: State, outcome: str = "", queue: str = "vision") -> Workload:
-    return Workload(
-        name=name, namespace="vision", state=state, outcome=outcome, queue_label=queue
-    )
+    return Workload(name=name, namespace="vision", state=state, outcome=outcome, queue_label=queue)
 
 
 def said_of(*works: Row, rows: tuple[Workload, ...] = ()) -> dict[str, str]:
@@ -88,9 +86,7 @@ def after(name: str, *names: str, **more: Any) -> Row:
         ("a", row("a", State.FINISHED, Outcome.SUCCEEDED, "search"), "no such workload"),
     ],
 )
-def test_work_starts_after_other_work(
-    wants: str, other: Workload | None, said: str | None
-) -> None:
+def test_work_starts_after_other_work(wants: str, other: Workload | None, said: str | None) -> None:
     found = said_of(after("w", wants), rows=(other,) if other else ())
     if said is None:
         assert found == {}
@@ -167,9 +163,7 @@ def test_work_runs_after_other_work_has_ended_in_the_cluster(world: World) -> No
 
 def test_members_of_an_array_run_one_after_the_other(world: World) -> None:
     for index in range(3):
-        create(
-            world, f"sweep-{index}", ARRAY="sweep", ARRAY_INDEX=str(index), ARRAY_AT_ONCE="1"
-        )
+        create(world, f"sweep-{index}", ARRAY="sweep", ARRAY_INDEX=str(index), ARRAY_AT_ONCE="1")
     world.cycles_until(lambda: world.row("sweep-0").state == State.RUNNING)
     assert [world.row(f"sweep-{n}").reason for n in (1, 2)] == ["array_at_limit"] * 2
     world.kube.delete(f"{JOBS}/sweep-0")
