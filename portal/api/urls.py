@@ -29,6 +29,7 @@ from portal.api import (
     request_rules,
     requests,
     setting_up,
+    streams,
     studies,
     workloads,
 )
@@ -70,6 +71,7 @@ urlpatterns = [
         name="persona_preview",
     ),
     path("processes", processes.ProcessList.as_view(), name="processes"),
+    path("streams", streams.StreamList.as_view(), name="streams"),
     path("notices", notices.NoticeList.as_view(), name="notices"),
     path("notices/read", notices.NoticesRead.as_view(), name="notices_read"),
     path("notices/preferences", notices.NoticePreferences.as_view(), name="notice_preferences"),
