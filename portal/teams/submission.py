@@ -196,7 +196,7 @@ def priority_classes_to_give(
 
 
 def _rules(cluster: Cluster) -> judge.Rules:
-    return judge.Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
+    return judge.Rules.of(cluster)
 
 
 def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:

@@ -28,7 +28,11 @@ from scheduling.engine.enums import WorkloadType as WorkloadType
 UNLIMITED = 1 << 60
 """Stands for "no limit" in integer tables; sums of a few of them stay below 2**63."""
 
-LEVELS = ("block", "rack", "node")
+TOPOLOGY_LEVELS = ("block", "rack")
+"""From the widest on; a snapshot may name others. The node itself is below them all."""
+
+NODE_LEVEL = "node"
+MOST_TOPOLOGY_LEVELS = 6
 
 MILLI = 1000
 """Milli-GPU in one GPU."""
@@ -165,7 +169,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Levels (``block``, ``rack``, ``node``); with both, the preferred one lies inside the required."""
+    """Levels of the snapshot, or ``node``; with both, the preferred one lies inside the required."""
 
     required: str | None = None
     preferred: str | None = None
@@ -314,6 +318,13 @@ class Snapshot:
     workloads: tuple[Workload, ...] = ()
     policy: Policy = Policy()
     node_sets: tuple[NodeSet, ...] = ()
+    topology_levels: tuple[str, ...] = TOPOLOGY_LEVELS
+    """What ``Node.topology`` names, from the widest on."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Of which a gang may ask for one: those of the topology, then the node."""
+        return (*self.topology_levels, NODE_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,8 @@ class Observed:
     """Where its author and its runtime class let its pods run, as ``bounds`` writes it; empty if anywhere."""
     beside: tuple[tuple[str, int], ...] = ()
     """What else a member takes of its node, as ``needs`` names it."""
-    together: str = ""
-    """The topology level inside which its pod affinity keeps its members."""
+    together: tuple[str, ...] = ()
+    """Labels of nodes by which its pod affinity keeps its members together."""
     image: str = ""
     """What its members run: the image of the first container that asks for GPUs, else of the first."""
     names_classes: bool = False

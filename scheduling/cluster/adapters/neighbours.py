@@ -25,13 +25,8 @@ UNREAD = ("matchLabelKeys", "mismatchLabelKeys")
 PLACE = "node apart from pods with "
 APART = PLACE + "{} in {}"
 """What a member takes of its node whose anti-affinity keeps others of its own kind away; a node has one."""
-LEVELS = {name: level for level, keys in words.TOPOLOGY_LEVELS.items() for name in keys} | {
-    words.HOSTNAME: "node"
-}
-"""Node label -> topology level."""
 WORD = '"labels": '
 """Stands in bounds that speak of other pods, and in no others."""
-WIDEST_FIRST = ("block", "rack", "node")
 
 
 def asked(spec: Mapping[str, Any], meta: Mapping[str, Any], name: str, namespace: str) -> Json:
@@ -67,10 +62,9 @@ def place_of(term: Json) -> str:
     return APART.format(_in_words(term["labels"], term["expressions"]), where)
 
 
-def together(said: Json) -> str:
-    """The topology level inside which members have to be that have to run near their own kind."""
-    levels = {LEVELS[t["key"]] for t in said.get("near") or [] if t["self"] and t["key"] in LEVELS}
-    return max(levels, key=WIDEST_FIRST.index, default="")
+def together(said: Json) -> tuple[str, ...]:
+    """The labels of nodes by which members have to be together that have to run near their own kind."""
+    return tuple(sorted({term["key"] for term in said.get("near") or [] if term["self"]}))
 
 
 def matches(term: Json, namespace: str, labels: Mapping[str, str]) -> bool:

@@ -220,8 +220,7 @@ def _needs(
         **needs.fields(members, pods[0]["metadata"], names),
         "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
-        or fitting.fault(amounts, [asks], [fits], names)
-        or notes.fault(said),
+        or fitting.fault(amounts, [asks], [fits], names),
     }
 
 

@@ -348,8 +348,7 @@ class RoleAdapter:
             or faults.size(between[1])
             or faults.claims((role.pod for role in roles), claims)
             or fitting.fault(amounts, asks, fits, names)
-            or faults.helpers(self.helpers(obj), names)
-            or notes.fault(notes.of(obj)),
+            or faults.helpers(self.helpers(obj), names),
         }
         parts = [Part(role.name, role.count, role.spare) for role in counted]
         return Asked(parts, between, is_mixed, fields)

@@ -46,7 +46,6 @@ class ObservedNode:
     gpus: int
     cpus: int
     memory_mib: int
-    topology: Mapping[str, str]
     ready: bool
     foreign_gpus: int
     taints: frozenset[Taint] = frozenset()
@@ -91,7 +90,6 @@ def rows_of(
             gpus=offered,
             cpus=max(0, milli(offers.get("cpu", 0)) - held.get("cpu", 0)),
             memory_mib=max(0, mib_below(offers.get("memory", 0)) - held.get("memory", 0)),
-            topology=_topology(node_labels),
             ready=_is_ready(node),
             foreign_gpus=min(offered, held.get(name, 0)),
             taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
@@ -124,7 +122,6 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
             gpus=0,
             cpus=0,
             memory_mib=0,
-            topology=_topology(node_labels),
             ready=False,
             foreign_gpus=0,
             troubles=(*troubles_of(node), trouble),
@@ -212,14 +209,6 @@ def _offered(allocatable: Json) -> dict[str, int]:
     return {
         name: mib_below(amount) if is_of_bytes(name) else milli(amount)
         for name, amount in allocatable.items()
-    }
-
-
-def _topology(node_labels: Mapping[str, str]) -> dict[str, str]:
-    return {
-        level: node_labels[next(label for label in candidates if label in node_labels)]
-        for level, candidates in labels.TOPOLOGY_LEVELS.items()
-        if any(label in node_labels for label in candidates)
     }
 
 

@@ -43,6 +43,7 @@ def read(doc: SnapshotDoc) -> m.Snapshot:
         node_sets=tuple(
             m.NodeSet(s.name, frozenset(s.nodes), s.constraints) for s in doc.node_sets
         ),
+        topology_levels=tuple(doc.topology_levels),
     )
 
 

@@ -271,3 +271,7 @@ class SnapshotDoc(_Strict):
     priority_classes: list[PriorityClassDoc] = []
     workloads: list[WorkloadDoc] = []
     node_sets: list[NodeSetDoc] = []
+    topology_levels: Annotated[
+        list[Name],
+        Field(max_length=m.MOST_TOPOLOGY_LEVELS, description="Of nodes' topology, widest first."),
+    ] = list(m.TOPOLOGY_LEVELS)

@@ -61,6 +61,7 @@ def write(snapshot: m.Snapshot) -> SnapshotDoc:
             NodeSetDoc(name=s.name, nodes=sorted(s.nodes), constraints=_text(s.constraints))
             for s in snapshot.node_sets
         ],
+        topology_levels=list(snapshot.topology_levels),
     )
 
 

@@ -56,7 +56,7 @@ def describe(
     ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name)
     are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
     ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
-    topology levels (0 block, 1 rack, 2 node), times are seconds, ``ends_within`` is the run time at the
+    numbers of ``frame.level_names``, times are seconds, ``ends_within`` is the run time at the
     policy's quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of
     arrival.
     """

@@ -71,6 +71,7 @@ class Frame:
         self.queue_names = names["queues"]
         self.node_names = names["nodes"]
         self.priority_names = names["priorities"]
+        self.level_names = names["levels"]
         self.tree, self.quotas, self.former = tree, quotas, former
         self.nodes, self.ranks = nodes, ranks
         self.rules = rules

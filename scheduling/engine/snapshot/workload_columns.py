@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine import model as m
-from scheduling.engine.model import LEVELS
 from scheduling.engine.snapshot.describing import number_of
 from scheduling.engine.state.tables import empty_work
-from scheduling.engine.state.units import ANYWHERE, PENDING, RUNNING
+from scheduling.engine.state.units import PENDING, RUNNING
 
 Columns = dict[str, NDArray[Any]]
 """By the names of ``Work``; the last axis runs over workloads."""
@@ -43,6 +42,7 @@ class Numbers:
     leaves: Mapping[str, int]
     """Queues that take workloads."""
     node_sets: Mapping[str, int]
+    levels: Mapping[str | None, int]
 
 
 def beside_of(nodes: Iterable[m.Node]) -> list[str]:
@@ -90,6 +90,7 @@ class Roster:
             snapshot.gpu_classes,
             [(q.name, q.parent) for q in snapshot.queues],
             [p.name for p in snapshot.priority_classes],
+            snapshot.topology_levels,
             others := beside_of(snapshot.nodes),
         )
         if names != self._names or quantile != self._quantile:
@@ -181,8 +182,8 @@ class Roster:
             "elastic": [w.elastic for w in works],
             "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
             "where": [numbers.node_sets.get(w.node_set or "", -1) for w in works],
-            "required": [_level(w.topology.required) for w in works],
-            "preferred": [_level(w.topology.preferred) for w in works],
+            "required": [numbers.levels[w.topology.required] for w in works],
+            "preferred": [numbers.levels[w.topology.preferred] for w in works],
             "submitted": [w.submitted.timestamp() for w in works],
             "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
             "ends_within": [
@@ -224,10 +225,6 @@ def _joined(before: Columns, fresh: Columns) -> Columns:
 
 def _padded(wish: NDArray[Any], rows: int) -> NDArray[Any]:
     return np.pad(wish, ((0, rows - wish.shape[0]), (0, 0)), constant_values=-1)
-
-
-def _level(name: str | None) -> int:
-    return ANYWHERE if name is None else LEVELS.index(name)
 
 
 def seconds(instant: datetime | None, otherwise: float) -> float:

@@ -78,7 +78,8 @@ class Nodes(NamedTuple):
     """``of_class[class_start[c]:class_start[c + 1]]`` are the nodes of class ``c``, by name.
 
     ``size`` is what the queues may use ``[resource, node]`` (nothing on a node that is not ready),
-    ``foreign`` what of it others hold for now; ``domain`` numbers the topology domain ``[level, node]``.
+    ``foreign`` what of it others hold for now; ``domain`` numbers the topology domain ``[level, node]``, the
+    widest level first and machines last.
     ``allowed`` says who may use which: a workload of set ``Work.where`` those marked in its row; nodes of one
     ``allowed_kind`` are marked in the same rows.
     """

@@ -83,7 +83,7 @@ class NodeRoom(NamedTuple):
 class Domains(NamedTuple):
     """Topology domains and positions, fixed while the nodes are the same."""
 
-    base: Ints  # [level] where its domains begin in ``inside``; one more ends them
+    base: Ints  # [level] where its domains begin in ``inside``; one more ends them, at the node's own level
     member: Ints  # [level, i] nodes domain after domain, by name
     begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
     position: Ints  # [node]

@@ -22,7 +22,7 @@ from scheduling.engine.state.order import (
 )
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import GPUS, NODE
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 
 INDEX_CELLS = 1 << 21
@@ -58,7 +58,7 @@ def buffers_for(
         division=laid_out(Division, sizes),
         room=laid_out(
             NodeRoom, sizes, gpu_class=nodes.gpu_class, allowed=nodes.allowed,
-            allowed_kind=nodes.allowed_kind, next_on_machine=_rings(nodes.domain[NODE]),
+            allowed_kind=nodes.allowed_kind, next_on_machine=_rings(nodes.domain[-1]),
         ),
         queues=laid_out(Queues, sizes),
         seats=laid_out(Seats, sizes),
@@ -110,10 +110,11 @@ def _rings(machine: Ints) -> Ints:
 
 def _domains(nodes: Nodes) -> Domains:
     size = nodes.gpu_class.size
-    many = nodes.domain[:NODE].max(axis=1, initial=-1) + 1
-    member = np.argsort(nodes.domain[:NODE], axis=1, kind="stable")
-    begin = np.zeros((NODE, int(many.max(initial=0)) + 1), np.int64)
-    for level in range(NODE):
+    wide = nodes.domain[:-1]
+    many = wide.max(axis=1, initial=-1) + 1
+    member = np.argsort(wide, axis=1, kind="stable")
+    begin = np.zeros((len(wide), int(many.max(initial=0)) + 1), np.int64)
+    for level in range(len(wide)):
         labels = nodes.domain[level, member[level]]
         begin[level] = np.searchsorted(labels, np.arange(begin.shape[1]))
     position = np.zeros(size, np.int64)

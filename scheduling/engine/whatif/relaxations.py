@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.model import LEVELS, MILLI, Snapshot
+from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
@@ -95,7 +95,7 @@ def _topology(again: Again) -> Relaxation | None:
             again.starts,
             Change.TOPOLOGY,
             "preferred",
-            f"Preferring one {LEVELS[level]} instead of requiring it, it would start on",
+            f"Preferring one {again.frame.level_names[level]} instead of requiring it, it would start on",
         ),
     )
 

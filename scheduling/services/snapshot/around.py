@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 from operator import attrgetter
 
-from scheduling.cluster.adapters import Observed, bounds, needs
+from scheduling.cluster.adapters import bounds, needs
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.node_sets import STORAGE, NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
@@ -92,10 +92,3 @@ def _left_by_pods(text: str, names: frozenset[str], picture: Picture) -> frozens
     work waits for them (``neighbourhood.shut_out``), and is not told that it never fits."""
     left = picture.nearby.get(bounds.plain(text))
     return names if left is None else (names & left or names)
-
-
-def topology_of(observed: Observed) -> m.Topology:
-    """As its author wants it; its pod affinity may require the same."""
-    stated = m.Topology(**observed.topology)
-    levels = [level for level in (stated.required, observed.together) if level]
-    return replace(stated, required=max(levels, key=m.LEVELS.index)) if levels else stated

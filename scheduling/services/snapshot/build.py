@@ -13,6 +13,7 @@ from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary import conditions
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
@@ -20,7 +21,7 @@ from scheduling.services.ledger.claims import NOTHING, remembered
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
-from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name, topology_of
+from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.departing import left_behind, orphans_in
@@ -66,7 +67,7 @@ def build(
     parts = parts_of(changed, picture, known, rows)
     strange = strange_gpus(changed, picture, parts)
     nodes = [
-        *beside_gpus(picture, (_node(n, strange) for n in picture.nodes)),
+        *beside_gpus(picture, (_node(n, strange, rows.levels) for n in picture.nodes)),
         *vanished_nodes(changed, picture, known, parts),
     ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
@@ -94,6 +95,7 @@ def build(
         ),
         policy=policies.engine_policy(rows),
         node_sets=node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
+        topology_levels=rows.levels.names,
     )
 
 
@@ -191,7 +193,7 @@ def _judged(
     return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
 
 
-def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
+def _node(node: ObservedNode, strange: Mapping[Seat, int], levels: Levels) -> m.Node:
     foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
     return m.Node(
         name=node.name,
@@ -199,7 +201,7 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
         gpus=node.gpus,
         cpus=node.cpus,
         memory_mib=node.memory_mib,
-        topology=dict(node.topology),
+        topology=levels.domains(node.labels),
         ready=node.ready,
         foreign_gpus=min(node.gpus, foreign_gpus),
         dedicated=bool(node.kept_for),
@@ -260,7 +262,7 @@ def _workload(
         beside=dict(observed.beside) if observed.gpus else {},
         members=m.Members(observed.min_members, observed.max_members),
         gpu_classes=_wishes(observed, known, rows, foreseen, now),
-        topology=topology_of(observed),
+        topology=rows.levels.wish(observed.topology, observed.together),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
