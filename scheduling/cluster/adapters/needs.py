@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster.adapters import neighbours, volumes
+from scheduling.cluster.adapters import bounds, neighbours, volumes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.vocabulary.quantities import is_of_bytes
 
@@ -18,25 +19,44 @@ BYTES = "MiB of {}"
 PORT = "host port "
 
 
-def bounding(
-    pod: Json,
-    meta: Mapping[str, Any],
-    owner: Mapping[str, Any],
-    asks: Mapping[str, int],
-    names: Sequence[str],
-) -> Json:
-    """What of it ``bounds`` writes: what it takes ``beside``, its ``volumes``, whom it runs ``near`` and
-    ``apart`` from. ``meta`` is what its template says of pods, ``owner`` the metadata of its object."""
-    namespace = str(owner.get("namespace") or "")
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One pod, or those of one template: its spec, what is said of its metadata, where its author wants it
+    (``steering.own_of``), and all it asks for."""
+
+    spec: Json
+    meta: Mapping[str, Any]
+    own: Json
+    asks: Mapping[str, int]
+
+
+def fields(members: Sequence[Member], owner: Mapping[str, Any], names: Sequence[str]) -> Json:
+    """Fields of ``Observed`` by what else than room its ``members`` need of nodes; ``owner`` is the metadata
+    of their object, ``names`` are the resources of GPU classes."""
+    said = [_said(member, owner, names) for member in members]
     return {
-        "beside": pods_of.beside(asks, names),
-        "volumes": volumes.asked(pod, namespace),
-        **neighbours.asked(pod, meta, str(owner.get("name") or ""), namespace),
+        "bounds": bounds.written(
+            {**member.own, **each} for member, each in zip(members, said, strict=True)
+        ),
+        "beside": of_all(
+            taken(member.spec, each) for member, each in zip(members, said, strict=True)
+        ),
+        "together": neighbours.together(said[0]),
+    }
+
+
+def _said(member: Member, owner: Mapping[str, Any], names: Sequence[str]) -> Json:
+    """What of it bounds say: what it takes beside GPUs, its volumes, whom it runs near and apart from."""
+    name, namespace = str(owner.get("name") or ""), str(owner.get("namespace") or "")
+    return {
+        "beside": pods_of.beside(member.asks, names),
+        "volumes": volumes.asked(member.spec, namespace),
+        **neighbours.asked(member.spec, member.meta, name, namespace),
     }
 
 
 def taken(pod: Json, said: Json) -> dict[str, int]:
-    """What one pod takes of its node, by the names that snapshots give it; ``said`` is its ``bounding``."""
+    """What one pod takes of its node, by the names of snapshots; ``said`` is what bounds say of it."""
     return {
         **{named(name): amount_of(name, each) for name, each in said["beside"].items()},
         **dict.fromkeys(ports(pod), 1),

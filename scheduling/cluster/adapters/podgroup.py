@@ -11,12 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scheduling.cluster.adapters import (
-    bounds,
     faults,
     fitting,
     merging,
     needs,
-    neighbours,
     notes,
     originals,
     steering,
@@ -203,11 +201,14 @@ def _needs(
     asks = pods_of.asked(spec, claims)
     amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
     own = steering.own_of(spec, originals.of(pods[0]).roles.get("pod"))
-    bound = [
-        needs.bounding(
-            p["spec"], p["metadata"], p["metadata"], pods_of.asked(p["spec"], claims), names
+    members = [
+        needs.Member(
+            pod["spec"],
+            pod["metadata"],
+            steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")),
+            pods_of.asked(pod["spec"], claims),
         )
-        for p in pods
+        for pod in pods
     ]
     fits = fitting.fitting_classes(
         asks, own, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
@@ -217,14 +218,7 @@ def _needs(
         "cpus": int(asks.get("cpu", 0)),
         "memory_mib": int(asks.get("memory", 0)),
         "gpu_classes": fits,
-        "bounds": bounds.written(
-            {**steering.own_of(p["spec"], originals.of(p).roles.get("pod")), **each}
-            for p, each in zip(pods, bound, strict=True)
-        ),
-        "beside": needs.of_all(
-            needs.taken(p["spec"], each) for p, each in zip(pods, bound, strict=True)
-        ),
-        "together": neighbours.together(bound[0]),
+        **needs.fields(members, pods[0]["metadata"], names),
         "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
         or fitting.fault(amounts, [asks], [fits], names)

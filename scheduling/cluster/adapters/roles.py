@@ -8,18 +8,15 @@ fault, said with its remedy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster.adapters import (
-    bounds,
     faults,
     fitting,
     merging,
     needs,
-    neighbours,
     notes,
     originals,
     sizing,
@@ -32,7 +29,7 @@ from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import endings, labels, limit_ranges
 from scheduling.cluster.vocabulary.devices import Claims
-from scheduling.cluster.vocabulary.limit_ranges import NO_DEFAULTS, Defaults
+from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.quantities import MOST, instant, whole
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
@@ -310,12 +307,7 @@ class RoleAdapter:
         return min(max(1, highest if lowest is None else lowest), highest), highest
 
     def filled(self, obj: Json, defaults: Defaults) -> Json:
-        if defaults == NO_DEFAULTS:
-            return obj
-        made = deepcopy(obj)
-        for role in self.roles(made):
-            limit_ranges.fill(role.pod, defaults)
-        return made
+        return limit_ranges.filled(obj, lambda made: [r.pod for r in self.roles(made)], defaults)
 
     def asked(
         self,
@@ -330,11 +322,9 @@ class RoleAdapter:
         asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
         amounts = {pods_of.gpus_among(each, names) for each in asks}
         owns = [self._own(role, original, runtimes) for role in counted]
-        bound = [
-            needs.bounding(
-                role.pod, role.template.get("metadata") or {}, obj["metadata"], each, names
-            )
-            for role, each in zip(counted, asks, strict=True)
+        members = [
+            needs.Member(role.pod, role.template.get("metadata") or {}, own, each)
+            for role, own, each in zip(counted, owns, asks, strict=True)
         ]
         fits = [
             self._classes(obj, role, own, classes, each)
@@ -352,13 +342,7 @@ class RoleAdapter:
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            "bounds": bounds.written(
-                {**own, **each} for own, each in zip(owns, bound, strict=True)
-            ),
-            "beside": needs.of_all(
-                needs.taken(role.pod, each) for role, each in zip(counted, bound, strict=True)
-            ),
-            "together": neighbours.together(bound[0]),
+            **needs.fields(members, obj["metadata"], names),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
@@ -368,8 +352,8 @@ class RoleAdapter:
             or faults.helpers(self.helpers(obj), names)
             or turns.fault(notes.of(obj)),
         }
-        members = [Part(role.name, role.count, role.spare) for role in counted]
-        return Asked(members, between, is_mixed, fields)
+        parts = [Part(role.name, role.count, role.spare) for role in counted]
+        return Asked(parts, between, is_mixed, fields)
 
     def _classes(
         self,

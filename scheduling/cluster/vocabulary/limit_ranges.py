@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,16 @@ def _joined(before: Defaults, item: Json) -> Defaults:
     limits = {**(item.get("max") or {}), **(item.get("default") or {})}
     requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
     return Defaults({**requests, **before.requests}, {**limits, **before.limits})
+
+
+def filled(obj: Json, pods_of: Callable[[Json], Iterable[Json]], defaults: Defaults) -> Json:
+    """``obj`` with the pod specs in it as they will be; itself where there are no ``defaults``."""
+    if defaults == NO_DEFAULTS:
+        return obj
+    made = deepcopy(obj)
+    for pod in pods_of(made):
+        fill(pod, defaults)
+    return made
 
 
 def fill(pod: Json, defaults: Defaults) -> None:

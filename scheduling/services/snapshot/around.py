@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
 from operator import attrgetter
 
 from scheduling.cluster.adapters import bounds, needs
 from scheduling.cluster.picture.compose import Picture
-from scheduling.cluster.picture.node_sets import STORAGE
+from scheduling.cluster.picture.node_sets import STORAGE, NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary.quantities import is_of_bytes
 from scheduling.engine import model as m
 
-BESIDE = attrgetter("beside")
+BESIDE, BOUNDS = attrgetter("beside"), attrgetter("bounds")
 AMPLE = 1_000_000_000
 """Of what a kubelet may have without announcing it."""
 ALONE = 1
@@ -64,7 +66,28 @@ def _may_be_crowded(picture: Picture) -> bool:
     )
 
 
-def left_by_pods(text: str, names: frozenset[str], picture: Picture) -> frozenset[str]:
+def node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.NodeSet, ...]:
+    """The nodes of each of its workloads' bounds, and of ``narrowed`` ones."""
+    there = set(map(BOUNDS, picture.workloads)) - {""} | narrowed
+    sets = found.of(there, picture.nodes, picture.volumes) if there else {}
+    tainted = any(node.kept_for for node in picture.nodes)
+    return tuple(
+        m.NodeSet(
+            set_name(text),
+            _left_by_pods(text, names, picture),
+            bounds.in_words(text, is_tainted=tainted),
+        )
+        for text, names in sets.items()
+    )
+
+
+@lru_cache(maxsize=4096)
+def set_name(text: str) -> str:
+    """The same for the same bounds, whatever nodes there are: what waits is read once."""
+    return f"bounds-{sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _left_by_pods(text: str, names: frozenset[str], picture: Picture) -> frozenset[str]:
     """Of the nodes that bounds allow, those that pods which are there leave open. Where they leave none the
     work waits for them (``neighbourhood.shut_out``), and is not told that it never fits."""
     left = picture.nearby.get(bounds.plain(text))

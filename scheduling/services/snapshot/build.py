@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
-from hashlib import sha256
-from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import Observed, bounds, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
-from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary import conditions
 from scheduling.cluster.vocabulary.topology import Levels
@@ -25,7 +21,7 @@ from scheduling.services.ledger.claims import NOTHING, remembered
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
-from scheduling.services.snapshot.around import beside_gpus, left_by_pods
+from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.departing import left_behind, orphans_in
@@ -48,7 +44,6 @@ from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
 
 NO_HEIRS: Heirs = {}
-BOUNDS = attrgetter("bounds")
 
 
 def build(
@@ -100,7 +95,7 @@ def build(
             *orphans_in(picture, rows, class_by_node, now, heirs=heirs),
         ),
         policy=policies.engine_policy(rows),
-        node_sets=_node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
+        node_sets=node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
         topology_levels=rows.levels.names,
     )
 
@@ -242,26 +237,6 @@ def _narrowed_bounds(made: Iterable[Made]) -> set[str]:
     return {_bounds(observed, known) for observed, known, _ in made if known.barred}
 
 
-def _node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.NodeSet, ...]:
-    there = set(map(BOUNDS, picture.workloads)) - {""} | narrowed
-    sets = found.of(there, picture.nodes, picture.volumes) if there else {}
-    tainted = any(node.kept_for for node in picture.nodes)
-    return tuple(
-        m.NodeSet(
-            _set_name(text),
-            left_by_pods(text, names, picture),
-            bounds.in_words(text, is_tainted=tainted),
-        )
-        for text, names in sets.items()
-    )
-
-
-@lru_cache(maxsize=4096)
-def _set_name(text: str) -> str:
-    """The same for the same bounds, whatever nodes there are: what waits is read once."""
-    return f"bounds-{sha256(text.encode()).hexdigest()[:12]}"
-
-
 def _workload(
     observed: Observed,
     known: Known,
@@ -296,7 +271,7 @@ def _workload(
         # A jumper without pods waits like a held one: it is suspended first and queued next.
         held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
-        node_set=_set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
+        node_set=set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
         **_remembered(known, waits=running is None),
         **(running or {}),
     )

@@ -129,21 +129,18 @@ def test_place_apart_that_a_member_takes(spec: Json, labels: Json, place: str) -
 
 
 @pytest.mark.parametrize(
-    ("key", "labels", "level"),
-    [
-        (HOST, {"app": "a"}, "node"), (ZONE, {"app": "a"}, "block"), ("weir.dev/rack", {"app": "a"}, "rack"),
-        (ZONE, {"app": "b"}, ""), ("disk", {"app": "a"}, ""),
-    ],
-)  # fmt: skip
-def test_level_in_which_members_near_their_own_kind_have_to_be(
-    key: str, labels: Json, level: str
+    ("key", "labels", "together"),
+    [(ZONE, {"app": "a"}, (ZONE,)), (ZONE, {"app": "b"}, ()), ("disk", {"app": "a"}, ("disk",))],
+)
+def test_label_by_which_members_near_their_own_kind_have_to_be_together(
+    key: str, labels: Json, together: tuple[str, ...]
 ) -> None:
-    assert neighbours.together(read(rule("podAffinity", key), labels)) == level
+    assert neighbours.together(read(rule("podAffinity", key), labels)) == together
 
 
 def a_node(name: str, zone: str) -> ObservedNode:
     return ObservedNode(
-        name, name, {HOST: name, ZONE: zone}, "h100", 8000, 0, 0, {}, ready=True, foreign_gpus=0
+        name, name, {HOST: name, ZONE: zone}, "h100", 8000, 0, 0, ready=True, foreign_gpus=0
     )
 
 

@@ -133,7 +133,7 @@ def test_nonsense_on_an_object_bars_nothing(text: str) -> None:
 
 
 def _node(name: str) -> ObservedNode:
-    return ObservedNode(name, name, {}, "h100", 8000, 0, 0, {}, True, 0)
+    return ObservedNode(name, name, {}, "h100", 8000, 0, 0, True, 0)
 
 
 def test_node_that_failed_a_group_of_plain_pods_is_left_out_for_its_pods_that_are_made_anew(
