@@ -1,10 +1,13 @@
-"""The nodes of a cluster by class and rack, as one person may see them."""
+"""The nodes of a cluster by class and rack, as one person may see them.
+
+Two letters for each queue, so that a tile says whose it is without its colour.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.utils.functional import cached_property
@@ -15,12 +18,33 @@ from portal.display.units import unit
 from portal.selectors.overview import Capacity, capacity
 from portal.teams.access import visible_queues, visible_workloads
 from portal.web.nodes.ages import age_of
-from portal.web.nodes.letters import letters
 from portal.web.nodes.states import STATES, NodeState, short_of, state_of
 from portal.web.nodes.tiles import Held, Owner, Run, runs
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
 from scheduling.services.explain.fragmentation import MemberSizes
+
+
+def letters(names: Iterable[str]) -> dict[str, str]:
+    """Name -> two capitals, no two alike as long as they last: the first ones get what is most like them."""
+    given: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        pair = next((pair for pair in _pairs(name) if pair not in taken), "??")
+        taken.add(pair)
+        given[name] = pair
+    return given
+
+
+def _pairs(name: str) -> Iterator[str]:
+    """Of one word, 'pretraining': PR, PE, PT … P0 to P9; of several, 'search-eval': SE, then as of one."""
+    words = [word for word in name.upper().replace("_", "-").split("-") if word]
+    if len(words) > 1:
+        yield words[0][0] + words[1][0]
+    whole = "".join(words)
+    yield from (whole[0] + other for other in whole[1:])
+    yield from (f"{whole[0]}{digit}" for digit in range(10))
+
 
 MOST = 400
 """Nodes drawn at once; a rack or a class is chosen to see the others."""

@@ -133,18 +133,6 @@ def gone(work: Workload) -> Workload:
     )
 
 
-def with_room_due(snapshot: Snapshot) -> Snapshot:
-    """Room of claims for which nobody leaves any more is due now."""
-    going = {w.name for w in snapshot.workloads if w.leaving or w.leaving_members}
-    works = (
-        replace(work, room_due=snapshot.now)
-        if work.awaits_victims and work.room_due is None and going.isdisjoint(work.victims)
-        else work
-        for work in snapshot.workloads
-    )
-    return replace(snapshot, workloads=tuple(works))
-
-
 def _reseated(work: Workload, decision: Decision, now: datetime, *, at_once: bool) -> Workload:
     """It goes on with other members, which is as good as a checkpoint, or starts again elsewhere."""
     moves = decision.action is Action.MOVE
