@@ -17,8 +17,9 @@ from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.moments import local
 from portal.web.requests import lists, page
-from portal.web.requests.forms import DecisionForm, local
+from portal.web.requests.forms import DecisionForm
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.quotas.shift import givers
 

@@ -32,7 +32,10 @@ SETTINGS = (
     "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s",
     "claim_hold_s", "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
 )  # fmt: skip
-PLANNED_BY = ("cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grace_s", "class_order")
+PLANNED_BY = (
+    "cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grace_s", "class_order",
+    "topology_levels",
+)  # fmt: skip
 """Fields of the policy by which nothing is lived differently in a replay."""
 
 

@@ -106,14 +106,16 @@ HELD = Way(_milli, _held_gpus)
 GIB = Way(lambda gib: round(gib * 1024), lambda mib: mib / 1024, "memory_mib")
 NAMES = Way(tuple, list)
 DEVICES = _each(read=tuple, write=list)
+AMOUNTS = _each(_text, read=_as_it_is, write=lambda amount: min(amount, s.MOST))
 BOUNDED = Way(write=lambda at: min(max(at, FIRST), LAST))
 ENTITLEMENT = {"nominal": MILLI, "borrowing_limit": MILLI, "lending_limit": MILLI}
 QUOTA = _nested(m.Quota, s.QuotaDoc)
 WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
     s.NodeDoc: {
         "gpus": HELD, "foreign_gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "overfull": None,
+        "beside": AMOUNTS, "foreign_beside": AMOUNTS,
     },
-    s.NodeSetDoc: {"nodes": Way(frozenset, sorted)},
+    s.NodeSetDoc: {"nodes": Way(frozenset, sorted), "constraints": Way(write=_text)},
     s.LoweredDoc: ENTITLEMENT,
     s.QuotaDoc: {**ENTITLEMENT, "lowered": _nested(m.Lowered, s.LoweredDoc)},
     s.QueueDoc: {
@@ -131,6 +133,7 @@ WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
         "gpus": Way(_milli, _asked_gpus),
         "cpus": MILLI,
         "memory_gib": GIB,
+        "beside": AMOUNTS,
         "gpu_classes": Way(tuple, lambda names: [_text(name) for name in names]),
         "topology": _nested(m.Topology, s.TopologyDoc),
         "predicted_s": _nested(m.Predicted, s.PredictedDoc, "predicted"),
@@ -160,6 +163,7 @@ def read(doc: s.SnapshotDoc) -> m.Snapshot:
         priority_classes=rows(m.PriorityClass, doc.priority_classes),
         workloads=tuple(map(_on_its_class, rows(m.Workload, doc.workloads))),
         node_sets=rows(m.NodeSet, doc.node_sets),
+        topology_levels=tuple(doc.topology_levels),
     )
 
 
@@ -190,4 +194,5 @@ def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
         priority_classes=[_doc(s.PriorityClassDoc, one) for one in snapshot.priority_classes],
         workloads=works,
         node_sets=[_doc(s.NodeSetDoc, one) for one in snapshot.node_sets],
+        topology_levels=list(snapshot.topology_levels),
     )

@@ -11,6 +11,8 @@ from django.db.models import Min, Sum
 from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.vocabulary import topology
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import (
     Cluster,
@@ -94,7 +96,12 @@ class PolicyRows:
 
     @cached_property
     def rules(self) -> Rules:
-        return Rules(self.service_classes, self.priority_classes)
+        return Rules(self.service_classes, self.priority_classes, self.levels)
+
+    @property
+    def levels(self) -> Levels:
+        """Of the cluster's topology."""
+        return topology.parse(self.cluster.topology_levels)
 
     @cached_property
     def leaf_names(self) -> frozenset[str]:

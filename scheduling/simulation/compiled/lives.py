@@ -152,7 +152,8 @@ def live_submissions(
     frame = encode(replace(template, workloads=()))
     scribe = Scribe(frame)
     rows = [scribe.columns(s.workload) for s in submissions]
-    cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
+    wishes = max([1, *(len(row["classes"]) for row in rows)])
+    cast = empty_work(len(rows), wishes, frame.work.need.shape[0])
     for i, row in enumerate(rows):
         describe(frame, cast, i, **row)
     cast.restart[:] = [s.restart_s for s in submissions]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import Frame
-from scheduling.engine.model import LEVELS, Workload
+from scheduling.engine.model import Workload
 from scheduling.engine.state.units import ANYWHERE
 
 
@@ -18,6 +18,8 @@ class Scribe:
         self._leaves, self._quantile = leaves(frame), frame.backfill_quantile
         self._classes = {name: i for i, name in enumerate(frame.class_names)}
         self._priorities = {name: i for i, name in enumerate(frame.priority_names)}
+        self._levels: dict[str | None, int] = {n: i for i, n in enumerate(frame.level_names)}
+        self._levels[None] = ANYWHERE
         rate = frame.nodes.rate
         self._cheapest_first = sorted(self._classes.values(), key=lambda c: (rate[c], c))
 
@@ -35,8 +37,8 @@ class Scribe:
             "members": (work.members.min, work.members.max),
             "classes": wish if work.gpu_classes else self._cheapest_first,
             "elastic": work.elastic,
-            "required": level(work.topology.required),
-            "preferred": level(work.topology.preferred),
+            "required": self._levels[work.topology.required],
+            "preferred": self._levels[work.topology.preferred],
             "predicted": work.predicted.p50 if work.predicted else np.inf,
             "ends_within": work.predicted.within(self._quantile) if work.predicted else np.inf,
             "held": work.held,
@@ -52,7 +54,3 @@ def leaves(frame: Frame) -> dict[str, int]:
         for number, name in enumerate(frame.queue_names)
         if number and start[number] == start[number + 1]
     }
-
-
-def level(name: str | None) -> int:
-    return ANYWHERE if name is None else LEVELS.index(name)

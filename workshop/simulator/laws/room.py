@@ -11,6 +11,7 @@ from collections.abc import Iterator, Set
 
 from scheduling.engine.model import (
     MILLI,
+    PLACES,
     Action,
     Decision,
     Node,
@@ -71,6 +72,8 @@ def over_nodes(snapshot: Snapshot, plan: Plan, *, later: bool = False) -> Iterat
     ``later``: once they are gone, all who were promised room must have it.
     """
     gpus, cpus, memory = Counter[str](), Counter[str](), Counter[str]()
+    beside = Counter[tuple[str, str]]()
+    stated = {name for node in snapshot.nodes for name in node.beside}
     shared = Counter[tuple[str, int]]()
     seats, shares = (will_sit, will_share) if later else (sits, shares_of)
     for workload, decision in told(snapshot, plan):
@@ -78,6 +81,8 @@ def over_nodes(snapshot: Snapshot, plan: Plan, *, later: bool = False) -> Iterat
             gpus[name] += members * workload.gpus
             cpus[name] += members * workload.cpus
             memory[name] += members * workload.memory_mib
+            for what in stated:
+                beside[name, what] += members * amount_of(workload, what)
         for name, devices in shares(workload, decision):
             for device in devices:
                 shared[name, device] += workload.gpus
@@ -87,9 +92,17 @@ def over_nodes(snapshot: Snapshot, plan: Plan, *, later: bool = False) -> Iterat
         if node.ready:
             yield from overfull(node, cpus[node.name], node.cpus, f"milli-CPU{when}")
             yield from overfull(node, memory[node.name], node.memory_mib, f"MiB{when}")
+            for what in sorted(stated):
+                left = node.beside.get(what, 0) - node.foreign_beside.get(what, 0)
+                yield from overfull(node, beside[node.name, what], left, f"{what}{when}")
     for (name, device), used in shared.items():
         if used > MILLI:
             yield f"GPU {device} of node {name} holds {used} of {MILLI} milli-GPU{when}"
+
+
+def amount_of(workload: Workload, what: str) -> int:
+    """What a member takes of it."""
+    return workload.beside.get(what, 1 if what == PLACES and workload.gpus else 0)
 
 
 def outside_sets(snapshot: Snapshot, plan: Plan) -> Iterator[str]:

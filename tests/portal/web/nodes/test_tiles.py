@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.web.nodes.rooms import letters
+from portal.web.nodes.letters import letters
 from portal.web.nodes.tiles import Held, Owner, runs
 from scheduling.models import Node
 
