@@ -19,9 +19,9 @@ from scheduling.simulation.run.options import (
     EVERY_EVENT,
     MAX_PLANS_AT_ONCE,
     Options,
+    Outage,
     UnsettledError,
 )
-from scheduling.simulation.run.outages import Outage
 
 from .agenda import Agenda, Turn
 from .frames import FramePlanner

@@ -11,8 +11,7 @@ import pytest
 
 from scheduling.engine.model import MILLI, Workload
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.outages import Outage
+from scheduling.simulation.run.options import Options, Outage
 from workshop.compare.failures import outages
 from workshop.simulator.replay import EngineRun
 from workshop.simulator.simulator import Outcome, simulate

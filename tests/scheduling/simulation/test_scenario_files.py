@@ -21,7 +21,7 @@ from scheduling.files import read
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.scenario import Organisation, Rhythm, Service, generate, stream
 from scheduling.simulation.scenario.document import ScenarioError, parse
-from scheduling.simulation.scenario.services import HOUR_S, replicas
+from scheduling.simulation.scenario.stream import HOUR_S, replicas
 from workshop.simulator.simulator import simulate
 
 EXAMPLE = Path(settings.BASE_DIR) / "docs" / "scenario.example.yaml"

@@ -12,8 +12,7 @@ from typing import Any
 from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
 from scheduling.management.command import FileCommand
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
-from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.outages import Outage
+from scheduling.simulation.run.options import Options, Outage
 from scheduling.simulation.traces import Trace, TraceError
 from workshop.compare.failures import REPAIR_H, outages
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
