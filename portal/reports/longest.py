@@ -62,7 +62,8 @@ CAUSES = (
     })),
     Cause("asked", "Held, or as it was asked", "its owner", frozenset({
         Reason.HELD, Reason.NEVER_FITS, Reason.MISROUTED, Reason.NO_SUCH_CLASS, Reason.NOT_ALLOWED,
-        Reason.GANG_INCOMPLETE, Reason.RUN_TIME_OVER,
+        Reason.GANG_INCOMPLETE, Reason.RUN_TIME_OVER, Reason.NOT_BEFORE, Reason.AFTER_OTHERS,
+        Reason.ARRAY_AT_LIMIT,
     })),
     Cause("unknown", "Not known", "its waits are no longer kept", frozenset()),
 )  # fmt: skip

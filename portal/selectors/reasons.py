@@ -152,6 +152,21 @@ REASONS: Final[Sequence[Waiting]] = (
         Ends.OWNER,
         "Not all pods of the gang exist yet. Create the missing ones.",
     ),
+    Waiting(
+        Reason.NOT_BEFORE,
+        Ends.OWNER,
+        "Its author asked for a later time. Change that to have it start sooner.",
+    ),
+    Waiting(
+        Reason.AFTER_OTHERS,
+        Ends.OWNER,
+        "Its author has it start after other work. Change what it waits for to have it start sooner.",
+    ),
+    Waiting(
+        Reason.ARRAY_AT_LIMIT,
+        Ends.OWNER,
+        "So many members of its array run as may at once. Change how many that is.",
+    ),
 )
 
 

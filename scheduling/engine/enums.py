@@ -112,6 +112,9 @@ class Reason(StrEnum):
     NO_SUCH_CLASS = "no_such_class"
     NOT_ALLOWED = "not_allowed"
     RUN_TIME_OVER = "run_time_over"
+    NOT_BEFORE = "not_before"
+    AFTER_OTHERS = "after_others"
+    ARRAY_AT_LIMIT = "array_at_limit"
 
 
 class Rule(StrEnum):

@@ -117,7 +117,7 @@ ADDRESSES = {
             "web:first_admin", "web:set_up", "web:person_active", "web:team_delete",
             "web:member_remove", "web:personas", "web:persona_delete", "web:audit_csv",
             "web:queue_future", "web:study_cancel", "web:study_keep",
-            "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes",
+            "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes", "api:streams",
             "web:adapting", "web:adapting_switch",
         ),
         PLAIN,

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.display.units import unit
 from portal.selectors.overview import sums
 from portal.teams.access import is_operator, visible_workloads
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.nodes.ages import WORDS
 from portal.web.nodes.rooms import NOWHERE_NAMED, Map
@@ -24,8 +22,7 @@ from scheduling.models import Node, Workload
 from scheduling.models.workloads import HOLDING
 
 
-@login_required
-@require_safe
+@page_view
 def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
     """Every node by class and topology domain; ``class``, ``domain`` and ``state`` narrow what is drawn,
     which ``colour=age`` colours by how long the work has run."""
@@ -78,8 +75,7 @@ def _address(request: PersonRequest, **changed: str) -> str:
     return f"?{query.urlencode()}"
 
 
-@login_required
-@require_safe
+@page_view
 def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
     """One machine: its state, what it offers of each class, and the work on it."""
     found = get_cluster(request, cluster)

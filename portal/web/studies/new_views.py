@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from portal.boundary.reading import one_line, whole_or
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
 from portal.web.studies import asking, forms
 from portal.web.studies.what_if import WORDS
@@ -41,8 +39,7 @@ PLANNED_BY = (
 """Fields of the policy by which nothing is lived differently in a replay."""
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def what_if(request: PersonRequest, cluster: str) -> HttpResponse:
     """The question as it grows in the address, and those that were asked before."""
     found = operated(request, cluster)
@@ -116,8 +113,7 @@ def _title(change: dict[str, Any]) -> str:
         return str(error)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def experiment(request: PersonRequest, cluster: str) -> HttpResponse:
     """One form: every button but the last shows it again, with a variant more or fewer."""
     found = operated(request, cluster)

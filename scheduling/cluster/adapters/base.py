@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
+from scheduling.cluster.adapters.turns import NO_TURN, Turn
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.endings import Ending
 from scheduling.cluster.vocabulary.limit_ranges import Defaults
@@ -98,6 +99,8 @@ class Observed:
     hold: bool = False
     ran_out: bool = False
     """Weir holds it, because it ran for its limit."""
+    turn: Turn = NO_TURN
+    """When its author lets it start."""
     fault: str = ""
     """Why it cannot be planned as it stands, with the remedy; empty for nearly all."""
     incomplete: str = ""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import start_faults
+from scheduling.cluster.adapters import start_faults, turns
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Target
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import labels
@@ -60,6 +60,7 @@ def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:
         "hold": is_held(notes),
         "ran_out": notes.get(labels.HOLD) == labels.RUN_OVER,
         "own_limit_s": own_limit_s(notes),
+        "turn": turns.read(notes),
         "names_classes": bool(notes.get(labels.GPU_CLASSES, "").strip(", \0")),
     }
 

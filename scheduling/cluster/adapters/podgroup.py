@@ -18,6 +18,7 @@ from scheduling.cluster.adapters import (
     notes,
     originals,
     steering,
+    turns,
 )
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, named_by, priority_class
@@ -220,7 +221,8 @@ def _needs(
         **needs.fields(members, pods[0]["metadata"], names),
         "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
-        or fitting.fault(amounts, [asks], [fits], names),
+        or fitting.fault(amounts, [asks], [fits], names)
+        or turns.fault(said),
     }
 
 

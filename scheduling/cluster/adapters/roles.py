@@ -21,6 +21,7 @@ from scheduling.cluster.adapters import (
     originals,
     sizing,
     steering,
+    turns,
 )
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
@@ -348,7 +349,8 @@ class RoleAdapter:
             or faults.size(between[1])
             or faults.claims((role.pod for role in roles), claims)
             or fitting.fault(amounts, asks, fits, names)
-            or faults.helpers(self.helpers(obj), names),
+            or faults.helpers(self.helpers(obj), names)
+            or turns.fault(notes.of(obj)),
         }
         parts = [Part(role.name, role.count, role.spare) for role in counted]
         return Asked(parts, between, is_mixed, fields)

@@ -44,8 +44,8 @@ class Levels:
         return self._by_name.get(name or "")
 
     def wish(self, said: Mapping[str, str], together: Iterable[str] = ()) -> Topology:
-        """What work asks for by ``required`` and ``preferred``, of the levels that there are. Labels by which its
-        pods have to be ``together`` require their levels as well: the narrowest counts."""
+        """What work asks for by ``required`` and ``preferred``, of the levels that there are. Labels by which
+        its pods have to be ``together`` require their levels as well: the narrowest counts."""
         levels = (*self.labels, NODE_LEVEL)
         wanted = filter(None, map(self.find, (said.get("required"), *together)))
         required = max(wanted, key=levels.index, default=None)

@@ -223,6 +223,21 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "it ran for its run-time limit, and its owner decides",
         outside=True,
     ),
+    Reason.NOT_BEFORE: Declared(
+        "Not before its time", of.Nothing, waits.not_before,
+        "its author asks that it starts no sooner than at a time that has not come",
+        outside=True,
+    ),
+    Reason.AFTER_OTHERS: Declared(
+        "After other work", of.Nothing, waits.after_others,
+        "its author has it start after other work, which has not ended as it must",
+        outside=True,
+    ),
+    Reason.ARRAY_AT_LIMIT: Declared(
+        "Array at its limit", of.Nothing, waits.array_at_limit,
+        "as many members of its array hold GPUs as may at once",
+        outside=True,
+    ),
 }  # fmt: skip
 """Of work that does not start now."""
 

@@ -393,3 +393,15 @@ def not_allowed(f: Facts) -> str:
 
 def run_time_over(f: Facts) -> str:
     return "It ran for its run-time limit; release it to queue it again."
+
+
+def not_before(f: Facts) -> str:
+    return "Its author asks that it starts no sooner than at a later time."
+
+
+def after_others(f: Facts) -> str:
+    return "Its author has it start after other work."
+
+
+def array_at_limit(f: Facts) -> str:
+    return "As many members of its array hold GPUs as may at once."

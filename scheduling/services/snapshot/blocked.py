@@ -21,6 +21,7 @@ RAN_OUT = (
     "It ran for its run-time limit, so Weir ended it. Release it to queue it again from where it left off, or"
     " cancel it."
 )
+EARLIEST = "It starts no sooner than {}, as its author asked."
 SHOWN = 8
 """Nodes that are named one by one."""
 NOTHING_MORE: Mapping[str, str] = {}
@@ -89,6 +90,9 @@ def _not_yet(observed: Observed, now: datetime) -> Blocked | None:
         return Blocked(m.Reason.RUN_TIME_OVER, RAN_OUT)
     if observed.incomplete:
         return Blocked(m.Reason.GANG_INCOMPLETE, observed.incomplete)
+    begins = observed.turn.not_before
+    if begins is not None and begins > now:
+        return Blocked(m.Reason.NOT_BEFORE, EARLIEST.format(clock(begins)), begins)
     if observed.retry_at is not None and observed.retry_at > now:
         late = _late(observed, observed.retry_at)
         return Blocked(m.Reason.GANG_INCOMPLETE, late, observed.retry_at)
@@ -117,6 +121,7 @@ def may_be_blocked(observed: Observed) -> bool:
         or observed.incomplete
         or observed.retry_at
         or observed.ran_out
+        or observed.turn
         or observed.start_fault.barred
     )
 

@@ -39,6 +39,7 @@ from scheduling.services.snapshot.situations import (
     priority_of,
 )
 from scheduling.services.snapshot.supposed import firm
+from scheduling.services.snapshot.turns import Others
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
 
@@ -164,10 +165,12 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
     for observed in picture.workloads:
         row = held.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
+    turned = [o for o in picture.workloads if o.turn]
+    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
+    hindered(known, Others(cluster).late(turned, known, by_name), {})
     hindered(known, at_limit(picture.workloads, known, rows), {})
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
     snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
-    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
     return rows, standing_in(snapshot, rows, by_name)
 
 

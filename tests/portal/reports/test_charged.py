@@ -16,7 +16,7 @@ from portal.reports.showback import showback
 from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.selectors.costs import cost_of, gpu_seconds
-from portal.web.mine.month import month
+from portal.web.mine.views import month
 from scheduling.models import Cluster, GpuClass, State, Workload
 from scheduling.services.ledger import workdays
 from scheduling.services.ledger.below import Hours

@@ -30,7 +30,6 @@ from scheduling.engine import (
     plan,
     plan_frame,
 )
-from scheduling.simulation.laws.room import check
 from tests.scheduling.engine import oracle
 from tests.scheduling.engine.evolve import (
     acts,
@@ -53,6 +52,7 @@ from tests.scheduling.engine.worlds import (
     scattered,
     worlds,
 )
+from workshop.simulator.laws.room import check
 
 pytestmark = pytest.mark.long
 

@@ -288,6 +288,7 @@ class Projection:
             "predicted_p50_s": predicted[0],
             "predicted_p90_s": predicted[1],
             "held": observed.held,
+            "turn": observed.turn.document(),
             "checkpointed_at": observed.checkpointed,
             **ending_of(observed),
         }
