@@ -169,6 +169,12 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
+def refusal_of(asked: Asked) -> str:
+    """Why the judge has none of it run, whatever its GPU class; empty where it may."""
+    found = judge.judge(asked.observed, asked.queue.path, rules_of(asked.cluster)).faults
+    return " ".join(str(fault) for fault in found if fault.field != "gpu_classes")
+
+
 def barred_classes(asked: Asked) -> dict[str, str]:
     """GPU class -> why its user may not have it there; only those that they may not."""
     rules, names = rules_of(asked.cluster), asked.cluster.gpu_classes.values_list("name", flat=True)

@@ -17,8 +17,10 @@ from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words, short_limit
-from portal.teams import submission
+from portal.teams import submission, turns
 from portal.teams.access import visible_workloads
+from scheduling.engine.model import Reason
+from scheduling.engine.reasons.catalogue import headline
 from scheduling.models import Cluster, GpuClass, Workload
 from scheduling.services import forecasts
 from scheduling.services.errors import ServiceError
@@ -180,9 +182,16 @@ class _Telling:
     reader: Reader
     run_times: Mapping[str, Expected]
     barred: Mapping[str, str] = field(init=False)
+    refused: str = field(init=False)
+    """Why the judge has none of it run, on whatever class."""
+    later: tuple[Reason, str] | None = field(init=False)
+    """What it says itself to wait for."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "barred", submission.barred_classes(self.asked))
+        object.__setattr__(self, "refused", submission.refusal_of(self.asked))
+        later = turns.kept_back(self.asked.cluster, self.asked.observed)
+        object.__setattr__(self, "later", later)
 
     @property
     def cluster(self) -> Cluster:
@@ -217,13 +226,20 @@ class _Telling:
         return self.asked.observed.user
 
     def _begin(self, answer: Answer) -> tuple[datetime, datetime] | None:
+        if self.later is not None:
+            return None
         now = self.cluster.now()
         return (now, now) if answer.starts else answer.start
 
     def verdict(self, answer: Answer) -> Verdict:
+        if self.refused:
+            return Verdict("err", "error", "Not allowed", self.refused)
         decision, text = answer.decision, self._text(answer)
         if answer.never:
             return Verdict("err", "error", "Never fits", text)
+        if self.later is not None:
+            reason, said = self.later
+            return Verdict("warn", "clock", headline(reason), said)
         if answer.starts:
             held, most = self._held(answer), self._most
             part = f" with {gpus(held)} of {gpus(most)} GPUs" if held < most else ""
