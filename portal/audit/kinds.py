@@ -119,6 +119,18 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+SECURITY = frozenset({
+    "factor", "group_rule", "member", "membership", "oidc", "password", "person", "persona",
+    "service_account", "session", "sign_in", "sign_out", "token", "webhook",
+})  # fmt: skip
+"""What a kind's name begins with that tells who may come in, and as what."""
+
+
+def is_security(name: str, *, refused: bool) -> bool:
+    """Whether it is of the stream of security events: it, or anything that was turned down."""
+    return refused or name.partition(".")[0] in SECURITY
+
+
 def kind_of(name: str) -> Kind:
     """Of a name that is not listed, its own words."""
     known = KINDS.get(name)

@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "portal.approvals",
     "portal.notices",
     "portal.idempotency",
+    "portal.streams",
     "portal.setup",
     "portal.reports",
     "portal.alerts",
@@ -239,6 +240,14 @@ DEFAULT_FROM_EMAIL = env.str("WEIR_MAIL_FROM", default="weir@localhost")
 # Hosts inside, as HOST or HOST:PORT, to which webhooks may go all the same; and whether over http.
 WEIR_WEBHOOK_INSIDE = env.list("WEIR_WEBHOOK_INSIDE", default=[])
 WEIR_WEBHOOK_HTTP = env.bool("WEIR_WEBHOOK_HTTP", default=False)
+
+# What goes out of audit, security and usage, and where: docs/operations.md, "Streams out".
+WEIR_STREAMS = {
+    name: env.str(f"WEIR_STREAM_{name.upper()}", default="")
+    for name in ("audit", "security", "usage")
+}
+WEIR_STREAM_AUTHORIZATION = env.str("WEIR_STREAM_AUTHORIZATION", default="")
+WEIR_STREAM_CA = env.str("WEIR_STREAM_CA", default="")
 
 SESSION_ENGINE = "portal.accounts.sessions"
 WEIR_SESSION_IDLE_S = env.int("WEIR_SESSION_IDLE_S", default=12 * 3600)

@@ -50,8 +50,8 @@ CAUSES = (
         Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER, Reason.KEPT_FOR_SHORT,
     })),
     Cause("room", "No free room", "more capacity", frozenset({
-        Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_ROOM_ON_ITS_NODES,
-        Reason.NODES_OUT,
+        Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_FREE_OTHER,
+        Reason.NO_ROOM_ON_ITS_NODES, Reason.NODES_OUT,
     })),
     Cause("fragmented", "Fragmented", "consolidation; smaller pods", frozenset({
         Reason.FRAGMENTED, Reason.NO_ROOM_IN_TOPOLOGY,

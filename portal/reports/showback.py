@@ -173,6 +173,12 @@ def _cells(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]) -> Ce
     return {key: costs for key, costs in found.items() if costs.gpu_hours or costs.lost}
 
 
+def idle_cost(scope: Scope, filters: ReportFilters) -> float:
+    """What GPUs cost that were held and idle."""
+    parts = prices.stretches(scope, filters.start, filters.end)
+    return sum(costs.idle for costs in _cells(scope, filters, parts).values())
+
+
 def _usages(scope: Scope, filters: ReportFilters) -> Mapping[tuple[int, int], Usage]:
     if filters.by_work:
         return read_held(scope, filters).queues

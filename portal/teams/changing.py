@@ -110,7 +110,7 @@ def _faults(user: User, work: Workload, wanted: Change, drafted: Draft) -> Itera
     queue, cluster = work.queue, work.cluster
     if queue is None:
         return
-    rules = submission.rules_of(cluster)
+    rules = judge.Rules.of(cluster)
     before, after = (replace(one, user=work.user) for one in (drafted.before, drafted.after))
     had = {fault.code for fault in judge.judge(before, queue.path, rules).faults}
     touched = {FIELDS.get(name, name) for name in wanted.fields}

@@ -85,7 +85,7 @@ def find_faults(
         return [*astray, wrong]
     if read.fault:
         return [*astray, ServiceError("invalid", read.fault, field="spec")]
-    judgement = judge.judge(read, asked.queue.path, rules_of(cluster))
+    judgement = judge.judge(read, asked.queue.path, judge.Rules.of(cluster))
     unknown = list(_unknown_classes(cluster, read.gpu_classes))
     told_of = {fault.field for fault in unknown}
     found = [
@@ -177,7 +177,10 @@ def refusal_of(asked: Asked) -> str:
 
 def barred_classes(asked: Asked) -> dict[str, str]:
     """GPU class -> why its user may not have it there; only those that they may not."""
-    rules, names = rules_of(asked.cluster), asked.cluster.gpu_classes.values_list("name", flat=True)
+    rules, names = (
+        judge.Rules.of(asked.cluster),
+        asked.cluster.gpu_classes.values_list("name", flat=True),
+    )
     return {
         name: str(fault)
         for name in names
@@ -200,17 +203,13 @@ def priority_classes_to_give(
     user: User, cluster: Cluster, works: Iterable[Workload]
 ) -> list[PriorityClass]:
     """Every class that ``user`` and the authors may give to all of ``works``, highest value first."""
-    rules, name = rules_of(cluster), user.get_username()
+    rules, name = judge.Rules.of(cluster), user.get_username()
     places = {(who, w.queue.path) for w in works if w.queue for who in (name, w.user)}
     return [
         priority
         for priority in rules.priority_classes
         if not any(judge.priority_fault(who, path, priority.name, rules) for who, path in places)
     ]
-
-
-def rules_of(cluster: Cluster) -> judge.Rules:
-    return judge.Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
 
 
 def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:

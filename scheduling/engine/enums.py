@@ -99,6 +99,7 @@ class Reason(StrEnum):
     NO_FREE_GPUS = "no_free_gpus"
     NO_FREE_CPUS = "no_free_cpus"
     NO_FREE_MEMORY = "no_free_memory"
+    NO_FREE_OTHER = "no_free_other"
     NO_ROOM_ON_ITS_NODES = "no_room_on_its_nodes"
     RESERVED_FOR_OTHER = "reserved_for_other"
     KEPT_FOR_SHORT = "kept_for_short"

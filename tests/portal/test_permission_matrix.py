@@ -248,6 +248,7 @@ ROWS = {
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),
     "api:tree": Row(ADMINS, ADMINS, by="PUT"),
     "api:processes": Row(OPERATORS),
+    "api:streams": Row(OPERATORS),
     "api:notices": Row(ANYBODY),
     "api:notices_read": Row(None, ANYBODY),
     "api:notice_preferences": Row(ANYBODY, ANYBODY, by="PUT"),

@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from weir.api import workload
-from weir.commands.options import YES, Given, printed, read_yaml, sure
+from weir.commands.options import YES, Given, listed, printed, read_yaml, sure
 from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
 
@@ -178,8 +178,6 @@ def ls(
         query["user"] = api.get("me")["username"]
     query["state"] = list(state) or ([] if over else list(LIVE))
     rows = api.pages(api.within("workloads"), limit, ordering="-submitted_at", **query)
-    if printed(given, rows):
-        return
     columns = [
         ("NAME", lambda row: row["name"]),
         ("QUEUE", lambda row: row["queue"] or row["queue_label"]),
@@ -190,7 +188,7 @@ def ls(
         ("SUBMITTED", lambda row: moment(row["submitted_at"])),
         ("WHY", lambda row: (row["cause"] or row["reason"]).replace("_", " ")),
     ]
-    table(rows, columns, "There is no such workload.")
+    listed(given, rows, columns, "There is no such workload.")
 
 
 @click.command()

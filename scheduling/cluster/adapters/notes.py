@@ -24,14 +24,8 @@ from scheduling.cluster.vocabulary.quantities import (
 
 Json = dict[str, Any]
 
-LEVELS = (*labels.TOPOLOGY_LEVELS, "node")
-NO_LEVEL = (
-    "It asks to be together in one {level!r}, which is no level. Set "
-    + labels.TOPOLOGY_REQUIRED
-    + " to one of "
-    + ", ".join(LEVELS)
-    + "."
-)
+LEVEL_LENGTH = 320
+"""Characters that a level may be named with: as many as a label of a node has."""
 
 
 def of(obj: Json) -> dict[str, str]:
@@ -86,14 +80,6 @@ def least_s(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def fault(notes: Mapping[str, str]) -> str:
-    """What people ask for that cannot be left out and is nonsense, with the remedy; else empty."""
-    level = notes.get(labels.TOPOLOGY_REQUIRED)
-    if level and level not in LEVELS:
-        return NO_LEVEL.format(level=level[:63])
-    return turns.fault(notes)
-
-
 def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
     """What Weir noted of its own acts; a class that is none of ``classes`` (any more) is left out."""
     known, gpu_class = {c.name for c in classes}, notes.get(labels.GPU_CLASS)
@@ -142,11 +128,13 @@ def target_note(gpu_class: str, placement: Mapping[str, int]) -> str:
 
 
 def _topology(notes: Mapping[str, str]) -> dict[str, str]:
+    """As people name them; what levels there are is the cluster's policy."""
     wanted = {
-        "required": notes.get(labels.TOPOLOGY_REQUIRED),
-        "preferred": notes.get(labels.TOPOLOGY_PREFERRED),
+        "required": notes.get(labels.TOPOLOGY_REQUIRED, ""),
+        "preferred": notes.get(labels.TOPOLOGY_PREFERRED, ""),
     }
-    return {kind: level for kind, level in wanted.items() if level in LEVELS}
+    said = {kind: level.replace("\0", "")[:LEVEL_LENGTH] for kind, level in wanted.items()}
+    return {kind: level for kind, level in said.items() if level}
 
 
 def _seconds(text: str | None) -> int | None:

@@ -93,11 +93,6 @@ WRITTEN_BY_WEIR = (
 MADE_BY_JOB = "batch.kubernetes.io/controller-uid"
 """The uid of the Job that made a pod."""
 HOSTNAME = "kubernetes.io/hostname"
-TOPOLOGY_LEVELS = {
-    "block": ("weir.dev/block", "topology.kubernetes.io/zone"),
-    "rack": ("weir.dev/rack", "topology.kubernetes.io/rack"),
-}
-"""Level -> node labels that may name the domain, the first present wins."""
 
 
 def queue_of(labels: dict[str, str] | None) -> str:

@@ -93,13 +93,14 @@ CONSTRAINTS = "node selector, node affinity, tolerations, runtime class and devi
 
 def _its_nodes(f: Facts) -> str:
     some, every = f.figures.nodes_allowed, f.figures.nodes_in_class
-    return f"Its {CONSTRAINTS} let it run on {some:.0f} of {every:.0f} nodes of {f.gpu_class}"
+    let = f"Its {f.constraints or CONSTRAINTS} let it run on"
+    return f"{let} {some:.0f} of {every:.0f} nodes of {f.gpu_class}"
 
 
 def _never_on_its_nodes(f: Facts) -> str:
     if not f.figures.nodes_allowed:
         every = plural(f.figures.nodes_in_class, "node")
-        return f"Its {CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
+        return f"Its {f.constraints or CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
     where = f" in one {f.wanted}" if f.wanted else ""
     each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
     return f"{_its_nodes(f)}, which never take {plural(f.least, 'member')} of {each}{where}, even when empty."
@@ -259,6 +260,11 @@ def no_free_cpus(f: Facts) -> str:
 def no_free_memory(f: Facts) -> str:
     each, most = f.figures.member_mib, f.figures.most_mib
     return _short_beside(f, f"{gib(each)} of memory", gib(most))
+
+
+def no_free_other(f: Facts) -> str:
+    each, most = f.figures.member_amount, f.figures.most_amount
+    return _short_beside(f, f"{each:.0f} × {f.wanted}", f"{most:.0f}")
 
 
 def _short_beside(f: Facts, each: str, most: str) -> str:

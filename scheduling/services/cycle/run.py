@@ -394,6 +394,7 @@ def _enforce(
         restless=projection.restless,
         under_way=view.supposed.starting,
         etas=one.memory.etas.words(),
+        levels=view.rows.levels,
     )
     try:
         phases, words = phases_of(scene, one.memory.spoken, hurried=one.call.is_due())

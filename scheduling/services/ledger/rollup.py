@@ -27,11 +27,23 @@ LOOK_BACK_WALL = timedelta(minutes=10)
 """The same for a cluster whose clock runs fast, in wall time."""
 
 
+HOURLY = Resolution.HOUR
+
+
+def settled_before(cluster: Cluster) -> datetime:
+    """Hours that begin before it are whole and change no more, not by a pass of the hour before either."""
+    return floor(cluster.now() - _back(cluster), Resolution.HOUR) - timedelta(hours=1)
+
+
+def _back(cluster: Cluster) -> timedelta:
+    return max(LOOK_BACK, LOOK_BACK_WALL * max(1.0, cluster.clock_speed))
+
+
 def roll_up(cluster: Cluster, *, since: datetime | None = None) -> int:
     """Bring hours and days from ``since`` (cluster time; default: some hours back) into line with the
     finer samples; how many rows were written."""
     now = cluster.now()
-    back = max(LOOK_BACK, LOOK_BACK_WALL * max(1.0, cluster.clock_speed))
+    back = _back(cluster)
     written = 0
     for fine, coarse, kept in STEPS:
         first = floor(since or now - back, coarse)

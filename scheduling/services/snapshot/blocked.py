@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import clock
-from scheduling.services.policy.judge import MISROUTED, Judgement
+from scheduling.services.policy.judge import MISROUTED, NO_LEVEL, Judgement
 
 START_BACK_OFF_S = (60.0, 3600.0)
 """First and longest wait of a gang whose pods were not all ready in time; doubled each time."""
@@ -69,6 +69,8 @@ def forbidden(judgement: Judgement) -> Blocked | None:
     first = judgement.faults[0]
     if first.code == MISROUTED:
         return Blocked(m.Reason.MISROUTED, str(first))
+    if first.code == NO_LEVEL:
+        return Blocked(m.Reason.NEVER_FITS, str(first))
     return Blocked(m.Reason.NOT_ALLOWED, " ".join(str(fault) for fault in judgement.faults))
 
 

@@ -31,7 +31,6 @@ from scheduling.models.workloads import WAITING
 from scheduling.services.clusters.talking import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
-from scheduling.services.policy import service_classes
 from scheduling.services.policy.judge import Rules, judge, priority_fault
 from scheduling.services.workloads import shapes
 from scheduling.services.workloads.written import as_written, unmark
@@ -249,7 +248,7 @@ def _faults_as(workload: Workload, name: str, user: str) -> tuple[ServiceError, 
     cluster, queue = workload.cluster, workload.queue
     if queue is None:
         return ()
-    rules = Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
+    rules = Rules.of(cluster)
     own = judge(replace(observed(workload), priority_class=name), queue.path, rules).faults
     actors = priority_fault(user, queue.path, name, rules)
     return own if actors is None else (*own, actors)
