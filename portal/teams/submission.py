@@ -171,7 +171,7 @@ def _read(
 
 def refusal_of(asked: Asked) -> str:
     """Why the judge has none of it run, whatever its GPU class; empty where it may."""
-    found = judge.judge(asked.observed, asked.queue.path, rules_of(asked.cluster)).faults
+    found = judge.judge(asked.observed, asked.queue.path, judge.Rules.of(asked.cluster)).faults
     return " ".join(str(fault) for fault in found if fault.field != "gpu_classes")
 
 

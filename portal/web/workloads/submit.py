@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -120,13 +119,9 @@ def _form(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
     if not leaves:
         raise Http404
     values = _initial(request, cluster, leaves, copied)
-    form = SubmitForm(request.user, cluster, initial=values, leaves=leaves)
     if not copied.values:
-        said = _addressed(request, form.fields)
-        if any(name.startswith("class_") for name in said):
-            form.initial = {n: v for n, v in form.initial.items() if not n.startswith("class_")}
-        form.initial |= said
-    return form, copied.note
+        values = _with_address(request, values)
+    return SubmitForm(request.user, cluster, initial=values, leaves=leaves), copied.note
 
 
 def _initial(
@@ -214,6 +209,7 @@ def _made(
 SECRET = frozenset({"env", "secrets", "even_if_never", "template_name", "template_team"})
 """Fields that no address carries: what they hold is nobody else's, or decided anew each time."""
 LONGEST_ADDRESS = 4000
+CHOICE = "class_"
 
 
 def _address(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
@@ -227,11 +223,15 @@ def _address(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
     return address if len(address) <= LONGEST_ADDRESS else ""
 
 
-def _addressed(request: PersonRequest, fields: Iterable[str]) -> dict[str, str]:
-    """What the address says of ``fields``."""
-    return {
-        name: request.GET[name] for name in fields if name in request.GET and name not in SECRET
+def _with_address(request: PersonRequest, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` but for what the address says of them; the classes that it names stand alone."""
+    kept = SubmitForm.base_fields.keys() - SECRET - {"queue"}
+    said = {
+        name: text for name, text in request.GET.items() if name in kept or name.startswith(CHOICE)
     }
+    if any(name.startswith(CHOICE) for name in said):
+        values = {name: value for name, value in values.items() if not name.startswith(CHOICE)}
+    return values | said
 
 
 def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str, Any]:
