@@ -169,24 +169,20 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def refusal_of(asked: Asked) -> str:
-    """Why the judge has none of it run, whatever its GPU class; empty where it may."""
-    found = judge.judge(asked.observed, asked.queue.path, judge.Rules.of(asked.cluster)).faults
-    return " ".join(str(fault) for fault in found if fault.field != "gpu_classes")
-
-
-def barred_classes(asked: Asked) -> dict[str, str]:
-    """GPU class -> why its user may not have it there; only those that they may not."""
-    rules, names = (
-        judge.Rules.of(asked.cluster),
-        asked.cluster.gpu_classes.values_list("name", flat=True),
-    )
-    return {
+def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
+    """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
+    user may not have it there, only those that they may not."""
+    rules = judge.Rules.of(asked.cluster)
+    names = asked.cluster.gpu_classes.values_list("name", flat=True)
+    path = asked.queue.path
+    whole = judge.judge(asked.observed, path, rules).faults
+    barred = {
         name: str(fault)
         for name in names
-        for fault in judge.judge(asked.on(name), asked.queue.path, rules).faults
+        for fault in judge.judge(asked.on(name), path, rules).faults
         if fault.field == "gpu_classes"
     }
+    return " ".join(str(fault) for fault in whole if fault.field != "gpu_classes"), barred
 
 
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:

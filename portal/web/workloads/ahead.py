@@ -188,8 +188,9 @@ class _Telling:
     """What it says itself to wait for."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "barred", submission.barred_classes(self.asked))
-        object.__setattr__(self, "refused", submission.refusal_of(self.asked))
+        refused, barred = submission.refusals_of(self.asked)
+        object.__setattr__(self, "barred", barred)
+        object.__setattr__(self, "refused", refused)
         later = turns.kept_back(self.asked.cluster, self.asked.observed)
         object.__setattr__(self, "later", later)
 
