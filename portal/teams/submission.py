@@ -85,8 +85,11 @@ def find_faults(
         return [*astray, wrong]
     if read.fault:
         return [*astray, ServiceError("invalid", read.fault, field="spec")]
-    judgement = judge.judge(read, asked.queue.path, judge.Rules.of(cluster))
+    rules = judge.Rules.of(cluster)
+    judgement = judge.judge(read, asked.queue.path, rules)
     unknown = list(_unknown_classes(cluster, read.gpu_classes))
+    if all(fault.field != "priority_class" for fault in judgement.faults):
+        unknown += _unknown_priority(read.priority_class, rules)
     told_of = {fault.field for fault in unknown}
     found = [
         *astray,
@@ -235,6 +238,18 @@ def _unknown_classes(cluster: Cluster, names: Sequence[str]) -> Iterator[Service
         sentence = f"There is no GPU class {wrong} in {cluster}."
         remedy = f"Use {judge.any_of(here)}."
         yield ServiceError("gpu_class_not_allowed", sentence, remedy, field="gpu_classes")
+
+
+def _unknown_priority(name: str, rules: judge.Rules) -> Iterator[ServiceError]:
+    """A slip that a cluster's own objects get the default class for."""
+    if name and name not in rules.priority_by_name:
+        remedy = f"Use {judge.any_of(list(rules.priority_by_name))}."
+        yield ServiceError(
+            "priority_class_not_allowed",
+            f"There is no priority class {name[:63]}.",
+            remedy,
+            field="priority_class",
+        )
 
 
 def never_faults(user: User, asked: Asked) -> list[ServiceError]:
