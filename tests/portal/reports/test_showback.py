@@ -265,7 +265,7 @@ def test_focus_goes_by_page_and_api_to_who_reads_costs_alone(
     told = f"/api/v1/clusters/{small.cluster.name}/reports/showback"
     client.force_login(payer)
 
-    shown = client.get(page, {"range": "1d"}).content.decode()
+    shown = client.get(page, {"range": "24h"}).content.decode()
     saved = b"".join(client.get(page, {"format": "csv", "table": "focus"}).streaming_content)
     rows = client.get(told, {"table": "focus"}).json()
     wrong = client.get(told, {"table": "nothing"})

@@ -38,8 +38,8 @@ class Directory:
             query_params=query,
         )  # fmt: skip
 
-    def add(self, name: str = "ann@example.org", **more: object) -> dict:
-        told = self("POST", "Users", {"schemas": [USER], "userName": name, **more})
+    def add(self, who: str = "ann@example.org", **more: object) -> dict:
+        told = self("POST", "Users", {"schemas": [USER], "userName": who, **more})
         assert told.status_code == 201, told.content
         return told.json()
 
@@ -127,7 +127,7 @@ def test_only_an_admin_makes_one_and_only_of_a_service_account(team, admin):
     assert issued_by(lead, team, ["read"]) == 201
     assert issued_by(lead, team, ["directory"]) == 400
     assert issued_by(admin, team, ["directory"]) == 201
-    assert ApiToken.objects.filter(scopes__contains="directory").count() == 1
+    assert sum("directory" in token.scopes for token in ApiToken.objects.all()) == 1
 
 
 def test_page_offers_that_scope_to_admins_of_service_accounts_alone(team, admin, client):
@@ -438,7 +438,7 @@ def test_what_the_directory_does_is_in_the_audit_log_as_its_program(directory, t
 @pytest.mark.parametrize(
     "text",
     ["userName", 'userName co "a"', 'title eq "x"', 'userName eq a', 'userName eq "a" or active eq true',
-     'userName eq "\\u0000"', 'userName eq "\\x"', "x" * 5000],
+     'userName eq "\\u0000"', 'userName eq "\\x"', "x" * 500],
 )  # fmt: skip
 def test_filters_that_are_not_read_say_which_are(directory, text):
     answer = directory("GET", "Users", filter=text)
