@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -107,10 +108,17 @@ def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     Raises ValidationError with every fault at its field, or the service's ServiceError.
     """
     manifest = asked["manifest"] if "manifest" in asked else build(cluster, asked)
-    try:
+    with at_fields():
         return submit_manifest(
             user, cluster, manifest, even_if_never=asked.get("even_if_never", False)
         )
+
+
+@contextmanager
+def at_fields() -> Iterator[None]:
+    """Has every fault of a refusal stand at its field."""
+    try:
+        yield
     except SubmissionError as refused:
         faults = {f.field or "": [f"{f.sentence} {f.remedy}".strip()] for f in refused.faults}
         raise serializers.ValidationError(faults) from refused

@@ -83,6 +83,7 @@ KINDS: Mapping[str, Kind] = {
     "work.kept_idle": Kind("Idle GPUs kept", "work", Capability.ACT),
     "work.held": Kind("Work held", "work", Capability.ACT),
     "work.released": Kind("Work released", "work", Capability.ACT),
+    "work.changed": Kind("Waiting work changed", "work", Capability.ACT),
     "work.priority_set": Kind("Priority of work changed", "work", Capability.ACT),
     "cluster.added": Kind("Cluster connected", "engine", Capability.ADMINISTER),
     "cluster.metrics_set": Kind("GPU metrics set", "engine", Capability.ADMINISTER),

@@ -130,6 +130,12 @@ def showback(cluster: Cluster, filters: ReportFilters, user: User) -> ShowbackRe
     )
 
 
+def idle_cost(scope: Scope, filters: ReportFilters) -> float:
+    """What GPUs cost that were held and idle."""
+    parts = prices.stretches(scope, filters.start, filters.end)
+    return sum(costs.idle for costs in cells_of(scope, filters, parts).values())
+
+
 def _before(scope: Scope, filters: ReportFilters) -> float | None:
     earlier = filters.before()
     if not samples.is_known(scope, earlier):

@@ -19,9 +19,8 @@ from portal.accounts.capabilities import MEANINGS, Capability, Reach
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership
 from portal.teams.personas import PersonaValues, save_persona, told
-from scheduling.models import Cluster, PriorityClass, State, Workload
+from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import HOLDING
-from scheduling.services.policy import service_classes
 from scheduling.services.policy.judge import Rules, judge_kept
 
 NONE = "may not"
@@ -121,9 +120,8 @@ def _live_work(names: Sequence[str]) -> list[Workload]:
 
 def _rules(work: Sequence[Workload]) -> Mapping[int, Rules]:
     """Cluster -> who may have what run there now."""
-    priorities = tuple(PriorityClass.objects.all())
     clusters = Cluster.objects.filter(pk__in={one.cluster_id for one in work})
-    return {one.pk: Rules(service_classes.load(one), priorities) for one in clusters}
+    return {one.pk: Rules.of(one) for one in clusters}
 
 
 def _faults(work: Workload, rules: Mapping[int, Rules]) -> str:

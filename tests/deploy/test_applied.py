@@ -96,7 +96,9 @@ def test_processes_come_up_roll_over_and_are_never_all_away(site: Site, tmp_path
     first = {pod["metadata"]["name"] for pod in site.pods_of("web")}
     within(lambda: spare(site) == 1)
 
-    site.kubectl("cordon", *NODES)  # a replacement that is ready at once would free the budget again
+    site.kubectl(
+        "cordon", *NODES
+    )  # a replacement that is ready at once would free the budget again
     evict(site, min(first))
     with pytest.raises(ApiError) as refused:
         evict(site, max(first))

@@ -27,7 +27,6 @@ PAGES = {
 
 @pytest.fixture
 def admin(db, settings) -> User:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.WEIR_WEBHOOK_INSIDE = ["127.0.0.1"]
     example_cluster()
     user = User.objects.get(username="admin")

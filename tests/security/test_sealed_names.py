@@ -202,7 +202,7 @@ ADDRESSES = {
     "web:overview": Address((f"?class={GPUS}", "?class=quokka"), shows=True),
     "web:queues": Address((f"?class={GPUS}", "?class=quokka", "?sort=-held"), shows=True),
     "web:queue": Address((f"?class={GPUS}",), shows=True),
-    "web:nodes": Address((f"?class={GPUS}", "?rack=zebra", "?class=quokka"), shows=True),
+    "web:nodes": Address((f"?class={GPUS}", "?domain=zebra", "?class=quokka"), shows=True),
     "web:node": SHOWN,
     "web:consolidation": PLAIN,
     "web:consolidation_cancel": PLAIN,

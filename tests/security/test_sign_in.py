@@ -19,11 +19,6 @@ RIGHT = "correct horse battery"
 PROXY = "10.9.0.2"
 
 
-@pytest.fixture(autouse=True)
-def cheap_hashes(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def person():
     """``person("lead")``: somebody whose password is right."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
 
+from portal.web.frame.remembered import remembered
 from tests.walk.world import World
 
 
@@ -56,7 +58,7 @@ def ask(
 ) -> Answer:
     """The answer; what it wrote is undone."""
     client = world.client(who)
-    with transaction.atomic():
+    with undone(method):
         if url.startswith(("/api/", "/scim/")) and method != "GET":
             text = json.dumps({} if payload is None else payload)
             response = client.generic(method, url, text, content_type="application/json", **sent)
@@ -65,10 +67,21 @@ def ask(
         else:
             response = client.generic(method, url, **sent)
         came = body(response)
-        transaction.set_rollback(True)
     return Answer(
         name, who, method, url, response.status_code, response.headers, came, payload, sent, expected
     )  # fmt: skip
+
+
+@contextmanager
+def undone(method: str) -> Iterator[None]:
+    """What is written inside is undone, and what was remembered of it forgotten."""
+    known = OrderedDict(remembered._slots)
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+    if method != "GET":
+        remembered._slots.clear()
+        remembered._slots.update(known)
 
 
 def body(response: Any) -> bytes:

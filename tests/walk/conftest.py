@@ -1,10 +1,15 @@
 """One world for every walk of a process."""
 
+from collections import OrderedDict
+
 import pytest
 from django.db import transaction
 
+from portal.web.frame.remembered import remembered
 from tests.walk.asking import one_connection
 from tests.walk.world import build
+
+LONGER_THAN_A_WALK_S = 86_400.0
 
 
 @pytest.fixture(scope="package")
@@ -13,3 +18,16 @@ def world(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), one_connection(), transaction.atomic():
         yield build()
         transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def slots():
+    return OrderedDict()
+
+
+@pytest.fixture(autouse=True)
+def remembering(unhurried, slots, settings, monkeypatch):
+    """As in production what is computed for one is shown to whom its key says it is for: whom it names too
+    many things to, the walk must see. The world stays as it is, so it is kept from address to address."""
+    settings.WEIR_REMEMBERED_S = LONGER_THAN_A_WALK_S
+    monkeypatch.setattr(remembered, "_slots", slots)

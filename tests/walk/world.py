@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.test import Client
+from django.test.client import ClientHandler
 from django.urls import reverse
 from django.utils import timezone
 
@@ -45,10 +46,13 @@ class World:
     sessions: dict[str, str]
     objects: dict[str, list[Any]]
     keys: dict[str, list[int]]
+    handler: ClientHandler = field(default_factory=lambda: ClientHandler(enforce_csrf_checks=False))
+    """One portal for all: its middleware is made once."""
 
     def client(self, who: str) -> Client:
         """A browser of its own each time: a sign-out would empty a shared one."""
         client = Client(raise_request_exception=False)
+        client.handler = self.handler
         if who not in SIGNED_OUT:
             client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[who]
         return client

@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from weir.api import workload
-from weir.commands.options import YES, Given, printed, read_yaml, sure
+from weir.commands.options import YES, Given, listed, printed, read_yaml, sure
 from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
 
@@ -144,8 +144,6 @@ def ls(
         query["user"] = api.get("me")["username"]
     query["state"] = list(state) or ([] if over else list(LIVE))
     rows = api.pages(api.within("workloads"), limit, ordering="-submitted_at", **query)
-    if printed(given, rows):
-        return
     columns = [
         ("NAME", lambda row: row["name"]),
         ("QUEUE", lambda row: row["queue"] or row["queue_label"]),
@@ -156,7 +154,7 @@ def ls(
         ("SUBMITTED", lambda row: moment(row["submitted_at"])),
         ("WHY", lambda row: (row["cause"] or row["reason"]).replace("_", " ")),
     ]
-    table(rows, columns, "There is no such workload.")
+    listed(given, rows, columns, "There is no such workload.")
 
 
 @click.command()
@@ -282,3 +280,62 @@ def priority(given: Given, /, priority_class: str, names: tuple[str, ...]) -> No
     """Give workloads (names or uids) that wait or run the priority class CLASS."""
     done = f"now of the priority class {priority_class}"
     _act(given, "priority", names, done, priority_class=priority_class)
+
+
+LIMITS = {
+    "priority": "priority_class", "limit": "run_time_limit_s", "gpus": "gpus_per_pod", "pods": "pods_min",
+    "pods_max": "pods_max", "not_before": "not_before", "at_once": "at_once",
+}  # fmt: skip
+
+
+@click.command()
+@click.argument("name")
+@click.option("--priority", help="Priority class.")
+@click.option("--limit", type=click.IntRange(0), metavar="SECONDS", help="Run time; 0 for none.")
+@click.option(
+    "--class", "classes", multiple=True, help="GPU class; several in order of preference."
+)
+@click.option("--gpus", type=click.IntRange(1, 1024), help="Per pod.")
+@click.option("--pods", type=click.IntRange(1, 100_000), help="Of the gang.")
+@click.option("--pods-max", type=click.IntRange(1, 100_000), help="Above --pods: elastic.")
+@click.option(
+    "--not-before", metavar="TIME", help="Such as 2026-12-01T18:00+01:00; 'now' for no time."
+)
+@click.option("--after", multiple=True, help="Work that it starts after; 'nothing' for none.")
+@click.option("--at-once", type=click.IntRange(0), help="Members of its array at once; 0 for all.")
+@click.option("--dry-run", is_flag=True, help="Only show what it does to its start.")
+@click.pass_obj
+def change(
+    given: Given,
+    /,
+    name: str,
+    classes: tuple[str, ...],
+    after: tuple[str, ...],
+    dry_run: bool,
+    **said: Any,
+) -> None:
+    """Change a waiting workload (NAME or uid), and see what that does to its start."""
+    body = {LIMITS[key]: value for key, value in said.items() if value is not None}
+    if body.get("not_before") == "now":
+        body["not_before"] = None
+    if classes:
+        body["gpu_classes"] = list(classes)
+    if after:
+        body["after"] = [] if after == ("nothing",) else list(after)
+    if not body:
+        raise click.UsageError("Say what is to be otherwise.")
+    api = given.api()
+    at = api.within(f"workloads/{workload(api, name)['uid']}/change")
+    found = api.post(f"{at}/preview", body)
+    done = None if dry_run else api.post(at, body)
+    if printed(given, done or found):
+        return
+    facts([("As it is", _outcome(found["before"])), ("Changed", _outcome(found["after"]))])
+    click.echo("Nothing is saved." if dry_run else f"{name} is changed.")
+
+
+def _outcome(one: Row) -> str:
+    if one["starts_now"]:
+        return "starts now"
+    start = f"{moment(one['p50_at'])} to {moment(one['p90_at'])}. " if one["p90_at"] else ""
+    return start + str(one["sentence"])

@@ -21,6 +21,7 @@ from portal.teams.giving import givable, led_teams
 from portal.teams.models import ServiceAccount, Team
 from portal.teams.sight import person_for
 from portal.web.access.forms import ServiceAccountForm
+from portal.web.frame.requests import act_view
 from scheduling.services.errors import ServiceError
 
 
@@ -55,8 +56,7 @@ def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
     return redirect("web:service_accounts", team=found.name)
 
 
-@login_required
-@require_POST
+@act_view
 def delete_account(request: HttpRequest, team: str, account: str) -> HttpResponse:
     found = _account(request, team, account)
     said = f"{found} is deleted. What uses its tokens is refused from now."
@@ -91,8 +91,7 @@ def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     return _page(request, found.team, issued=token, plain=plain)
 
 
-@login_required
-@require_POST
+@act_view
 def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> HttpResponse:
     found = _account(request, team, account)
     token = get_object_or_404(found.user.api_tokens, pk=pk)

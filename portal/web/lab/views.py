@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from portal.teams.access import is_operator, visible_workloads
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.lab import forecasts, run_times
 
 
-@login_required
-@require_safe
+@page_view
 def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
     """How good forecasts of starts were; workloads are named to who may see them."""
     found = get_cluster(request, cluster)

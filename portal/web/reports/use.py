@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
 
 from portal.accounts.models import User
 from portal.display.format import class_number, memory, money
@@ -21,7 +19,7 @@ from portal.reports.asked import AskedRow
 from portal.reports.figures import use as figures
 from portal.reports.use import SHOWN, IdleRow, UseReport
 from portal.teams.access import may_operate_workload, operable, visible_workloads
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.reports.pages import Meter
 from portal.web.workloads.actions import came_from
@@ -137,15 +135,13 @@ def _keep(spell: IdleSpell, request: PersonRequest) -> str:
     return f"{spell.workload.name} is kept for two hours, whatever runs."
 
 
-@login_required
-@require_POST
+@act_view
 def nudge(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """Tell its owner again. For who may act on the work."""
     return _act(request, cluster, uid, _nudge)
 
 
-@login_required
-@require_POST
+@act_view
 def keep(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """Its owner keeps the GPUs for a while."""
     return _act(request, cluster, uid, _keep)

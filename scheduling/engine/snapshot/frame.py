@@ -71,6 +71,7 @@ class Frame:
         self.queue_names = names["queues"]
         self.node_names = names["nodes"]
         self.priority_names = names["priorities"]
+        self.level_names = names["levels"]
         self.tree, self.quotas, self.former = tree, quotas, former
         self.nodes, self.ranks = nodes, ranks
         self.rules = rules
@@ -180,6 +181,7 @@ class Frame:
             gpus=need[GPUS],
             cpus=need[CPUS],
             memory_mib=need[MEMORY],
+            beside=need[MEMORY + 1 :],
             members=(0, 0),
             classes=(),
         )
@@ -336,7 +338,7 @@ class Frame:
         """Make the tables of workloads at least this large; what is in them stays."""
         old = self.work.phase.size if hasattr(self, "work") else 0
         old_holds = self.holds.node.size if old else 0
-        work = empty_work(slots, wishes)
+        work = empty_work(slots, wishes, self.nodes.size.shape[0])
         table = Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
         pool = Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
         if old:

@@ -23,6 +23,7 @@ from scheduling.services.merit.standings import RunTimes, Standings
 from scheduling.services.snapshot.blocked import Refusals
 from scheduling.services.snapshot.failed import FailedGroups
 from scheduling.services.snapshot.situations import Known
+from scheduling.services.snapshot.turns import Others
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.starts.etas import Etas
 from scheduling.services.tables.unchanged import Unchanged
@@ -55,6 +56,9 @@ class Memory:
     """Look."""
     at_limit: dict[str, Known] = field(default_factory=dict)
     """Look: what is known of work whose users hold as much as they may at once."""
+    turns: dict[str, Known] = field(default_factory=dict)
+    """Look: what is known of work that its author has wait for other work."""
+    others: Others | None = None
     waiting: Waiting = field(default_factory=Waiting)
     """Make the snapshot."""
     foreseen: Foreseen = field(default_factory=Foreseen)
@@ -77,6 +81,11 @@ class Memory:
         if self.rows is None or not keep:
             self.rows = Rows(cluster)
         return self.rows
+
+    def others_of(self, cluster: Cluster) -> Others:
+        """What had ended of the work that other work starts after."""
+        self.others = self.others or Others(cluster)
+        return self.others
 
     def own_of(self, cluster: Cluster) -> OwnQuotas:
         """The partitions of own quotas; from the rows where there are none in memory."""

@@ -2,22 +2,48 @@
 document that can be kept. GPUs are numbers.
 
 Plans alone: no futures are drawn and no past is lived again, so that an answer comes while somebody looks.
+
+Quotas that a change lowers, as the engine spares them: for the grace nobody leaves for what was taken.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Container, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster
+from scheduling.services.policy.entitlements import gives_less
 from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.grace import spared
 from scheduling.services.whatif.now import AtOnce, Line, beside, plan_of
 from scheduling.services.words.told import sealed_of
+
+Quotas = Mapping[str, m.Quota]
+
+
+def spared(before: m.Snapshot, after: m.Snapshot, until: datetime) -> m.Snapshot | None:
+    """``after`` as it is planned until ``until``, the end of the grace; None where nothing was lowered."""
+    was = {queue.name: queue.quotas for queue in before.queues}
+    queues = tuple(_spared(queue, was.get(queue.name, {}), until) for queue in after.queues)
+    return None if queues == after.queues else replace(after, queues=queues)
+
+
+def _spared(queue: m.Queue, was: Quotas, until: datetime) -> m.Queue:
+    lowered = {
+        name: replace(quota, lowered=_former(was[name], until))
+        for name, quota in queue.quotas.items()
+        if name in was and quota.lowered is None and gives_less(quota, was[name])
+    }
+    return replace(queue, quotas={**queue.quotas, **lowered}) if lowered else queue
+
+
+def _former(was: m.Quota, until: datetime) -> m.Lowered:
+    return m.Lowered(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
+
 
 Json = dict[str, Any]
 Document = Sequence[Mapping[str, Any]]

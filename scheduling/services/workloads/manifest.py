@@ -12,6 +12,9 @@ from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
 
+SAID_BY_FIELDS = (labels.QUEUE, labels.PRIORITY_CLASS)
+"""Labels that a form has fields of their own for. The priority class is one: that of a pod template can never
+be changed again."""
 SET_BY_SUBMITTING = (labels.USER,)
 """Annotations of which a manifest says nothing of its own."""
 
@@ -51,12 +54,14 @@ def build_job_manifest(
         "metadata": {
             "name": name,
             "namespace": namespace,
-            "labels": {labels.QUEUE: queue, **(own_labels or {})},
+            "labels": {
+                labels.QUEUE: queue,
+                **({labels.PRIORITY_CLASS: priority_class} if priority_class else {}),
+                **(own_labels or {}),
+            },
             "annotations": _notes(gpu_classes, pods_min, pods, checkpoint_interval_s),
         },
-        "spec": _suspended(
-            _pod(image, command, resources, priority_class, env or {}), pods, run_time_limit_s
-        ),
+        "spec": _suspended(_pod(image, command, resources, env or {}), pods, run_time_limit_s),
     }
 
 
@@ -125,22 +130,13 @@ def _suspended(pod: Json, pods: int, run_time_limit_s: int | None) -> Json:
     return spec
 
 
-def _pod(
-    image: str,
-    command: Sequence[str],
-    resources: Json,
-    priority_class: str,
-    env: Mapping[str, str],
-) -> Json:
+def _pod(image: str, command: Sequence[str], resources: Json, env: Mapping[str, str]) -> Json:
     container: Json = {"name": "main", "image": image, "resources": resources}
     if command:
         container["command"] = list(command)
     if env:
         container["env"] = [{"name": name, "value": value} for name, value in env.items()]
-    pod: Json = {"restartPolicy": "Never", "containers": [container]}
-    if priority_class:
-        pod["priorityClassName"] = priority_class
-    return pod
+    return {"restartPolicy": "Never", "containers": [container]}
 
 
 def _resources(resource_name: str, gpus: int, cpus: float, memory_gib: float) -> Json:
@@ -177,11 +173,11 @@ def asked_of(manifest: Mapping[str, Any]) -> Json | None:
         "pods_min": int(notes.get(labels.MIN_MEMBERS, pods)),
         "pods_max": pods,
         **each,
-        "priority_class": pod.get("priorityClassName", ""),
+        "priority_class": said.get(labels.PRIORITY_CLASS) or pod.get("priorityClassName", ""),
         "run_time_limit_s": spec.get("activeDeadlineSeconds"),
         "checkpoint_interval_s": _interval_s(notes.get(labels.CHECKPOINT_INTERVAL)),
         "env": {one["name"]: one["value"] for one in container.get("env") or []},
-        "own_labels": {name: said[name] for name in said if name != labels.QUEUE},
+        "own_labels": {name: said[name] for name in said if name not in SAID_BY_FIELDS},
     }
 
 

@@ -20,9 +20,3 @@ def sso(running_provider: Provider, settings) -> Provider:
     settings.SOCIALACCOUNT_PROVIDERS = running_provider.settings()
     running_provider.keep({})
     return running_provider
-
-
-@pytest.fixture(autouse=True)
-def quick_hashes(settings):
-    """What makes guessing dear makes tests slow."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

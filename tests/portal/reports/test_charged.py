@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
 from portal.display.units import gpus_each
+from portal.reports.budgets import spendings
+from portal.reports.models import Budget
 from portal.reports.showback import showback
 from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.selectors.costs import cost_of, gpu_seconds
-from portal.web.mine.month import month
+from portal.web.mine.views import month
 from scheduling.models import Cluster, GpuClass, State, Workload
 from scheduling.services.ledger import workdays
 from scheduling.services.ledger.workdays import Chosen, roll_days
@@ -24,6 +27,7 @@ from tests.portal.reports.test_showback import set_price
 
 pytestmark = pytest.mark.django_db
 S = State
+DAY = timedelta(days=1)
 PRICES = {"h100": "2", "mig": "0.30"}
 
 
@@ -115,7 +119,15 @@ def seen_by_reports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
         "showback by user": sum(each.gpu_hours for each in bill.users),
         "showback of one": his.total.gpu_hours,
     }
+    today = END.date()
+    budgets = [
+        Budget(queue=queue, amount=Decimal(500), begin=today - 5 * DAY, end=today + 5 * DAY)
+        for queue in (small.vision, small.root)
+    ]
+    leaf, root = spendings(small.cluster, budgets, END)
     costs = {
+        "budget": leaf.spent,
+        "budget of all": root.spent,
         "showback": bill.total.charged,
         "showback by queue": sum(each.costs.charged for each in bill.queues),
         "showback by class": sum(each.costs.charged for each in bill.classes),

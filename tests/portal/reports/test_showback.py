@@ -16,6 +16,7 @@ from portal.display.adding_up import shared_out
 from portal.reports.budgets import set_budget, spendings
 from portal.reports.models import Budget
 from portal.reports.showback import ShowbackReport, showback
+from portal.reports.use import use
 from portal.web.reports.showback import showback_page
 from scheduling.models import Cluster, EvictionRule, GpuClass
 from scheduling.services.errors import ServiceError
@@ -59,6 +60,17 @@ def test_used_idle_and_lost_are_all_that_is_charged(small: Small, payer: User) -
     assert row.costs.charged == pytest.approx(16)
     assert row.costs.used == pytest.approx(12 - lost)
     assert row.costs.idle == pytest.approx(4)
+
+
+def test_idle_gpus_cost_the_same_in_real_use(small: Small, payer: User) -> None:
+    set_price(small.h100, "3", END - 2 * HOUR)
+    small.sample(small.vision, small.h100, allocated=8, used=6)
+    small.sample(small.vision, small.h100, allocated=4, used=1, hours_ago=5)
+
+    bill = report_of(small, payer)
+    told = use(small.cluster, small.last(24), payer)
+
+    assert told.idle_cost == bill.total.idle == pytest.approx(2 * 3 + 3 * 2)
 
 
 def test_what_nobody_measured_counts_as_used_at_the_measured_share(

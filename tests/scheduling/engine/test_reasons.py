@@ -58,6 +58,9 @@ WITHOUT_NUMBERS = {
     Reason.NO_SUCH_CLASS,
     Reason.NOT_ALLOWED,
     Reason.RUN_TIME_OVER,
+    Reason.NOT_BEFORE,
+    Reason.AFTER_OTHERS,
+    Reason.ARRAY_AT_LIMIT,
 }
 UNTIL = {
     Reason.CLAIM_LAPSED,

@@ -15,18 +15,8 @@ import numpy as np
 
 from scheduling.engine import MILLI, Frame, codes
 from scheduling.engine.model import Sharing
-from scheduling.simulation.replay import SHIPPED, lived_replay
-from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+from scheduling.simulation.traces import Trace
 from scheduling.simulation.traces.model import checksum
-from scheduling.simulation.traces.openb import (
-    LISTS,
-    NODES,
-    OpenbNode,
-    OpenbPod,
-    find_list,
-    read_nodes,
-    read_pods,
-)
 from workshop.benches.engine.dividing import SEED, division_ms, organisation
 from workshop.benches.engine.durations import bench_duration
 from workshop.benches.engine.fragmentation import Run, frame_of, place_all
@@ -35,6 +25,15 @@ from workshop.benches.engine.large import TRAINING, Load, figures, measure_large
 from workshop.benches.engine.learned import bench_learned_policy
 from workshop.benches.engine.lp import shares_by_lp
 from workshop.benches.engine.moving import bounds_pct, with_moves
+from workshop.benches.engine.openb import (
+    LISTS,
+    NODES,
+    OpenbNode,
+    OpenbPod,
+    find_list,
+    read_nodes,
+    read_pods,
+)
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.reclaim import reclaim_large_job
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
@@ -47,6 +46,8 @@ from workshop.compare.sharing_lives import (
     wait_figures,
 )
 from workshop.rivals.queues import Rival
+from workshop.simulator.replay import SHIPPED, lived_replay
+from workshop.simulator.ties import BUSY_FROM, BUSY_TO, Ties, read_published
 
 OPENB_SEEDS = range(42, 52)
 FGD_PUBLISHED_PCT = {
@@ -97,7 +98,7 @@ def cpu_model() -> str:
 
 def busy_months(traces: Path, ties: Ties = Ties.PUBLISHED) -> Trace:
     """The two months of Philly that published comparisons replay."""
-    return read_trace(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
+    return read_published(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
 
 
 def average_jct(trace: Trace, policy: str, nodes: int | None) -> float:
@@ -123,7 +124,7 @@ def bench_replay(traces: Path, progress: Progress) -> Outcome:
         inputs=trace.checksums(),
         notes=[
             "jobs_per_cpu_s: a plan at every event while anybody waits, but for arrivals that wait as "
-            "another of their kind does; all that the engine decides and a ledger of it, without reading "
+            "another of their kind and user does; all that the engine decides and a ledger of it, without reading "
             "the trace and without compiling (a short run before loads the kernels)"
         ],
     )

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scheduling.engine import model as m
-from scheduling.simulation.run.jobs import Job, Submission
+from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.simulator import Observer, simulate
 from workshop.benches.engine.outcomes import Outcome, Progress
+from workshop.simulator.jobs import Job
+from workshop.simulator.simulator import Observer, simulate
 
 from .live_life import (
     CAP,
