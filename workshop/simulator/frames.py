@@ -79,6 +79,8 @@ class FramePlanner:
             self._frame.requeue(slot)
         elif job.workload.awaits_victims:
             self._frame.promise(slot, *self._seats(job.workload))
+            due = job.workload.room_due
+            self._frame.work.due[slot] = due.timestamp() if due else np.inf
             self._frame.work.taken[slot] = job.workload.taken_gpus
         else:
             self._frame.forget_promise(slot)
@@ -130,7 +132,11 @@ class FramePlanner:
 
     def _acts(self, plan: ArrayPlan) -> Iterable[Decision]:
         acts = [self._decision(plan, slot) for slot in plan.carried_out().tolist()]
-        return [*acts, *self._alarm(plan)]
+        lapsed = [
+            Decision(self._frame.slot_names[slot], Action.LAPSE, Reason.CLAIM_LAPSED)
+            for slot in np.flatnonzero(plan.lapsed >= 0).tolist()
+        ]
+        return [*lapsed, *acts, *self._alarm(plan)]
 
     def _alarm(self, plan: ArrayPlan) -> list[Decision]:
         """The earliest moment at which what blocks a wait passes by itself, as one decision."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from scheduling.engine.model import Decision, Workload
-from scheduling.simulation.run.carrying import after, evicted, gone, without_claim
+from scheduling.simulation.run.carrying import after, evicted, gone, room_due, without_claim
 from scheduling.simulation.run.jobs import Submission
 
 
@@ -53,6 +53,8 @@ class Job:
     end_s: int | None = None
     speeds: Mapping[str, float] = field(default_factory=dict)
     """By GPU class."""
+    gone_by: datetime | None = None
+    """While it leaves, when its GPUs are free."""
 
     @classmethod
     def of(
@@ -141,6 +143,13 @@ class Job:
         changed, self.workload = promised != self.workload, promised
         return changed
 
+    def expect_room(self, leave: Iterable[Job], now: datetime) -> bool:
+        """Those who ``leave`` make room for it; whether that is at another time than was known."""
+        known = self.workload.room_due
+        due = room_due([job.gone_by for job in leave], known, now)
+        self.workload = replace(self.workload, room_due=due)
+        return due != known
+
     def forget_promise(self) -> bool:
         """It waits like any other; whether it did not before."""
         before, self.workload = self.workload, without_claim(self.workload)
@@ -175,7 +184,7 @@ class Job:
 
     def release(self, now_s: int) -> None:
         """Its GPUs are free: it waits again."""
-        self.run.end_s = now_s
+        self.run.end_s, self.gone_by = now_s, None
         self.workload = gone(self.workload)
 
     def finish(self, now_s: int) -> None:

@@ -88,6 +88,7 @@ class Simulator:
         self._agenda = Agenda()
         self._open: dict[str, Job] = {}
         self._promised: dict[str, Job] = {}
+        self._leaving: dict[str, Job] = {}
         self._planned_s = -(1 << 40)
         self._plan_due_s: int | None = None
         self._plans_at_once = 0
@@ -157,10 +158,26 @@ class Simulator:
         self._planned_s, self._plan_due_s = now_s, None
         self.outcome.plans += 1
         before, self._promised = self._promised, {}
-        for decision in list(self._planner.plan(now_s)):
+        decisions = list(self._planner.plan(now_s))
+        for decision in decisions:
+            if decision.action is Action.LAPSE:
+                self._forget_promise(self._open[decision.workload])
+        for decision in decisions:
             self._carry_out(now_s, decision)
         for name, job in before.items():
-            if name not in self._promised and job.forget_promise():
+            if name not in self._promised:
+                self._forget_promise(job)
+        self._expect_room(now_s)
+
+    def _forget_promise(self, job: Job) -> None:
+        if job.forget_promise():
+            self._planner.put(job)
+
+    def _expect_room(self, now_s: int) -> None:
+        """Write down of each claim when its room is due."""
+        for name, job in self._promised.items():
+            leave = (v for v in self._leaving.values() if v.workload.last_evicted_for == name)
+            if job.workload.awaits_victims and job.expect_room(leave, self._time(now_s)):
                 self._planner.put(job)
 
     def _carry_out(self, now_s: int, decision: Decision) -> None:
@@ -174,7 +191,7 @@ class Simulator:
             self._move(now_s, self._open[decision.workload], decision)
         elif decision.reason is Reason.AWAITS_VICTIMS:
             self._promise(now_s, self._open[decision.workload], decision)
-        elif decision.until is not None:
+        elif decision.until is not None and decision.action is not Action.LAPSE:
             # Whatever blocks it passes by itself, without an event: look again then.
             self._ask_for_plan(max(now_s + 1, self._seconds(decision.until)))
 
@@ -237,11 +254,14 @@ class Simulator:
             self._release(now_s, job)
             return
         leaves_s = now_s + leave_s
+        self._leaving[job.name], job.gone_by = job, self._time(leaves_s)
         self._agenda.add(leaves_s, Turn.END, lambda: self._release(leaves_s, job))
 
     def _release(self, now_s: int, job: Job) -> None:
         job.release(now_s)
+        self._leaving.pop(job.name, None)
         self._planner.put(job)
+        self._expect_room(now_s)
         self._observer.on_requeue(self._time(now_s), job)
         self._ask_for_plan(now_s)
 

@@ -18,10 +18,10 @@ from portal.web.nodes.ages import age_of
 from portal.web.nodes.letters import letters
 from portal.web.nodes.states import STATES, NodeState, short_of, state_of
 from portal.web.nodes.tiles import Held, Owner, Run, runs
-from scheduling.cluster.vocabulary import topology
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
 from scheduling.services.explain.fragmentation import MemberSizes
+from scheduling.services.policy.levels import levels_of
 
 MOST = 400
 """Nodes drawn at once; a domain or a class is chosen to see the others."""
@@ -120,7 +120,7 @@ class Map:
     @cached_property
     def levels(self) -> tuple[str, ...]:
         """Of the cluster's topology, the widest first."""
-        return topology.parse(self.cluster.topology_levels).names
+        return levels_of(self.cluster).names
 
     @property
     def level(self) -> str:

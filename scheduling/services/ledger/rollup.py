@@ -31,7 +31,7 @@ HOURLY = Resolution.HOUR
 
 
 def settled_before(cluster: Cluster) -> datetime:
-    """Hours that begin before it are whole and change no more, not by a pass that began in the hour before."""
+    """Hours that begin before it are whole and change no more, not by a pass of the hour before either."""
     return floor(cluster.now() - _back(cluster), Resolution.HOUR) - timedelta(hours=1)
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import Observed
-from scheduling.cluster.vocabulary import labels, topology
+from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine.model import NODE_LEVEL
 from scheduling.models import MILLI, Cluster, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy import service_classes
+from scheduling.services.policy.levels import levels_of
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
 MISROUTED = "misrouted"
@@ -40,7 +41,7 @@ class Rules:
         return cls(
             service_classes.load(cluster),
             tuple(PriorityClass.objects.all()),
-            topology.parse(cluster.topology_levels),
+            levels_of(cluster),
         )
 
     @cached_property

@@ -11,7 +11,6 @@ from django.db.models import Min, Sum
 from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import ClassSpec, Observed
-from scheduling.cluster.vocabulary import topology
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import (
@@ -27,6 +26,7 @@ from scheduling.services.policy import service_classes, user_usage
 from scheduling.services.policy.entitlements import Entitlements
 from scheduling.services.policy.judge import Judgement, Rules, judge, misrouted
 from scheduling.services.policy.knobs import KNOBS
+from scheduling.services.policy.levels import levels_of
 from scheduling.services.policy.service_classes import ServiceClasses, is_within
 from scheduling.services.policy.sharing import evictions_left
 from scheduling.services.tables.unchanged import Unchanged
@@ -101,7 +101,7 @@ class PolicyRows:
     @property
     def levels(self) -> Levels:
         """Of the cluster's topology."""
-        return topology.parse(self.cluster.topology_levels)
+        return levels_of(self.cluster)
 
     @cached_property
     def leaf_names(self) -> frozenset[str]:

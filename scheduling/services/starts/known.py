@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 import numpy as np
 from django.db.models import Q
 
-from scheduling.cluster.vocabulary import topology
 from scheduling.cluster.vocabulary.topology import NO_LEVELS, Levels
 from scheduling.engine import Frame
 from scheduling.engine.model import Members, Snapshot
@@ -18,6 +17,7 @@ from scheduling.engine.model import Workload as Work
 from scheduling.models import Cluster, Outcome, Workload
 from scheduling.services.forecasts.told import Rest, rests_by_name
 from scheduling.services.ledger.past import kinds_of_row, useful_s
+from scheduling.services.policy.levels import levels_of
 from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
 from scheduling.simulation.ahead.runs import RunTimes
@@ -67,7 +67,7 @@ def known_of(cluster: Cluster, now: datetime) -> Known:
         if past is None or not past.since < now < past.whole_at + timedelta(days=1):
             past = _pasts[cluster.pk] = _Past(now)
         rows = past.renewed(cluster, now)
-    levels = topology.parse(cluster.topology_levels)
+    levels = levels_of(cluster)
     return replace(known_from(rows, now), rests=rests_by_name(cluster), levels=levels)
 
 

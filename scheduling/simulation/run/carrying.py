@@ -133,6 +133,19 @@ def gone(work: Workload) -> Workload:
     )
 
 
+def room_due(
+    gone_by: Iterable[datetime | None], known: datetime | None, now: datetime
+) -> datetime | None:
+    """When the room of a claim is due: when the last of those who leave for it is ``gone_by``, None where
+    that is not known of one; once nobody leaves, at once, or when it was due by what is ``known``.
+    """
+    left = list(gone_by)
+    if not left:
+        return now if known is None else min(known, now)
+    times = [at for at in left if at is not None]
+    return max(times) if len(times) == len(left) else None
+
+
 def _reseated(work: Workload, decision: Decision, now: datetime, *, at_once: bool) -> Workload:
     """It goes on with other members, which is as good as a checkpoint, or starts again elsewhere."""
     moves = decision.action is Action.MOVE

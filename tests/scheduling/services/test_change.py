@@ -1,4 +1,4 @@
-"""Changing work while it waits: what is written to its object, and what is refused with the way that is left."""
+"""Changing work while it waits: what is written to its object; what is refused, with what can be done."""
 
 from __future__ import annotations
 
