@@ -68,7 +68,7 @@ for command in (
     login.login, login.logout, login.whoami, login.clusters,
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
     workloads.eta, logs.logs, workloads.cancel, workloads.hold, workloads.release,
-    workloads.priority,
+    workloads.priority, workloads.change,
     quotas.quota, importing.importing, loans.loan, requests.request, studies.study,
     reports.report,
 ):  # fmt: skip

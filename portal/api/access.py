@@ -17,7 +17,7 @@ from portal.accounts import doors
 from portal.accounts.models import ApiToken, Persona, Scope, Session
 from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, named
 from portal.boundary.reading import one_line
 from portal.teams import directory
 from portal.teams import service_accounts as service
@@ -41,9 +41,7 @@ class SessionView(PersonView):
     serializer_class = SessionSerializer
     queryset = Session.objects.none()
 
-    def get_queryset(self) -> QuerySet[Session]:
-        if self.is_schema:
-            return Session.objects.none()
+    def rows(self) -> QuerySet[Session]:
         return self.person.sessions.filter(expire_date__gt=timezone.now())
 
 
@@ -87,9 +85,7 @@ class GroupRuleView(PersonView):
         if not directory.may_rule(self.person):
             raise NotFound
 
-    def get_queryset(self) -> QuerySet[GroupRule]:
-        if self.is_schema:
-            return GroupRule.objects.none()
+    def rows(self) -> QuerySet[GroupRule]:
         return GroupRule.objects.select_related("team", "persona")
 
 
@@ -111,9 +107,7 @@ class GroupRuleDetail(GroupRuleView, generics.RetrieveDestroyAPIView[GroupRule])
 class ServiceAccountSerializer(serializers.ModelSerializer[ServiceAccount]):
     name = serializers.CharField(source="user.username")
     persona = serializers.SerializerMethodField()
-    made_by: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
+    made_by: Any = named("username", allow_null=True)
     tokens = TokenSerializer(source="user.api_tokens", many=True)
 
     class Meta:
@@ -150,9 +144,7 @@ class TeamAccountsView(PersonView):
     def account(self) -> ServiceAccount:
         return get_object_or_404(self.get_queryset(), user__username=self.kwargs["account"])
 
-    def get_queryset(self) -> QuerySet[ServiceAccount]:
-        if self.is_schema:
-            return ServiceAccount.objects.none()
+    def rows(self) -> QuerySet[ServiceAccount]:
         rows = ServiceAccount.objects.filter(team=self.team).select_related("user")
         return rows.prefetch_related(
             "user__api_tokens",

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, sent
 from portal.api.workloads import WorkloadAction, WorkloadSerializer
 from portal.teams.several import Answer, act, look_up
 from scheduling.models import Workload
@@ -73,8 +73,7 @@ class WorkloadPriority(WorkloadAction):
         user allow."""
 
         def give(workload: Workload, *, user: str) -> None:
-            asked = PriorityClassSerializer(data=request.data)
-            asked.is_valid(raise_exception=True)
+            asked = sent(PriorityClassSerializer, request)
             name = asked.validated_data["priority_class"]
             workloads.set_priority_class(workload, name=name, user=user)
 
@@ -92,9 +91,7 @@ class WorkloadActions(ClusterView):
         Each is done or refused by itself: the answer is 200 and says of every uid what came of it.
         """
         here = self.cluster
-        asked = ActSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        said = asked.validated_data
+        said = sent(ActSerializer, request).validated_data
         found = look_up(self.person, here, said["uids"])
         name = said.get("priority_class", "")
         answers = act(self.person, found, Action(said["action"]), priority_class=name)

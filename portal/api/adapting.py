@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.api.scope import sent
 from portal.api.setting_up import ClusterAdminView
 from portal.teams.access import is_admin, is_operator
 from scheduling.services.studies.adapting import trials
@@ -91,8 +92,7 @@ class AdaptationView(AdaptingView):
     def put(self, request: Request, cluster: str) -> Response:
         """Switch it. Off, every parameter stays where it is. For who administers."""
         self.check()
-        given = SwitchSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = sent(SwitchSerializer, request)
         trials.switch(cluster=self.cluster, is_on=given.validated_data["is_on"], author=self.person)
         return Response(AdaptationSerializer(document(self.cluster)).data)
 
@@ -114,8 +114,7 @@ class AdaptingParameterView(AdaptingView):
         self.check()
         if name not in BY_NAME:
             raise Http404
-        given = PinSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = sent(PinSerializer, request)
         is_pinned = given.validated_data["is_pinned"]
         trials.pin(cluster=self.cluster, name=name, is_pinned=is_pinned, author=self.person)
         return self._told(name)

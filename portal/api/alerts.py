@@ -18,7 +18,7 @@ from portal.alerts.models import Figure, Rule
 from portal.alerts.past import RulePast, Took, past
 from portal.alerts.rules import Wish, may_watch, set_circle, told, visible
 from portal.alerts.testing import send_test
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, sent
 from portal.display.format import zone
 from portal.teams.people import visible_teams
 from scheduling.models import Cluster
@@ -140,9 +140,7 @@ class AlertDetail(AlertView):
     def put(self, request: Request, cluster: str, pk: int) -> Response:
         """Say who is told of a firing that nobody acknowledged, and after how long. What fires goes on."""
         rule = self.rule(pk)
-        asked = CircleSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        typed = asked.validated_data
+        typed = sent(CircleSerializer, request).validated_data
         wish = Wish(
             Figure(rule.figure), rule.over, escalate_s=typed["escalate_s"],
             escalate_team=self._team(typed["escalate_team"]),

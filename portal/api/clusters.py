@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView, PersonView
+from portal.api.scope import ClusterView, PersonView, named, sent
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, GpuClass, Guardrail, Node, PriorityClass
@@ -72,8 +72,7 @@ class ClusterModeView(ClusterView):
         """Observe, enforce or pause the cluster from the next cycle on. For operators."""
         if not is_operator(self.person):
             raise Http404
-        asked = ModeSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(ModeSerializer, request)
         set_mode(self.cluster, ClusterMode(asked.validated_data["mode"]), author=self.person)
         return Response(ClusterSerializer(self.cluster).data)
 
@@ -106,10 +105,8 @@ class GpuClassList(ClusterView, generics.ListAPIView[GpuClass]):
 
 
 class NodeSerializer(serializers.ModelSerializer[Node]):
-    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    node_pool: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True
-    )
+    gpu_class: Any = named()
+    node_pool: Any = named(allow_null=True)
     gpus = GpusField(read_only=True)
     allocated_gpus = GpusField(read_only=True)
     foreign_gpus = GpusField(read_only=True, help_text="Held by pods outside the queues.")
@@ -171,9 +168,7 @@ class GuardrailList(ClusterView, generics.ListAPIView[Guardrail]):
     queryset = Guardrail.objects.none()
     filterset_fields = ["kind", "namespace", "standing"]
 
-    def get_queryset(self) -> QuerySet[Guardrail]:
-        if self.is_schema:
-            return Guardrail.objects.none()
+    def rows(self) -> QuerySet[Guardrail]:
         if not is_operator(self.person):
             raise Http404
         return Guardrail.objects.filter(cluster=self.cluster)

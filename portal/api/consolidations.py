@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.foresight import OperatedView
+from portal.api.scope import named, sent
 from scheduling.models import PARTLY_DONE, Consolidation, ConsolidationState
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.moves import MOST_MOVES, MOST_NODES
@@ -30,10 +31,8 @@ class MoveSerializer(serializers.Serializer[Any]):
 
 
 class ConsolidationSerializer(serializers.ModelSerializer[Consolidation]):
-    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    cycle: Any = serializers.SlugRelatedField(
-        slug_field="number", read_only=True, allow_null=True, help_text="That took it."
-    )
+    gpu_class: Any = named()
+    cycle: Any = named("number", allow_null=True, help_text="That took it.")
     moves: Any = MoveSerializer(many=True, read_only=True)
     state = serializers.ChoiceField(
         source="stands",
@@ -79,9 +78,7 @@ class ConsolidationList(OperatedView, generics.ListAPIView[Consolidation]):
     @extend_schema(request=OrderSerializer, responses={201: ConsolidationSerializer})
     def post(self, request: Request, cluster: str) -> Response:
         """Have the next cycle move work together until so many more nodes are whole."""
-        asked = OrderSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        told = asked.validated_data
+        told = sent(OrderSerializer, request).validated_data
         made = orders.order(
             cluster=self.cluster,
             gpu_class=self._gpu_class(told["gpu_class"]),

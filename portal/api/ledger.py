@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework import generics, serializers
 
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, named
 from portal.display.filters import DecisionFilter, EvictionFilter
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import visible_workloads
@@ -87,9 +87,7 @@ class DecisionSerializer(PartySerializer):
     at = serializers.DateTimeField(source="cycle.at", read_only=True)
     workload = serializers.CharField(source="workload.uid", read_only=True, help_text="Its uid.")
     name = serializers.CharField(source="workload.name", read_only=True)
-    gpu_class: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True
-    )
+    gpu_class: Any = named(allow_null=True)
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
 
     class Meta:
@@ -120,9 +118,7 @@ class DecisionList(ClusterView, generics.ListAPIView[Decision]):
     filterset_class = DecisionFilter
     queryset = Decision.objects.none()
 
-    def get_queryset(self) -> QuerySet[Decision]:
-        if self.is_schema:
-            return Decision.objects.none()
+    def rows(self) -> QuerySet[Decision]:
         return (
             Decision.objects.filter(cycle__cluster=self.cluster)
             .filter(workload__in=visible_workloads(self.person))
@@ -144,9 +140,7 @@ class EvictionSerializer(PartySerializer):
     )
     queue = serializers.SerializerMethodField(help_text="Its path, where you may see it.")
     for_queue = serializers.SerializerMethodField(help_text="The same.")
-    gpu_class: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True
-    )
+    gpu_class: Any = named(allow_null=True)
     gpus = GpusField(read_only=True)
     asked_gpus = GpusField(read_only=True)
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
@@ -205,9 +199,7 @@ class EvictionList(ClusterView, generics.ListAPIView[Eviction]):
     filterset_class = EvictionFilter
     queryset = Eviction.objects.none()
 
-    def get_queryset(self) -> QuerySet[Eviction]:
-        if self.is_schema:
-            return Eviction.objects.none()
+    def rows(self) -> QuerySet[Eviction]:
         seen = visible_workloads(self.person).filter(cluster=self.cluster).values("pk")
         return (
             Eviction.objects.filter(workload__cluster=self.cluster)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, named, sent
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import ACTS, Typed, act_of
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
@@ -33,13 +33,11 @@ STATES = {"waiting": WAITING, "running": RUNNING, "ended": OVER}
 class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
     """`ends_at` is as agreed, `term_ends_at` as it will be; `may` is what you may do to it now."""
 
-    lender: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    borrower: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    lender: Any = named()
+    borrower: Any = named()
+    gpu_class: Any = named()
     gpus = GpusField(read_only=True)
-    author: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
+    author: Any = named("username", allow_null=True)
     term_ends_at = serializers.DateTimeField(
         source="term.ends_at", read_only=True, allow_null=True, default=None
     )
@@ -58,8 +56,8 @@ class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
 
 
 class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
-    lender: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    lender: Any = named()
+    gpu_class: Any = named()
     gpus = GpusField(read_only=True)
     left_gpus = GpusField(source="left", read_only=True, help_text="That nobody has taken.")
 
@@ -123,9 +121,7 @@ class LoansView(ClusterView):
     queryset = QuotaLoan.objects.none()
     write_scope = Scope.QUOTAS
 
-    def get_queryset(self) -> QuerySet[QuotaLoan]:
-        if self.is_schema:
-            return QuotaLoan.objects.none()
+    def rows(self) -> QuerySet[QuotaLoan]:
         return visible_loans(self.person).filter(cluster=self.cluster)
 
     def get_serializer_context(self) -> dict[str, Any]:
@@ -146,8 +142,8 @@ STATE = OpenApiParameter("state", str, enum=[*STATES, "all"], description="Which
 class LoanList(LoansView, generics.ListAPIView[QuotaLoan]):
     """Loans of queues that you lead, the last moved first."""
 
-    def get_queryset(self) -> QuerySet[QuotaLoan]:
-        rows = super().get_queryset()
+    def rows(self) -> QuerySet[QuotaLoan]:
+        rows = super().rows()
         wanted = STATES.get(self.request.query_params.get("state", ""))
         return rows.filter(state__in=wanted) if wanted else rows
 
@@ -158,7 +154,7 @@ class LoanList(LoansView, generics.ListAPIView[QuotaLoan]):
     @extend_schema(request=ProposalSerializer, responses={201: LoanSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Ask for a loan, or offer one to a queue; nothing changes before the other side consents."""
-        told = _valid(ProposalSerializer, request)
+        told = sent(ProposalSerializer, request).validated_data
         offer = _offer(self.person, self.cluster, told.get("offer"))
         mine, seen = led_queues(self.person), visible_queues(self.person)
         asks = told["kind"] == "ask"
@@ -205,7 +201,7 @@ class LoanAct(LoansView):
         act = act_of(self.person, loan, verb)
         if act is None:
             raise NotFound
-        told = _valid(LoanActSerializer, request)
+        told = sent(LoanActSerializer, request).validated_data
         gpus = round(told["gpus"] * MILLI) if "gpus" in told else None
         return self.told(act(self.person, loan, Typed(gpus, told.get("note", ""))))
 
@@ -217,9 +213,7 @@ class OffersView(ClusterView):
     queryset = LoanOffer.objects.none()
     write_scope = Scope.QUOTAS
 
-    def get_queryset(self) -> QuerySet[LoanOffer]:
-        if self.is_schema:
-            return LoanOffer.objects.none()
+    def rows(self) -> QuerySet[LoanOffer]:
         return open_offers(self.person, self.cluster)
 
 
@@ -229,7 +223,7 @@ class OfferList(OffersView, generics.ListAPIView[LoanOffer]):
     @extend_schema(request=TermsSerializer, responses={201: OfferSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Offer idle nominal quota of a queue that you lead; you consent to each loan of it."""
-        told = _valid(TermsSerializer, request)
+        told = sent(TermsSerializer, request).validated_data
         lender = _queue(self.cluster, led_queues(self.person), told["lender"], "lender")
         made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, told))
         fresh = self.get_queryset().get(pk=made.pk)
@@ -243,13 +237,6 @@ class OfferDetail(OffersView, generics.RetrieveDestroyAPIView[LoanOffer]):
         if not leads(self.person, instance.lender):
             raise NotFound
         doors.withdraw_offer(by=self.person, offer=instance)
-
-
-def _valid(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    asked = kind(data=request.data)
-    asked.is_valid(raise_exception=True)
-    told: dict[str, Any] = asked.validated_data
-    return told
 
 
 def _terms(cluster: Cluster, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from portal.api.people import (
     TeamSerializer,
 )
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, sent
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams import people as doors
@@ -70,9 +70,7 @@ class PeopleView(PersonView):
     queryset = User.objects.none()
     write_scope: Scope | None = Scope.ALL
 
-    def get_queryset(self) -> QuerySet[User]:
-        if self.is_schema:
-            return User.objects.none()
+    def rows(self) -> QuerySet[User]:
         rows = visible_people(self.person).order_by("username")
         return rows.prefetch_related(memberships_for(self.person))
 
@@ -87,8 +85,7 @@ class PersonList(PeopleView, generics.ListAPIView[User]):
         """Add a person. For who gives personas. The answer holds their first password."""
         if not may_add_people(self.person):
             raise Http404
-        asked = NewPersonSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(NewPersonSerializer, request)
         made, password = doors.add_person(by=self.person, **asked.validated_data)
         made.password = password
         return Response(AddedPersonSerializer(made).data, status=status.HTTP_201_CREATED)
@@ -109,8 +106,7 @@ class PersonDetail(PeopleView, generics.RetrieveAPIView[User]):
         found = self.get_object()
         if not is_admin(self.person):
             raise Http404
-        asked = ActiveSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(ActiveSerializer, request)
         active = asked.validated_data["is_active"]
         doors.set_active(by=self.person, person=found, active=active)
         return Response(PersonSerializer(found).data)
@@ -194,8 +190,7 @@ class TeamWrites(PersonView):
     def save(self, request: Request, team: Team | None) -> Team:
         if not is_admin(self.person):
             raise Http404
-        asked = NewTeamSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(NewTeamSerializer, request)
         place = asked.place(self.person)
         name = asked.validated_data["name"]
         return doors.save_team(by=self.person, name=name, queue=place, team=team)
@@ -236,8 +231,7 @@ class PersonaWrites(PersonView):
     def save(self, request: Request, persona: Persona | None) -> Response:
         if not is_admin(self.person):
             raise Http404
-        asked = PersonaWriteSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(PersonaWriteSerializer, request)
         saved = save_persona(by=self.person, values=asked.values(), persona=persona)
         made = status.HTTP_200_OK if persona else status.HTTP_201_CREATED
         return Response(PersonaSerializer(saved).data, status=made)
@@ -297,9 +291,7 @@ class TeamMember(PersonView):
     def put(self, request: Request, name: str, username: str) -> Response:
         """Give the persona, in place of one they have there."""
         team = self._team(name)
-        asked = GivenSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
+        given = sent(GivenSerializer, request).validated_data
         person = User.objects.filter(username=username).first()
         persona = Persona.objects.filter(name=given["persona"]).first()
         if person is None:

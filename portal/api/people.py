@@ -16,7 +16,7 @@ from portal.accounts import doors
 from portal.accounts.capabilities import Reach
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, named, sent
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, team_queues
@@ -25,10 +25,10 @@ from portal.teams.people import visible_personas
 
 
 class MembershipSerializer(serializers.ModelSerializer[Membership]):
-    team: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    team: Any = named()
     queue = serializers.CharField(source="team.queue.name", read_only=True)
     cluster = serializers.CharField(source="team.queue.cluster.name", read_only=True)
-    persona: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    persona: Any = named()
 
     class Meta:
         model = Membership
@@ -118,15 +118,14 @@ class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
     write_scope = SESSION_ONLY
     queryset = ApiToken.objects.none()
 
-    def get_queryset(self) -> QuerySet[ApiToken]:
-        return ApiToken.objects.none() if self.is_schema else self.person.api_tokens.all()
+    def rows(self) -> QuerySet[ApiToken]:
+        return self.person.api_tokens.all()
 
     @extend_schema(request=TokenRequestSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Make a token, in a session: one made with a stolen token would outlive it. Its text is shown this
         once."""
-        asked = TokenRequestSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(TokenRequestSerializer, request)
         given = asked.validated_data
         ends = asked.ends()
         token, plain = doors.issue_token(
@@ -148,16 +147,16 @@ class TokenDetail(PersonView, generics.DestroyAPIView[ApiToken]):
     write_scope = Scope.ALL
     queryset = ApiToken.objects.none()
 
-    def get_queryset(self) -> QuerySet[ApiToken]:
-        return ApiToken.objects.none() if self.is_schema else self.person.api_tokens.all()
+    def rows(self) -> QuerySet[ApiToken]:
+        return self.person.api_tokens.all()
 
     def perform_destroy(self, instance: ApiToken) -> None:
         doors.revoke_token(self.request, instance)
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
-    user: Any = serializers.SlugRelatedField(slug_field="username", read_only=True)
-    persona: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    user: Any = named("username")
+    persona: Any = named()
 
     class Meta:
         model = Membership
@@ -167,7 +166,7 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
 
 class TeamSerializer(serializers.ModelSerializer[Team]):
     cluster = serializers.CharField(source="queue.cluster.name", read_only=True)
-    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    queue: Any = named()
     members = MemberSerializer(source="memberships", many=True, read_only=True)
 
     class Meta:
@@ -180,9 +179,7 @@ class TeamView(PersonView):
     serializer_class = TeamSerializer
     queryset = Team.objects.none()
 
-    def get_queryset(self) -> QuerySet[Team]:
-        if self.is_schema:
-            return Team.objects.none()
+    def rows(self) -> QuerySet[Team]:
         return (
             Team.objects.filter(queue__in=team_queues(self.person))
             .select_related("queue__cluster")
@@ -203,10 +200,8 @@ class TeamDetail(TeamView, generics.RetrieveAPIView[Team]):
 class PersonaSerializer(serializers.ModelSerializer[Persona]):
     """Empty ``gpu_classes`` or ``priority_classes``: every class."""
 
-    priority_classes: Any = serializers.SlugRelatedField(
-        slug_field="name", many=True, read_only=True
-    )
-    gpu_classes: Any = serializers.SlugRelatedField(slug_field="name", many=True, read_only=True)
+    priority_classes: Any = named(many=True)
+    gpu_classes: Any = named(many=True)
     grants: Any = serializers.DictField(
         child=serializers.ChoiceField(choices=[reach.value for reach in Reach]),
         read_only=True,
@@ -239,8 +234,6 @@ class PersonaList(PersonView, generics.ListAPIView[Persona]):
     serializer_class = PersonaSerializer
     queryset = Persona.objects.none()
 
-    def get_queryset(self) -> QuerySet[Persona]:
-        if self.is_schema:
-            return Persona.objects.none()
+    def rows(self) -> QuerySet[Persona]:
         rows = visible_personas(self.person)
         return rows.prefetch_related("priority_classes", "gpu_classes")

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Persona, Scope
 from portal.api.members import PersonaWriteSerializer
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, sent
 from portal.teams.access import is_admin
 from portal.teams.persona_preview import preview
 
@@ -69,7 +69,6 @@ class PersonaPreview(PersonView):
         if not is_admin(self.person):
             raise Http404
         persona = get_object_or_404(Persona, name=name)
-        asked = PersonaWriteSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(PersonaWriteSerializer, request)
         found = preview(by=self.person, persona=persona, values=asked.values())
         return Response(PersonaPreviewSerializer(found).data)

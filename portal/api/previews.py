@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.quotas import CellSerializer, as_cell, check_cells
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, sent
 from portal.api.workloads import WorkloadView
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.previews import document, seen_by
@@ -69,8 +69,7 @@ class QuotaPreview(ClusterView):
     def post(self, request: Request, cluster: str) -> Response:
         """What an edit of quotas would do now: who starts, leaves or waits longer, and whose fair share
         moves. Nothing is saved; others' workloads are not named."""
-        asked = EditSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(EditSerializer, request)
         cells = asked.validated_data["cells"]
         check_cells(self.person, self.cluster, cells)
         changes = changes_of(map(as_cell, cells))

@@ -51,9 +51,7 @@ class ProcessList(PersonView, generics.ListAPIView[Any]):
     queryset = Process.objects.none()
     pagination_class = None
 
-    def get_queryset(self) -> QuerySet[Any]:
-        if self.is_schema:
-            return Process.objects.none()
+    def rows(self) -> QuerySet[Any]:
         if not is_operator(self.person):
             raise Http404
         return standings()  # type: ignore[return-value] # a list is listed as well

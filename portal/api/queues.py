@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import generics, serializers
 
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, named
 from portal.selectors.fields import CpusField, GpusField
 from portal.teams.access import visible_queues
 from scheduling.models import Queue, Share, StepKind
@@ -31,7 +31,7 @@ class StepSerializer(serializers.Serializer[Any]):
 class ShareSerializer(serializers.ModelSerializer[Share]):
     """The newest division of one class, in GPUs. ``limit`` null is unlimited."""
 
-    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    gpu_class: Any = named()
     fair_share = GpusField(read_only=True)
     potential = GpusField(read_only=True)
     allocated = GpusField(read_only=True)
@@ -66,7 +66,7 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
 
 
 class QueueSerializer(serializers.ModelSerializer[Queue]):
-    parent: Any = serializers.SlugRelatedField(slug_field="name", read_only=True, allow_null=True)
+    parent: Any = named(allow_null=True)
     depth = serializers.IntegerField(source="tree_depth", read_only=True, help_text="Root is 0.")
     eviction_budget_gpus = GpusField(read_only=True, allow_null=True)
     max_gpus_per_user = GpusField(read_only=True, allow_null=True)
@@ -109,9 +109,7 @@ class QueueView(ClusterView):
     serializer_class = QueueSerializer
     queryset = Queue.objects.none()
 
-    def get_queryset(self) -> QuerySet[Queue]:
-        if self.is_schema:
-            return Queue.objects.none()
+    def rows(self) -> QuerySet[Queue]:
         seen: Any = visible_queues(self.person).filter(cluster=self.cluster)
         tree: QuerySet[Queue] = seen.with_tree_fields()
         return tree.select_related("parent").prefetch_related("shares__gpu_class")

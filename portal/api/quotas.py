@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed, refuse
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, named, sent
 from portal.approvals.edits import expectation, revert, save
 from portal.boundary.reading import MOST, instant, one_line, within_calendar
 from portal.display.filters import QuotaFilter
@@ -36,8 +36,8 @@ from scheduling.services.quotas.save import Field, QuotaCell, QuotaError
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
     """A row that holds during [effective_from, effective_until). A null limit is unlimited."""
 
-    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    queue: Any = named()
+    gpu_class: Any = named()
     nominal_gpus = GpusField(read_only=True)
     borrowing_limit_gpus = GpusField(read_only=True, allow_null=True)
     lending_limit_gpus = GpusField(read_only=True, allow_null=True)
@@ -104,10 +104,8 @@ class ChangedCellSerializer(serializers.Serializer[Any]):
 
 
 class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
-    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    author: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
+    queue: Any = named()
+    author: Any = named("username", allow_null=True)
     cells = serializers.SerializerMethodField(help_text="Those of queues you may see.")
     expected = serializers.SerializerMethodField(
         help_text="What a plan said that it would do, in numbers; empty where nothing was planned."
@@ -149,9 +147,7 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
     queryset = Quota.objects.none()
     write_scope = Scope.QUOTAS
 
-    def get_queryset(self) -> QuerySet[Quota]:
-        if self.is_schema:
-            return Quota.objects.none()
+    def rows(self) -> QuerySet[Quota]:
         rows = Quota.objects.filter(
             queue__in=visible_queues(self.person).filter(cluster=self.cluster)
         )
@@ -174,8 +170,7 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
     @extend_schema(request=ChangeRequestSerializer, responses={201: QuotaChangeSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Change quotas below a queue you lead. Saving changes no pod; the next cycle sees it."""
-        asked = ChangeRequestSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(ChangeRequestSerializer, request)
         change = self._save(asked.validated_data)
         mine = {"seen": {cell["queue"] for cell in change.cells}}
         answer = QuotaChangeSerializer(change, context=mine).data
@@ -255,9 +250,7 @@ class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
     serializer_class = QuotaChangeSerializer
     queryset = QuotaChange.objects.none()
 
-    def get_queryset(self) -> QuerySet[QuotaChange]:
-        if self.is_schema:
-            return QuotaChange.objects.none()
+    def rows(self) -> QuerySet[QuotaChange]:
         own = own_queues(self.person).filter(cluster=self.cluster)
         touched = Quota.objects.filter(queue__in=own).exclude(change=None).values("change")
         rows = QuotaChange.objects.filter(Q(queue__in=own) | Q(pk__in=touched))
@@ -285,8 +278,7 @@ class QuotaRevert(ClusterView):
             cluster=self.cluster, queue__in=dividable_queues(self.person)
         )
         change = get_object_or_404(mine.select_related("cluster", "queue"), pk=pk)
-        asked = RevertSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(RevertSerializer, request)
         try:
             made = revert(change=change, author=self.person, reason=asked.validated_data["reason"])
         except QuotaError as refused:

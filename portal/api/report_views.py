@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, sent
 from portal.reports import saved
 from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
@@ -46,8 +46,7 @@ class SavedViews(ClusterView):
     @extend_schema(request=SavedViewSerializer, responses={201: SavedViewSerializer})
     def post(self, request: Request, cluster: str) -> Response:
         """Keep a view; one of yours of that name becomes this one."""
-        typed = SavedViewSerializer(data=request.data)
-        typed.is_valid(raise_exception=True)
+        typed = sent(SavedViewSerializer, request)
         view = saved.save_view(user=self.person, cluster=self.cluster, **typed.validated_data)
         return Response(SavedViewSerializer(view).data, status=status.HTTP_201_CREATED)
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, named, sent
 from portal.approvals import automatic
 from portal.approvals.models import ApprovalRule
 from portal.selectors.fields import GpusField
@@ -21,11 +21,9 @@ from scheduling.services.errors import ServiceError
 
 
 class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
-    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    queue: Any = named()
     below_gpus = GpusField(read_only=True)
-    author: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
+    author: Any = named("username", allow_null=True)
 
     class Meta:
         model = ApprovalRule
@@ -46,9 +44,7 @@ class SetRuleSerializer(serializers.Serializer[Any]):
 class RuleView(ClusterView):
     queryset = ApprovalRule.objects.none()
 
-    def get_queryset(self) -> QuerySet[ApprovalRule]:
-        if self.is_schema:
-            return ApprovalRule.objects.none()
+    def rows(self) -> QuerySet[ApprovalRule]:
         seen = visible_queues(self.person).filter(cluster=self.cluster)
         rows = ApprovalRule.objects.filter(queue__in=seen)
         return rows.select_related("queue", "author").order_by("queue__path")
@@ -81,8 +77,7 @@ class RuleDetail(RuleView):
                 "There is no such queue, or you do not divide it.",
                 "Name one that you divide.",
             )
-        typed = SetRuleSerializer(data=request.data)
-        typed.is_valid(raise_exception=True)
+        typed = sent(SetRuleSerializer, request)
         made = automatic.set_rule(by=self.person, queue=found, **typed.validated_data)
         if made is None:
             return Response(status=status.HTTP_204_NO_CONTENT)

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.api.scope import named
 from portal.approvals import doors
 from portal.approvals.models import Comment, QuotaRequest, Step
 from portal.approvals.moves import title
@@ -20,7 +21,7 @@ from scheduling.services.words.told import queue_of
 
 
 class RequestStepSerializer(serializers.ModelSerializer[Step]):
-    by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
+    by: Any = named("username", allow_null=True)
     before = serializers.CharField(
         read_only=True, help_text="The state that it was in; empty where the step made it."
     )
@@ -32,7 +33,7 @@ class RequestStepSerializer(serializers.ModelSerializer[Step]):
 
 
 class RequestCommentSerializer(serializers.ModelSerializer[Comment]):
-    by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
+    by: Any = named("username", allow_null=True)
     text = serializers.CharField(max_length=doors.MOST_COMMENT, validators=[printable])
 
     class Meta:
@@ -45,21 +46,13 @@ class RequestSerializer(serializers.ModelSerializer[QuotaRequest]):
     """What is asked for, and how it stands. Null ends are open; `may` is what you may do to it now."""
 
     title = serializers.SerializerMethodField()
-    queue: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True, help_text="Null: it is gone."
-    )
+    queue: Any = named(allow_null=True, help_text="Null: it is gone.")
     giver = serializers.SerializerMethodField(help_text="Empty: none is named.")
     gpus = GpusField(read_only=True, allow_null=True)
     granted_gpus = GpusField(read_only=True, allow_null=True)
-    author: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
-    forwarder: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
-    decider: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
+    author: Any = named("username", allow_null=True)
+    forwarder: Any = named("username", allow_null=True)
+    decider: Any = named("username", allow_null=True)
     may = serializers.SerializerMethodField()
     steps: Any = RequestStepSerializer(many=True, read_only=True)
     comments: Any = RequestCommentSerializer(many=True, read_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -22,7 +22,7 @@ from portal.api.requested import (
     RequestSerializer,
     WishSerializer,
 )
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, sent
 from portal.approvals import doors, previews, unplanned
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
@@ -44,9 +44,7 @@ class RequestsView(ClusterView):
     queryset = QuotaRequest.objects.none()
     write_scope = Scope.QUOTAS
 
-    def get_queryset(self) -> QuerySet[QuotaRequest]:
-        if self.is_schema:
-            return QuotaRequest.objects.none()
+    def rows(self) -> QuerySet[QuotaRequest]:
         rows = visible_requests(self.person).filter(cluster=self.cluster)
         return rows.prefetch_related("steps__by", "comments__by")
 
@@ -109,11 +107,9 @@ STATE = OpenApiParameter(
 class RequestList(RequestsView, generics.ListAPIView[QuotaRequest]):
     """Requests that you may see, the last moved first."""
 
-    def get_queryset(self) -> QuerySet[QuotaRequest]:
-        rows = super().get_queryset()
-        if self.is_schema:
-            return rows
-        return narrowed(rows, self.person, self.request.query_params.get("state", "all"))
+    def rows(self) -> QuerySet[QuotaRequest]:
+        wanted = self.request.query_params.get("state", "all")
+        return narrowed(super().rows(), self.person, wanted)
 
     @extend_schema(parameters=[STATE])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -122,8 +118,7 @@ class RequestList(RequestsView, generics.ListAPIView[QuotaRequest]):
     @extend_schema(request=WishSerializer, responses={201: RequestSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Ask. Submitted at once unless it is a draft; nothing is kept where it cannot be."""
-        asked = WishSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(WishSerializer, request)
         wish = self.wish(asked.validated_data)
         keep = doors.save_draft if asked.validated_data["draft"] else doors.submit_new
         return self.told(keep(by=self.person, wish=wish), status.HTTP_201_CREATED)
@@ -137,8 +132,7 @@ class RequestDetail(RequestsView, generics.RetrieveAPIView[QuotaRequest]):
         """Edit your draft, or what was sent back to you; submitted again unless `draft`."""
         mine = self.get_object()
         check(self.person, mine, Verb.SAVE)
-        asked = WishSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(WishSerializer, request)
         wish = self.wish(asked.validated_data)
         made = doors.save_draft(by=self.person, wish=wish, request=mine)
         if not asked.validated_data["draft"]:
@@ -181,8 +175,10 @@ class RequestPreview(RequestsView):
 class _Verb(RequestsView):
     """What is done to a request; the answer is the request as it is then."""
 
-    verb: Verb
+    verb: Verb | None = None
+    """None: whether the person may is for the door to say."""
     takes: type[serializers.Serializer[Any]] | None = None
+    act: ClassVar[Act]
 
     @property
     def edited(self) -> str:
@@ -192,136 +188,81 @@ class _Verb(RequestsView):
     def version(self) -> Any:
         return self.told(self.get_object()).data
 
-    def may(self, asked: QuotaRequest) -> None:
-        """Before what was sent is read. How much an approver grants is looked at by the door."""
-        check(self.person, asked, self.verb, gpus=0)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        raise NotImplementedError
-
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def done(self, request: Request) -> Response:
+        """Whether the person may comes before what was sent is read; how much an approver grants is looked
+        at by the door."""
         asked = self.get_object()
-        self.may(asked)
-        told: dict[str, Any] = {}
-        if self.takes is not None:
-            typed = self.takes(data=request.data)
-            typed.is_valid(raise_exception=True)
-            told = typed.validated_data
+        if self.verb is not None:
+            check(self.person, asked, self.verb, gpus=0)
+        told = {} if self.takes is None else sent(self.takes, request).validated_data
         return self.told(self.act(asked, told))
 
 
-def _schema(takes: type[serializers.Serializer[Any]] | None) -> Callable[[Any], Any]:
-    return extend_schema(request=takes, responses=RequestSerializer)
+Act = Callable[[_Verb, QuotaRequest, dict[str, Any]], QuotaRequest]
 
 
-class RequestSubmit(_Verb):
-    verb = Verb.SUBMIT
-
-    @_schema(None)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Hand your draft to whoever decides."""
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.submit(by=self.person, request=asked)
+def _plainly(door: Callable[..., QuotaRequest]) -> Act:
+    return lambda view, asked, told: door(by=view.person, request=asked, **told)
 
 
-class RequestForward(_Verb):
-    verb = Verb.FORWARD
-    takes = ForwardSerializer
-
-    @_schema(ForwardSerializer)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The lead's step: to an approver, and from whom it is taken."""
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        note = told.get("note", "")
-        return doors.forward(by=self.person, request=asked, giver=self.giver(told), note=note)
+def _forward(view: _Verb, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
+    note = told.get("note", "")
+    return doors.forward(by=view.person, request=asked, giver=view.giver(told), note=note)
 
 
-class RequestApprove(_Verb):
-    verb = Verb.APPROVE
-    takes = GrantSerializer
-
-    @_schema(GrantSerializer)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Grant it, or less of it. The next cycle sees it."""
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.approve(
-            by=self.person,
-            request=asked,
-            note=told["note"],
-            gpus=told.get("gpus"),
-            ends_at=told.get("ends_at"),
-            giver=self.giver(told),
-            expected=previews.attached(asked),
-        )
+def _approve(view: _Verb, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
+    return doors.approve(
+        by=view.person,
+        request=asked,
+        note=told["note"],
+        gpus=told.get("gpus"),
+        ends_at=told.get("ends_at"),
+        giver=view.giver(told),
+        expected=previews.attached(asked),
+    )
 
 
-class RequestAskChanges(_Verb):
-    verb = Verb.ASK_CHANGES
-    takes = NoteSerializer
+def _view_of(verb: Verb | None, takes: Any, do: Act, about: str) -> type[_Verb]:
+    class RequestAct(_Verb):
+        def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+            return self.done(request)
 
-    @_schema(NoteSerializer)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Back to its author, with what should be otherwise."""
-        return super().post(request, *args, **kwargs)
+        post.__doc__ = about or None
+        post = extend_schema(request=takes, responses=RequestSerializer)(post)
 
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.ask_changes(by=self.person, request=asked, note=told["note"])
-
-
-class RequestReject(_Verb):
-    verb = Verb.REJECT
-    takes = NoteSerializer
-
-    @_schema(NoteSerializer)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.reject(by=self.person, request=asked, note=told["note"])
+    RequestAct.verb, RequestAct.takes, RequestAct.act = verb, takes, do
+    return RequestAct
 
 
-class RequestRevoke(_Verb):
-    verb = Verb.REVOKE
-    takes = NoteSerializer
-
-    @_schema(NoteSerializer)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Take back what was granted, from now on."""
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.revoke(by=self.person, request=asked, note=told["note"])
-
-
-class RequestWithdraw(_Verb):
-    verb = Verb.WITHDRAW
-
-    @_schema(None)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """You want it no more."""
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.withdraw(by=self.person, request=asked)
-
-
-class RequestRenew(_Verb):
-    def may(self, asked: QuotaRequest) -> None:
-        """For the door to say: whoever may ask there may."""
-
-    @_schema(None)
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Ask for the same again, for as long, from where it ends; the answer is the new request."""
-        return super().post(request, *args, **kwargs)
-
-    def act(self, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-        return doors.renew(by=self.person, request=asked)
+VERBS = {
+    "submit": _view_of(
+        Verb.SUBMIT, None, _plainly(doors.submit), "Hand your draft to whoever decides."
+    ),
+    "forward": _view_of(
+        Verb.FORWARD, ForwardSerializer, _forward,
+        "The lead's step: to an approver, and from whom it is taken.",
+    ),
+    "approve": _view_of(
+        Verb.APPROVE, GrantSerializer, _approve, "Grant it, or less of it. The next cycle sees it."
+    ),
+    "ask-changes": _view_of(
+        Verb.ASK_CHANGES, NoteSerializer, _plainly(doors.ask_changes),
+        "Back to its author, with what should be otherwise.",
+    ),
+    "reject": _view_of(
+        Verb.REJECT, NoteSerializer, _plainly(doors.reject), ""
+    ),
+    "revoke": _view_of(
+        Verb.REVOKE, NoteSerializer, _plainly(doors.revoke),
+        "Take back what was granted, from now on.",
+    ),
+    "withdraw": _view_of(Verb.WITHDRAW, None, _plainly(doors.withdraw), "You want it no more."),
+    "renew": _view_of(
+        None, None, _plainly(doors.renew),
+        "Ask for the same again, for as long, from where it ends; the answer is the new request.",
+    ),
+}  # fmt: skip
+"""By the last step of the address."""
 
 
 class RequestComments(RequestsView):
@@ -332,7 +273,6 @@ class RequestComments(RequestsView):
     @extend_schema(request=RequestCommentSerializer, responses={201: RequestCommentSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         asked = self.get_object()
-        typed = RequestCommentSerializer(data=request.data)
-        typed.is_valid(raise_exception=True)
+        typed = sent(RequestCommentSerializer, request)
         made = doors.comment(by=self.person, request=asked, text=typed.validated_data["text"])
         return Response(RequestCommentSerializer(made).data, status=status.HTTP_201_CREATED)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.functional import cached_property
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer, SlugRelatedField
 
 from portal.accounts.models import User
 from portal.api.guards import guarded
@@ -22,6 +24,21 @@ def person(request: Request) -> User:
     return request.user
 
 
+Sent = TypeVar("Sent", bound=BaseSerializer[Any])
+
+
+def sent(kind: type[Sent], request: Request) -> Sent:
+    """The body of the call, read and right. Raises ValidationError."""
+    asked = kind(data=request.data)
+    asked.is_valid(raise_exception=True)
+    return asked
+
+
+def named(by: str = "name", **more: Any) -> Any:
+    """Of a serializer: what the row refers to, by its name. It is only read."""
+    return SlugRelatedField(slug_field=by, read_only=True, **more)
+
+
 class PersonView(GenericAPIView[Any]):
     """A view that answers to one person."""
 
@@ -33,6 +50,14 @@ class PersonView(GenericAPIView[Any]):
             # The framework asks the view for its handler after this.
             handler = getattr(self, method.lower())
             setattr(self, method.lower(), guarded(self, method, handler))
+
+    def get_queryset(self) -> QuerySet[Any]:
+        drawn = getattr(self, "queryset", None) if self.is_schema else None
+        return self.rows() if drawn is None else drawn.none()
+
+    def rows(self) -> QuerySet[Any]:
+        """Those that the person may see. Not asked while the schema is drawn."""
+        return super().get_queryset()
 
     @property
     def person(self) -> User:

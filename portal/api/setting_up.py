@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +25,7 @@ from portal.api.clusters import (
 from portal.api.errors import refuse
 from portal.api.queues import QueueDetail, QueueList, QueueSerializer
 from portal.api.quotas import AT, asked_at
-from portal.api.scope import ClusterView, PersonView
+from portal.api.scope import ClusterView, PersonView, sent
 from portal.boundary.reading import one_line
 from portal.teams.access import (
     dividable_queues,
@@ -84,8 +83,7 @@ class Clusters(AdminView, ClusterList):
     def post(self, request: Request) -> Response:
         """Connect a cluster, in observe mode; one that does not answer is not kept. For who administers."""
         self.check()
-        asked = NewClusterSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
+        asked = sent(NewClusterSerializer, request)
         given = dict(asked.validated_data)
         name = given.pop("name")
         made = connect(name=name, credentials=Credentials(**given), author=self.person)
@@ -130,7 +128,7 @@ class GpuClasses(ClusterAdminView, GpuClassList):
     def post(self, request: Request, cluster: str) -> Response:
         """Make a GPU class. For who administers."""
         self.check()
-        values = _valid(GpuClassWriteSerializer, request)
+        values = sent(GpuClassWriteSerializer, request).validated_data
         made = save_gpu_class(cluster=self.cluster, values=values, author=self.person)
         return Response(GpuClassSerializer(made).data, status=status.HTTP_201_CREATED)
 
@@ -150,7 +148,7 @@ class OneGpuClass(ClusterAdminView):
         """Change what is sent of it. For who administers."""
         self.check()
         found = get_object_or_404(self.cluster.gpu_classes, name=name)
-        values = _valid(GpuClassWriteSerializer, request)
+        values = sent(GpuClassWriteSerializer, request).validated_data
         saved = save_gpu_class(
             cluster=self.cluster, values=values, author=self.person, gpu_class=found
         )
@@ -173,7 +171,7 @@ class PriorityClasses(AdminView, PriorityClassList):
     def post(self, request: Request) -> Response:
         """Make a priority class. For who administers."""
         self.check()
-        values = _valid(PriorityClassWriteSerializer, request)
+        values = sent(PriorityClassWriteSerializer, request).validated_data
         made = save_priority_class(values=values, author=self.person)
         return Response(PriorityClassSerializer(made).data, status=status.HTTP_201_CREATED)
 
@@ -192,16 +190,9 @@ class OnePriorityClass(AdminView):
         """Change what is sent of it. For who administers."""
         self.check()
         found = get_object_or_404(PriorityClass, name=name)
-        values = _valid(PriorityClassWriteSerializer, request)
+        values = sent(PriorityClassWriteSerializer, request).validated_data
         saved = save_priority_class(values=values, author=self.person, priority_class=found)
         return Response(PriorityClassSerializer(saved).data)
-
-
-def _valid(kind: type[serializers.Serializer[Any]], request: Request) -> Mapping[str, Any]:
-    asked = kind(data=request.data)
-    asked.is_valid(raise_exception=True)
-    found: Mapping[str, Any] = asked.validated_data
-    return found
 
 
 class NewQueueSerializer(serializers.Serializer[Any]):
@@ -229,7 +220,7 @@ class Queues(QueueList):
         mine = dividable_queues(self.person).filter(cluster=self.cluster)
         if not mine.exists():
             raise Http404
-        values = dict(_valid(NewQueueSerializer, request))
+        values = dict(sent(NewQueueSerializer, request).validated_data)
         parent = mine.select_related("cluster").filter(name=values.pop("parent")).first()
         if parent is None:
             refuse("parent", "You divide no queue of that name.")
@@ -286,7 +277,7 @@ class Tree(ClusterAdminView):
     def put(self, request: Request, cluster: str) -> Response:
         """Make and change the queues that are named, with their figures. Others stay. For who administers."""
         self.check()
-        given = _valid(TreeSerializer, request)
+        given = sent(TreeSerializer, request).validated_data
         text = yaml.safe_dump({"queues": given["queues"]}, sort_keys=False)
         made = apply_tree(
             cluster=self.cluster,
@@ -333,7 +324,7 @@ class PolicyView(ClusterAdminView):
     def put(self, request: Request, cluster: str) -> Response:
         """Change fields, in force with the next cycle. For who administers."""
         self.check()
-        given = _valid(PolicyWriteSerializer, request)
+        given = sent(PolicyWriteSerializer, request).validated_data
         knobs.set_policy(
             cluster=self.cluster,
             values=given["values"],

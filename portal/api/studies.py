@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from portal.accounts.models import Scope
 from portal.api.asked_studies import ASKED
 from portal.api.foresight import OperatedView
+from portal.api.scope import sent
 from portal.boundary.reading import one_line
 from portal.reports.capacity import capacity
 from scheduling.models import MILLI, Study, StudyKind, Variant
@@ -115,9 +116,7 @@ def _compared(study: Study) -> dict[str, Any]:
 class StudiesView(OperatedView):
     write_scope = Scope.QUOTAS
 
-    def get_queryset(self) -> QuerySet[Study]:
-        if self.is_schema:
-            return Study.objects.none()
+    def rows(self) -> QuerySet[Study]:
         rows = Study.objects.filter(cluster=self.cluster).defer("world", "work")
         return rows.prefetch_related("variants").select_related("cluster", "queue")
 
@@ -141,10 +140,9 @@ class StudyList(StudiesView, generics.ListAPIView[Study]):
     serializer_class = StudySerializer
     queryset = Study.objects.none()
 
-    def get_queryset(self) -> QuerySet[Study]:
+    def rows(self) -> QuerySet[Study]:
         """Raises ServiceError for a kind that there is not."""
-        rows = super().get_queryset()
-        kinds = [] if self.is_schema else self.request.query_params.getlist("kind")
+        rows, kinds = super().rows(), self.request.query_params.getlist("kind")
         for kind in kinds:
             if kind not in StudyKind.values:
                 names = ", ".join(StudyKind.values)
@@ -215,8 +213,7 @@ class StudyCancel(StudiesView):
 
     @extend_schema(request=LetterSerializer, responses=AnsweredSerializer)
     def post(self, request: Request, cluster: str, pk: int) -> Response:
-        letter = LetterSerializer(data=request.data)
-        letter.is_valid(raise_exception=True)
+        letter = sent(LetterSerializer, request)
         doors.cancel(
             self.compared(),
             letter=letter.validated_data["letter"],
@@ -246,8 +243,7 @@ class StudyPromote(StudiesView):
     @extend_schema(request=PromoteSerializer, responses=PromotionSerializer)
     def post(self, request: Request, cluster: str, pk: int) -> Response:
         study = self.compared()
-        told = PromoteSerializer(data=request.data)
-        told.is_valid(raise_exception=True)
+        told = sent(PromoteSerializer, request)
         variant = study.variants.filter(letter=told.validated_data["letter"]).first()
         if variant is None:
             raise ServiceError(

@@ -8,6 +8,7 @@ from portal.api import (
     adapting,
     alerts,
     audit,
+    changing,
     clusters,
     consolidations,
     docs,
@@ -28,6 +29,7 @@ from portal.api import (
     request_rules,
     requests,
     setting_up,
+    streams,
     studies,
     workloads,
 )
@@ -69,6 +71,7 @@ urlpatterns = [
         name="persona_preview",
     ),
     path("processes", processes.ProcessList.as_view(), name="processes"),
+    path("streams", streams.StreamList.as_view(), name="streams"),
     path("notices", notices.NoticeList.as_view(), name="notices"),
     path("notices/read", notices.NoticesRead.as_view(), name="notices_read"),
     path("notices/preferences", notices.NoticePreferences.as_view(), name="notice_preferences"),
@@ -116,16 +119,10 @@ urlpatterns = [
     path(f"{CLUSTER}/requests", requests.RequestList.as_view(), name="requests"),
     path(REQUEST, requests.RequestDetail.as_view(), name="request"),
     path(f"{REQUEST}/preview", requests.RequestPreview.as_view(), name="request_preview"),
-    path(f"{REQUEST}/submit", requests.RequestSubmit.as_view(), name="request_submit"),
-    path(f"{REQUEST}/forward", requests.RequestForward.as_view(), name="request_forward"),
-    path(f"{REQUEST}/approve", requests.RequestApprove.as_view(), name="request_approve"),
-    path(
-        f"{REQUEST}/ask-changes", requests.RequestAskChanges.as_view(), name="request_ask_changes"
+    *(
+        path(f"{REQUEST}/{name}", view.as_view(), name=f"request_{name.replace('-', '_')}")
+        for name, view in requests.VERBS.items()
     ),
-    path(f"{REQUEST}/reject", requests.RequestReject.as_view(), name="request_reject"),
-    path(f"{REQUEST}/revoke", requests.RequestRevoke.as_view(), name="request_revoke"),
-    path(f"{REQUEST}/withdraw", requests.RequestWithdraw.as_view(), name="request_withdraw"),
-    path(f"{REQUEST}/renew", requests.RequestRenew.as_view(), name="request_renew"),
     path(f"{REQUEST}/comments", requests.RequestComments.as_view(), name="request_comments"),
     path(f"{CLUSTER}/loans", loans.LoanList.as_view(), name="loans"),
     path(f"{CLUSTER}/loans/<int:pk>", loans.LoanDetail.as_view(), name="loan"),
@@ -147,6 +144,12 @@ urlpatterns = [
     path(f"{WORKLOAD}/cancel", workloads.WorkloadCancel.as_view(), name="workload_cancel"),
     path(f"{WORKLOAD}/hold", workloads.WorkloadHold.as_view(), name="workload_hold"),
     path(f"{WORKLOAD}/release", workloads.WorkloadRelease.as_view(), name="workload_release"),
+    path(f"{WORKLOAD}/change", changing.WorkloadChange.as_view(), name="workload_change"),
+    path(
+        f"{WORKLOAD}/change/preview",
+        changing.WorkloadChangePreview.as_view(),
+        name="workload_change_preview",
+    ),
     path(f"{WORKLOAD}/priority", acting.WorkloadPriority.as_view(), name="workload_priority"),
     path(f"{CLUSTER}/cycles", ledger.CycleList.as_view(), name="cycles"),
     path(f"{CLUSTER}/cycles/<int:number>", ledger.CycleDetail.as_view(), name="cycle"),

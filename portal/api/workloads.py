@@ -97,6 +97,10 @@ class WorkloadSerializer(ToldSerializer):
     ending = serializers.SerializerMethodField(help_text="The cause in a sentence; empty without.")
     remedy = serializers.SerializerMethodField(help_text="What can be done about it; may be empty.")
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    turn: Any = serializers.DictField(
+        read_only=True,
+        help_text="When its author lets it start: not_before, after, array, index, at_once; empty without.",
+    )
     requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
     allocated_gpus = GpusField(read_only=True)
     used_gpu_hours = serializers.SerializerMethodField(
@@ -136,6 +140,7 @@ class WorkloadSerializer(ToldSerializer):
             "ending",
             "remedy",
             "held",
+            "turn",
             "position",
             "reason",
             "sentence",

@@ -62,6 +62,8 @@ KINDS: Mapping[str, Kind] = {
     "member.added": Kind("Persona given", "people", Capability.MEMBERS),
     "member.changed": Kind("Persona changed", "people", Capability.MEMBERS),
     "member.removed": Kind("Persona taken", "people", Capability.MEMBERS),
+    "directory.group_set": Kind("Group of the directory changed", "people"),
+    "directory.group_deleted": Kind("Group of the directory deleted", "people"),
     "team.created": Kind("Team added", "people", Capability.ADMINISTER),
     "team.changed": Kind("Team changed", "people", Capability.ADMINISTER),
     "team.deleted": Kind("Team deleted", "people", Capability.ADMINISTER),
@@ -81,6 +83,7 @@ KINDS: Mapping[str, Kind] = {
     "work.kept_idle": Kind("Idle GPUs kept", "work", Capability.ACT),
     "work.held": Kind("Work held", "work", Capability.ACT),
     "work.released": Kind("Work released", "work", Capability.ACT),
+    "work.changed": Kind("Waiting work changed", "work", Capability.ACT),
     "work.priority_set": Kind("Priority of work changed", "work", Capability.ACT),
     "cluster.added": Kind("Cluster connected", "engine", Capability.ADMINISTER),
     "cluster.metrics_set": Kind("GPU metrics set", "engine", Capability.ADMINISTER),
@@ -116,6 +119,18 @@ KINDS: Mapping[str, Kind] = {
     "session.expired": Kind("Session expired", "sign_in"),
     "request.refused": Kind("Refused", "people"),
 }
+
+
+SECURITY = frozenset({
+    "directory", "factor", "group_rule", "member", "membership", "oidc", "password", "person", "persona",
+    "service_account", "session", "sign_in", "sign_out", "token", "webhook",
+})  # fmt: skip
+"""What a kind's name begins with that tells who may come in, and as what."""
+
+
+def is_security(name: str, *, refused: bool) -> bool:
+    """Whether it is of the stream of security events: it, or anything that was turned down."""
+    return refused or name.partition(".")[0] in SECURITY
 
 
 def kind_of(name: str) -> Kind:

@@ -59,6 +59,11 @@ class Target:
     address: str
 
 
+def trusted(scheme: str, host: str, port: int, path: str) -> Target:
+    """A place that whoever runs Weir has set: it may lie inside, so nothing is judged."""
+    return Target(scheme, host, port, path, host)
+
+
 def is_inside(address: Address) -> bool:
     """Whether calls to it could reach what no stranger should: this host, its networks, metadata."""
     if address in METADATA or address.is_multicast or address.is_reserved:
@@ -142,16 +147,16 @@ def _lookup(host: str, port: int) -> list[str]:
 class _Connection(http.client.HTTPConnection):
     """To the address that was judged, under the name that was given."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, context: ssl.SSLContext | None) -> None:
         super().__init__(target.host, target.port, timeout=CONNECT_S)
-        self.target = target
+        self.target, self.context = target, context
         self.default_port = 443 if target.scheme == "https" else 80
 
     def connect(self) -> None:
         plain = socket.create_connection((self.target.address, self.target.port), CONNECT_S)
         self.sock = plain
         if self.target.scheme == "https":
-            context = ssl.create_default_context()
+            context = self.context or ssl.create_default_context()
             self.sock = context.wrap_socket(plain, server_hostname=self.target.host)
 
     def cut(self) -> None:
@@ -162,9 +167,15 @@ class _Connection(http.client.HTTPConnection):
             self.close()
 
 
-def post(target: Target, body: bytes, headers: Mapping[str, str]) -> int:
+def post(
+    target: Target,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    context: ssl.SSLContext | None = None,
+) -> int:
     """The status that was answered, a redirect's too: none is followed. Raises OutgoingError."""
-    connection = _Connection(target)
+    connection = _Connection(target, context)
     clock = threading.Timer(WHOLE_S, connection.cut)
     clock.daemon = True
     clock.start()

@@ -10,6 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from portal.accounts.capabilities import EVERYBODY, Capability
 from portal.config.secret import weakness
+from portal.streams.passing import configured
+from portal.streams.targets import TargetError, target_named
 
 
 @register(Tags.security)
@@ -53,12 +55,26 @@ def second_factor_is_asked_of_somebody(**kwargs: Any) -> list[CheckMessage]:
     return [Error(said, hint=f"Write some of: {', '.join(known)}.", id="weir.E004")]
 
 
+@register(Tags.security)
+def streams_have_targets(**kwargs: Any) -> list[CheckMessage]:
+    """A name that is mistyped would lose nothing and send nothing, and nobody would notice."""
+    found: list[CheckMessage] = []
+    for name, address in configured().items():
+        try:
+            target_named(address)
+        except TargetError as error:
+            hint = "docs/operations.md, Streams out, has the ways."
+            found.append(Error(f"WEIR_STREAM_{name.upper()}: {error}", hint=hint, id="weir.E005"))
+    return found
+
+
 def refuse_to_start() -> None:
     """Called by what serves. Raises ImproperlyConfigured with each fault and its remedy."""
     faults = [
         *secret_key_is_strong(),
         *demo_is_not_in_production(),
         *second_factor_is_asked_of_somebody(),
+        *streams_have_targets(),
     ]
     if faults:
         raise ImproperlyConfigured(

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from portal.notices.models import Letter, LetterState
 from portal.setup.inviting import needs_admin
+from portal.streams.standing import standings as streams
 from scheduling.models import Cluster, ClusterMode, Credential, Role
 from scheduling.models.credentials import read
 from scheduling.services.clusters import checkup
@@ -37,7 +38,7 @@ def examine() -> Iterator[Item]:
     yield from found
     if any(item.grade is Grade.MISSING for item in found):
         return
-    for part in (_clock, _secrets, _processes, _mail, _people, _clusters):
+    for part in (_clock, _secrets, _processes, _mail, _streams, _people, _clusters):
         yield from part()
 
 
@@ -164,6 +165,21 @@ def _mail_fault() -> str:
     except (OSError, smtplib.SMTPException) as error:
         return str(error) or type(error).__name__
     return ""
+
+
+def _streams() -> Iterator[Item]:
+    for one in streams():
+        topic = f"stream {one.name}"
+        if one.fault:
+            remedy = f"Look at WEIR_STREAM_{one.name.upper()} and at what listens there."
+            yield _fault(
+                topic, f"{one.where} takes nothing, {one.waiting} wait: {one.fault}", remedy
+            )
+        elif one.is_late:
+            said = f"{one.waiting} wait for {one.where}, the oldest for {one.lag_s / 60:.0f} min."
+            yield _fault(topic, said, "Start a worker: it sends them.")
+        else:
+            yield _good(topic, f"{one.where} has everything but {one.waiting}.")
 
 
 def _people() -> Iterator[Item]:

@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from portal.alerts.models import Firing
 from portal.notices.models import Letter, LetterState
+from portal.streams.standing import standings as streams
 from scheduling.models import (
     MILLI,
     Cluster,
@@ -51,6 +52,7 @@ class Weir(Collector):
                 for f in Firing.objects.filter(until=None).select_related("rule__cluster", "rule__queue")
             ),
         )  # fmt: skip
+        yield from _streams()
         states = Letter.objects.filter(state__in=(LetterState.WAITING, LetterState.DEAD))
         counts = states.order_by().values_list("state").annotate(count=Count("pk"))
         yield _gauge(
@@ -111,6 +113,21 @@ def _installation() -> Iterator[Metric]:
     yield _gauge(
         "weir_lane_silent_seconds", "Since a worker took a heartbeat out of the lane.", ("lane",),
         (((one.name,), (now - one.served_at).total_seconds()) for one in lanes if one.served_at),
+    )  # fmt: skip
+
+
+def _streams() -> Iterator[Metric]:
+    now, told = timezone.now(), streams(timezone.now())
+    yield _gauge(
+        "weir_stream_lag_seconds", "How long what waits could have gone out.", ("stream",),
+        (((one.name,), one.lag_s) for one in told),
+    )  # fmt: skip
+    yield _gauge(
+        "weir_stream_failing_seconds", "Since a target takes nothing; 0 where it does.", ("stream",),
+        (
+            ((one.name,), (now - one.failing_since).total_seconds() if one.failing_since else 0.0)
+            for one in told
+        ),
     )  # fmt: skip
 
 

@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "portal.approvals",
     "portal.notices",
     "portal.idempotency",
+    "portal.streams",
     "portal.setup",
     "portal.reports",
     "portal.alerts",
@@ -240,6 +241,14 @@ DEFAULT_FROM_EMAIL = env.str("WEIR_MAIL_FROM", default="weir@localhost")
 WEIR_WEBHOOK_INSIDE = env.list("WEIR_WEBHOOK_INSIDE", default=[])
 WEIR_WEBHOOK_HTTP = env.bool("WEIR_WEBHOOK_HTTP", default=False)
 
+# What goes out of audit, security and usage, and where: docs/operations.md, "Streams out".
+WEIR_STREAMS = {
+    name: env.str(f"WEIR_STREAM_{name.upper()}", default="")
+    for name in ("audit", "security", "usage")
+}
+WEIR_STREAM_AUTHORIZATION = env.str("WEIR_STREAM_AUTHORIZATION", default="")
+WEIR_STREAM_CA = env.str("WEIR_STREAM_CA", default="")
+
 SESSION_ENGINE = "portal.accounts.sessions"
 WEIR_SESSION_IDLE_S = env.int("WEIR_SESSION_IDLE_S", default=12 * 3600)
 SESSION_COOKIE_AGE = env.int("WEIR_SESSION_S", default=7 * 24 * 3600)
@@ -330,6 +339,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "DESCRIPTION": "Everything a page of Weir does, by REST.",
     "VERSION": "1.0.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    # Said, since /scim stands beside it: names of operations begin after it.
+    "SCHEMA_PATH_PREFIX": "/api/v1",
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SERVE_PERMISSIONS": [

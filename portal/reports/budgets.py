@@ -31,7 +31,8 @@ from scheduling.models import Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
-from scheduling.services.ledger.prices import changes_of, cut
+from scheduling.services.ledger.below import hours_below
+from scheduling.services.ledger.prices import Stretch, changes_of, cut
 
 LEARNED = 30
 """Days of which the forecast is made."""
@@ -158,7 +159,8 @@ def _told(budget: Budget) -> dict[str, Any]:
 
 
 def spendings(cluster: Cluster, budgets: Iterable[Budget], now: datetime) -> list[Spending]:
-    """Of those that have begun. Two queries in all."""
+    """Of those that have begun. What they spent is what was held, as showback has it; how it spread over the
+    days is read from samples. Three queries for each day on which one began, and three more."""
     tz = zone(cluster.display_time_zone)
     today = now.astimezone(tz).date()
     due = [one for one in budgets if one.begin <= today]
@@ -166,7 +168,42 @@ def spendings(cluster: Cluster, budgets: Iterable[Budget], now: datetime) -> lis
         return []
     since = min(*(one.begin for one in due), today - timedelta(days=LEARNED))
     daily = _daily(cluster, {one.queue_id for one in due}, since, now, tz)
-    return [_spending(one, daily.get(one.queue_id, {}), today) for one in due]
+    spent = _spent(cluster, due, now, tz)
+    return [
+        _spending(one, _held_to(daily.get(one.queue_id, {}), one, amount, today), today)
+        for one, amount in zip(due, spent, strict=True)
+    ]
+
+
+def _spent(cluster: Cluster, due: Sequence[Budget], now: datetime, tz: ZoneInfo) -> list[float]:
+    """What the work below each one's queue cost in its time up to ``now``."""
+    classes = classes_of(cluster)
+    changes = changes_of(classes)
+    costs: dict[tuple[date, date], dict[int, float]] = {}
+    for begin, end in sorted({(one.begin, one.end) for one in due}):
+        until = min(now, datetime.combine(end + timedelta(days=1), time(), tz))
+        parts = cut(classes, changes, datetime.combine(begin, time(), tz), until)
+        costs[begin, end] = _costs(cluster, parts)
+    return [costs[one.begin, one.end].get(one.queue_id, 0.0) for one in due]
+
+
+def _costs(cluster: Cluster, parts: Iterable[Stretch]) -> dict[int, float]:
+    """By queue, of all below it."""
+    found: dict[int, float] = {}
+    for part in parts:
+        for (queue, pk), hours in hours_below(cluster, part.start, part.end).items():
+            found[queue] = found.get(queue, 0.0) + hours * part.prices[pk]
+    return found
+
+
+def _held_to(daily: Daily, budget: Budget, spent: float, today: date) -> Daily:
+    """``daily`` as it adds up to what was ``spent`` in the time of ``budget``; what no sample tells of is put
+    on its last day."""
+    days = list(_days(budget.begin, min(today, budget.end)))
+    sampled = sum(daily.get(day, 0.0) for day in days)
+    if sampled <= 0:
+        return {**daily, days[-1]: spent} if spent else daily
+    return {day: cost * spent / sampled if day in days else cost for day, cost in daily.items()}
 
 
 Daily = Mapping[date, float]

@@ -50,8 +50,8 @@ CAUSES = (
         Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER, Reason.KEPT_FOR_SHORT,
     })),
     Cause("room", "No free room", "more capacity", frozenset({
-        Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_ROOM_ON_ITS_NODES,
-        Reason.NODES_OUT,
+        Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_FREE_OTHER,
+        Reason.NO_ROOM_ON_ITS_NODES, Reason.NODES_OUT,
     })),
     Cause("fragmented", "Fragmented", "consolidation; smaller pods", frozenset({
         Reason.FRAGMENTED, Reason.NO_ROOM_IN_TOPOLOGY,
@@ -62,7 +62,8 @@ CAUSES = (
     })),
     Cause("asked", "Held, or as it was asked", "its owner", frozenset({
         Reason.HELD, Reason.NEVER_FITS, Reason.MISROUTED, Reason.NO_SUCH_CLASS, Reason.NOT_ALLOWED,
-        Reason.GANG_INCOMPLETE, Reason.RUN_TIME_OVER,
+        Reason.GANG_INCOMPLETE, Reason.RUN_TIME_OVER, Reason.NOT_BEFORE, Reason.AFTER_OTHERS,
+        Reason.ARRAY_AT_LIMIT,
     })),
     Cause("unknown", "Not known", "its waits are no longer kept", frozenset()),
 )  # fmt: skip

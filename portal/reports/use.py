@@ -23,11 +23,14 @@ from portal.reports.asked import AskedRow, asked_against_used
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
+from portal.reports.showback import idle_cost
 from portal.reports.usage import Readings, Usage
 from portal.reports.utilization import allocated_gpu_hours, before
 from portal.teams.access import visible_workloads
 from scheduling.models import MILLI, Cluster, IdleEnd, IdleSpell
 from scheduling.models.workloads import HOLDING
+from scheduling.services.ledger.holds import Hold, charged
+from scheduling.services.ledger.prices import Change, changes_of
 from scheduling.services.metrics.idle import culled_at, going_on
 
 SHOWN = 12
@@ -141,7 +144,7 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
         total=total,
         before=before(scope, filters) if filters.compare else None,
         nothing=min(float(nothing.sum()), total.idle),
-        idle_cost=_idle_cost(scope, readings.classes) if reads_costs else None,
+        idle_cost=idle_cost(scope, filters) if reads_costs else None,
         now=now,
         hidden=hidden,
         periods=periods,
@@ -181,12 +184,6 @@ def _nothing(
     return found
 
 
-def _idle_cost(scope: Scope, classes: Any) -> float:
-    return sum(
-        usage.idle * float(scope.classes[pk].price_per_gpu_hour) for pk, usage in classes.items()
-    )
-
-
 def _now(
     scope: Scope, filters: ReportFilters, user: User, *, reads_costs: bool
 ) -> tuple[tuple[IdleRow, ...], int]:
@@ -200,7 +197,8 @@ def _now(
         since__lte=told_from,
     )
     mine = rows.filter(workload__in=visible_workloads(user))
-    found = [_row(spell, cluster, now, reads_costs=reads_costs) for spell in _joined(mine)]
+    changes = changes_of(scope.classes) if reads_costs else None
+    found = [_row(scope, spell, now, changes) for spell in _joined(mine)]
     found.sort(key=lambda row: (-(row.cost or 0.0), -row.for_s * row.spell.gpus, row.spell.pk))
     return tuple(found), rows.count() - len(found)
 
@@ -209,15 +207,18 @@ def _joined(rows: QuerySet[IdleSpell]) -> QuerySet[IdleSpell]:
     return rows.select_related("workload__queue", "workload__cluster", "gpu_class")
 
 
-def _row(spell: IdleSpell, cluster: Cluster, now: datetime, *, reads_costs: bool) -> IdleRow:
-    for_s = (now - spell.since).total_seconds()
-    per_hour = float(spell.gpu_class.price_per_gpu_hour) * spell.gpus / MILLI
+def _row(
+    scope: Scope, spell: IdleSpell, now: datetime, changes: Sequence[Change] | None
+) -> IdleRow:
+    """Its cost at the ``changes`` of prices, where the person reads them."""
+    held = Hold(spell.gpu_class_id, spell.since, now, spell.gpus / MILLI)
+    per_hour = float(spell.gpu_class.price_per_gpu_hour) * held.gpus
     return IdleRow(
         spell,
-        for_s,
-        per_hour * for_s / 3600 if reads_costs else None,
-        per_hour if reads_costs else None,
-        culled_at(spell, cluster),
+        (now - spell.since).total_seconds(),
+        None if changes is None else charged([held], scope.classes, changes),
+        None if changes is None else per_hour,
+        culled_at(spell, scope.cluster),
     )
 
 

@@ -58,8 +58,9 @@ REASONS: Final[Sequence[Waiting]] = (
     Waiting(
         Reason.NO_ROOM_ON_ITS_NODES,
         Ends.ROOM,
-        "Its node selector, node affinity, tolerations, runtime class or devices beside GPUs keep it to "
-        "nodes that are full. Others may be free: ask for less of where it runs.",
+        "Its node selector, node affinity, tolerations, runtime class, devices, volumes or pods that it is "
+        "to be near or apart from keep it to nodes that are full. Others may be free: ask for less of where "
+        "it runs.",
     ),
     Waiting(
         Reason.FRAGMENTED,
@@ -81,6 +82,12 @@ REASONS: Final[Sequence[Waiting]] = (
         Reason.NO_FREE_MEMORY,
         Ends.OTHER,
         "The nodes with free GPUs have too little memory. Ask for less.",
+    ),
+    Waiting(
+        Reason.NO_FREE_OTHER,
+        Ends.OTHER,
+        "The nodes with free GPUs lack something else that each pod takes, which the sentence names: a "
+        "device, local storage, a host port, a place for a pod or apart from others. Ask for less of it.",
     ),
     Waiting(
         Reason.RESERVED_FOR_OTHER,
@@ -144,6 +151,21 @@ REASONS: Final[Sequence[Waiting]] = (
         Reason.GANG_INCOMPLETE,
         Ends.OWNER,
         "Not all pods of the gang exist yet. Create the missing ones.",
+    ),
+    Waiting(
+        Reason.NOT_BEFORE,
+        Ends.OWNER,
+        "Its author asked for a later time. Change that to have it start sooner.",
+    ),
+    Waiting(
+        Reason.AFTER_OTHERS,
+        Ends.OWNER,
+        "Its author has it start after other work. Change what it waits for to have it start sooner.",
+    ),
+    Waiting(
+        Reason.ARRAY_AT_LIMIT,
+        Ends.OWNER,
+        "So many members of its array run as may at once. Change how many that is.",
     ),
 )
 

@@ -19,9 +19,8 @@ from portal.accounts.capabilities import MEANINGS, Capability, Reach
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership
 from portal.teams.personas import PersonaValues, save_persona, told
-from scheduling.models import Cluster, PriorityClass, State, Workload
+from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import HOLDING
-from scheduling.services.policy import service_classes
 from scheduling.services.policy.judge import Rules, judge_kept
 
 NONE = "may not"
@@ -40,7 +39,7 @@ FLAGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChangedRight:
     """One thing that changes; ``loses`` is None where it neither takes nor gives."""
 
     name: str
@@ -67,18 +66,18 @@ class Preview:
     """``people`` are (user name, names of the teams) of whoever holds it now."""
 
     people: Sequence[tuple[str, Sequence[str]]]
-    lines: Sequence[Line]
+    lines: Sequence[ChangedRight]
     waiting: Sequence[Hit]
     running: Sequence[Hit]
     fingerprint: str
     """Of this edit to the persona as it was: what is confirmed is what was shown."""
 
     @property
-    def loses(self) -> Sequence[Line]:
+    def loses(self) -> Sequence[ChangedRight]:
         return [line for line in self.lines if line.loses]
 
     @property
-    def gains(self) -> Sequence[Line]:
+    def gains(self) -> Sequence[ChangedRight]:
         return [line for line in self.lines if line.loses is False]
 
 
@@ -121,9 +120,8 @@ def _live_work(names: Sequence[str]) -> list[Workload]:
 
 def _rules(work: Sequence[Workload]) -> Mapping[int, Rules]:
     """Cluster -> who may have what run there now."""
-    priorities = tuple(PriorityClass.objects.all())
     clusters = Cluster.objects.filter(pk__in={one.cluster_id for one in work})
-    return {one.pk: Rules(service_classes.load(one), priorities) for one in clusters}
+    return {one.pk: Rules.of(one) for one in clusters}
 
 
 def _faults(work: Workload, rules: Mapping[int, Rules]) -> str:
@@ -132,9 +130,9 @@ def _faults(work: Workload, rules: Mapping[int, Rules]) -> str:
     return faults[0].sentence if faults else ""
 
 
-def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Line]:
+def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ChangedRight]:
     if before["name"] != after["name"]:
-        yield Line("Name", before["name"], after["name"], None)
+        yield ChangedRight("Name", before["name"], after["name"], None)
     for capability in Capability:
         yield from _reach(capability, before.get(capability), after.get(capability))
     for column, (name, unit) in LIMITS.items():
@@ -144,29 +142,31 @@ def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Line
     for column, (name, taking) in FLAGS.items():
         if before[column] != after[column]:
             words = {True: "yes", False: "no"}
-            yield Line(name, words[before[column]], words[after[column]], after[column] == taking)
+            yield ChangedRight(
+                name, words[before[column]], words[after[column]], after[column] == taking
+            )
 
 
-def _reach(capability: Capability, was: str | None, now: str | None) -> Iterator[Line]:
+def _reach(capability: Capability, was: str | None, now: str | None) -> Iterator[ChangedRight]:
     if was == now:
         return
     rank = [-1 if reach is None else Reach(reach).rank for reach in (was, now)]
-    yield Line(MEANINGS[capability].name, was or NONE, now or NONE, rank[1] < rank[0])
+    yield ChangedRight(MEANINGS[capability].name, was or NONE, now or NONE, rank[1] < rank[0])
 
 
-def _limit(name: str, unit: str, was: float | None, now: float | None) -> Iterator[Line]:
+def _limit(name: str, unit: str, was: float | None, now: float | None) -> Iterator[ChangedRight]:
     if was == now:
         return
     before, after = ("no limit" if one is None else f"{one:g} {unit}".strip() for one in (was, now))
-    yield Line(name, before, after, was is None or (now is not None and now < was))
+    yield ChangedRight(name, before, after, was is None or (now is not None and now < was))
 
 
-def _classes(name: str, was: Sequence[str], now: Sequence[str]) -> Iterator[Line]:
+def _classes(name: str, was: Sequence[str], now: Sequence[str]) -> Iterator[ChangedRight]:
     """None named is every one."""
     if was == now:
         return
     before, after = (", ".join(one) or "every one" for one in (was, now))
-    yield Line(name, before, after, bool(now) and (not was or bool(set(was) - set(now))))
+    yield ChangedRight(name, before, after, bool(now) and (not was or bool(set(was) - set(now))))
 
 
 def _fingerprint(persona: Persona, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from django.utils import timezone
 
 from portal.accounts.models import User
+from portal.teams import turns
 from portal.teams.access import submittable_queues
 from portal.teams.models import Submitted
 from portal.teams.reading import Reading
@@ -80,20 +81,30 @@ def find_faults(
     if asked is None:
         return astray
     read = asked.observed
+    if wrong := turns.unread(_notes_of(manifest)):
+        return [*astray, wrong]
     if read.fault:
         return [*astray, ServiceError("invalid", read.fault, field="spec")]
-    judgement = judge.judge(read, asked.queue.path, _rules(cluster))
+    rules = judge.Rules.of(cluster)
+    judgement = judge.judge(read, asked.queue.path, rules)
     unknown = list(_unknown_classes(cluster, read.gpu_classes))
+    if all(fault.field != "priority_class" for fault in judgement.faults):
+        unknown += _unknown_priority(read.priority_class, rules)
     told_of = {fault.field for fault in unknown}
     found = [
         *astray,
         *list(images.faults_of(manifest))[:1],
         *unknown,
         *(fault for fault in judgement.faults if fault.field not in told_of),
+        *turns.faults(user, cluster, read),
     ]
     if not found and not even_if_never:
-        found += _never_faults(user, asked)
+        found += never_faults(user, asked)
     return found
+
+
+def _notes_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    return manifest["metadata"].get("annotations") or {}
 
 
 def _note(
@@ -161,15 +172,20 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def barred_classes(asked: Asked) -> dict[str, str]:
-    """GPU class -> why its user may not have it there; only those that they may not."""
-    rules, names = _rules(asked.cluster), asked.cluster.gpu_classes.values_list("name", flat=True)
-    return {
+def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
+    """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
+    user may not have it there, only those that they may not."""
+    rules = judge.Rules.of(asked.cluster)
+    names = asked.cluster.gpu_classes.values_list("name", flat=True)
+    path = asked.queue.path
+    whole = judge.judge(asked.observed, path, rules).faults
+    barred = {
         name: str(fault)
         for name in names
-        for fault in judge.judge(asked.on(name), asked.queue.path, rules).faults
+        for fault in judge.judge(asked.on(name), path, rules).faults
         if fault.field == "gpu_classes"
     }
+    return " ".join(str(fault) for fault in whole if fault.field != "gpu_classes"), barred
 
 
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
@@ -186,17 +202,13 @@ def priority_classes_to_give(
     user: User, cluster: Cluster, works: Iterable[Workload]
 ) -> list[PriorityClass]:
     """Every class that ``user`` and the authors may give to all of ``works``, highest value first."""
-    rules, name = _rules(cluster), user.get_username()
+    rules, name = judge.Rules.of(cluster), user.get_username()
     places = {(who, w.queue.path) for w in works if w.queue for who in (name, w.user)}
     return [
         priority
         for priority in rules.priority_classes
         if not any(judge.priority_fault(who, path, priority.name, rules) for who, path in places)
     ]
-
-
-def _rules(cluster: Cluster) -> judge.Rules:
-    return judge.Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
 
 
 def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:
@@ -228,7 +240,19 @@ def _unknown_classes(cluster: Cluster, names: Sequence[str]) -> Iterator[Service
         yield ServiceError("gpu_class_not_allowed", sentence, remedy, field="gpu_classes")
 
 
-def _never_faults(user: User, asked: Asked) -> list[ServiceError]:
+def _unknown_priority(name: str, rules: judge.Rules) -> Iterator[ServiceError]:
+    """A slip that a cluster's own objects get the default class for."""
+    if name and name not in rules.priority_by_name:
+        remedy = f"Use {judge.any_of(list(rules.priority_by_name))}."
+        yield ServiceError(
+            "priority_class_not_allowed",
+            f"There is no priority class {name[:63]}.",
+            remedy,
+            field="priority_class",
+        )
+
+
+def never_faults(user: User, asked: Asked) -> list[ServiceError]:
     """The engine's word that it can never start. Where the cluster cannot be asked, nothing is said."""
     decision = None
     with suppress(ServiceError):

@@ -99,6 +99,7 @@ class Reason(StrEnum):
     NO_FREE_GPUS = "no_free_gpus"
     NO_FREE_CPUS = "no_free_cpus"
     NO_FREE_MEMORY = "no_free_memory"
+    NO_FREE_OTHER = "no_free_other"
     NO_ROOM_ON_ITS_NODES = "no_room_on_its_nodes"
     RESERVED_FOR_OTHER = "reserved_for_other"
     KEPT_FOR_SHORT = "kept_for_short"
@@ -111,6 +112,9 @@ class Reason(StrEnum):
     NO_SUCH_CLASS = "no_such_class"
     NOT_ALLOWED = "not_allowed"
     RUN_TIME_OVER = "run_time_over"
+    NOT_BEFORE = "not_before"
+    AFTER_OTHERS = "after_others"
+    ARRAY_AT_LIMIT = "array_at_limit"
 
 
 class Rule(StrEnum):

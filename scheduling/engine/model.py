@@ -28,10 +28,17 @@ from scheduling.engine.enums import WorkloadType as WorkloadType
 UNLIMITED = 1 << 60
 """Stands for "no limit" in integer tables; sums of a few of them stay below 2**63."""
 
-LEVELS = ("block", "rack", "node")
+TOPOLOGY_LEVELS = ("block", "rack")
+"""From the widest on; a snapshot may name others. The node itself is below them all."""
+
+NODE_LEVEL = "node"
+MOST_TOPOLOGY_LEVELS = 6
 
 MILLI = 1000
 """Milli-GPU in one GPU."""
+
+PLACES = "places for pods"
+"""Of what nodes state beside GPUs, the one that each member takes one of, whether it says so or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,10 @@ class Node:
     """Only workloads whose node set names it may run there."""
     outage: Outage | None = None
     """Why it is not ready, where that is known."""
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What else its pods take of it: amounts by name. A node has none of what another one states alone."""
+    foreign_beside: Mapping[str, int] = field(default_factory=dict)
+    """What pods outside the queues hold of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,8 @@ class NodeSet:
 
     name: str
     nodes: frozenset[str] = frozenset()
+    constraints: str = ""
+    """What they are bound by, in words; without any, whatever can bind to nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +169,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Levels (``block``, ``rack``, ``node``); with both, the preferred one lies inside the required."""
+    """Levels of the snapshot, or ``node``; with both, the preferred one lies inside the required."""
 
     required: str | None = None
     preferred: str | None = None
@@ -202,6 +215,8 @@ class Workload:
     gpus: int = MILLI
     cpus: int = 0
     memory_mib: int = 0
+    beside: Mapping[str, int] = field(default_factory=dict)
+    """What else a member takes of its node: amounts by the names that nodes state."""
     user: str = ""
     members: Members = Members()
     gpu_classes: tuple[str, ...] = ()
@@ -303,6 +318,13 @@ class Snapshot:
     workloads: tuple[Workload, ...] = ()
     policy: Policy = Policy()
     node_sets: tuple[NodeSet, ...] = ()
+    topology_levels: tuple[str, ...] = TOPOLOGY_LEVELS
+    """What ``Node.topology`` names, from the widest on."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Of which a gang may ask for one: those of the topology, then the node."""
+        return (*self.topology_levels, NODE_LEVEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from scheduling.engine import model as m
-from scheduling.engine.model import LEVELS
 
 Fault = tuple[str, str, str]
 
@@ -22,6 +21,7 @@ def check(snapshot: m.Snapshot, known: Container[int] = ()) -> None:
         *_doubles("priority_classes", [p.name for p in snapshot.priority_classes]),
         *_doubles("workloads", [w.name for w in snapshot.workloads]),
         *_doubles("node_sets", [s.name for s in snapshot.node_sets]),
+        *faults_of_levels(snapshot.levels),
         *_nodes(snapshot),
         *_node_sets(snapshot),
         *_queues(snapshot),
@@ -40,6 +40,13 @@ def _doubles(part: str, names: Sequence[str]) -> Iterator[Fault]:
         if name in seen or not name:
             yield f"{part}[{i}].name", repr(name), "a name that stands once"
         seen.add(name)
+
+
+def faults_of_levels(levels: Sequence[str]) -> Iterator[Fault]:
+    """``levels`` are those of ``Snapshot.levels``."""
+    for i, name in enumerate(levels[:-1]):
+        if not name or levels.index(name) < i or name == levels[-1]:
+            yield f"topology_levels[{i}]", repr(name), f"a name that stands once, not {levels[-1]}"
 
 
 def _nodes(snapshot: m.Snapshot) -> Iterator[Fault]:
@@ -114,14 +121,16 @@ def _workloads(snapshot: m.Snapshot, known: Container[int]) -> Iterator[Fault]:
     ]
     for i, work in due:
         if id(work) not in known:
-            yield from _wishes(f"workloads[{i}]", work, priorities)
+            yield from _wishes(f"workloads[{i}]", work, priorities, snapshot.levels)
             if work.node_set not in sets:
                 yield f"workloads[{i}].node_set", repr(work.node_set), "a name of node_sets"
         if work.phase is running or (work.awaits_victims and work.placement):
             yield from _running(f"workloads[{i}]", work, classes, nodes)
 
 
-def _wishes(at: str, work: m.Workload, priorities: set[str]) -> Iterator[Fault]:
+def _wishes(
+    at: str, work: m.Workload, priorities: set[str], levels: Sequence[str]
+) -> Iterator[Fault]:
     if work.priority_class not in priorities:
         yield f"{at}.priority_class", repr(work.priority_class), "a name of priority_classes"
     if not 1 <= work.members.min <= work.members.max:
@@ -133,8 +142,8 @@ def _wishes(at: str, work: m.Workload, priorities: set[str]) -> Iterator[Fault]:
         ("required", work.topology.required),
         ("preferred", work.topology.preferred),
     ):
-        if level is not None and level not in LEVELS:
-            yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(LEVELS)}"
+        if level is not None and level not in levels:
+            yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(levels)}"
 
 
 def _running(

@@ -20,6 +20,14 @@ dns_label = RegexValidator(
 )
 
 
+TOPOLOGY_LEVELS = "; ".join(
+    (
+        "block=weir.dev/block,topology.kubernetes.io/zone",
+        "rack=weir.dev/rack,topology.kubernetes.io/rack",
+    )
+)
+
+
 class ClusterMode(models.TextChoices):
     OBSERVE = "observe", "Observe"
     ENFORCE = "enforce", "Enforce"
@@ -88,6 +96,8 @@ class Cluster(models.Model):
         max_length=10, choices=ClassOrder.choices, default=ClassOrder.ENDS_FIRST
     )
     """Of several GPU classes that work may use, which is tried first."""
+    topology_levels = models.CharField(max_length=1000, blank=True, default=TOPOLOGY_LEVELS)
+    """Labels of nodes that name what is close together, as ``cluster.vocabulary.topology`` reads them."""
     cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
 
     metrics_url = models.URLField(blank=True)

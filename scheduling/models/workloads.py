@@ -122,6 +122,8 @@ class Workload(models.Model):
     """As its author says; what was learned is its ``prediction``."""
     predicted_p90_s = models.FloatField(null=True, blank=True)
     held = models.BooleanField(default=False)
+    turn = models.JSONField(default=dict)
+    """When its author lets it start, as ``turns.Turn.document``; empty: as soon as it can."""
 
     state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
     outcome = models.CharField(max_length=9, choices=Outcome.choices, blank=True)

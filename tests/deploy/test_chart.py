@@ -266,6 +266,18 @@ def test_tls_ends_at_the_ingress_and_the_portal_knows() -> None:
     assert settings_of["WEIR_CSRF_TRUSTED_ORIGINS"] == "https://gpus.example.org"
 
 
+def test_streams_are_settings_and_their_ports_are_open_to_the_worker() -> None:
+    objects = rendered("ingress")
+    told = of_kind(objects, "ConfigMap")["weir"]["data"]
+    egress = of_kind(objects, "NetworkPolicy")["weir-worker"]["spec"]["egress"]
+    opened = {(p["protocol"], p["port"]) for rule in egress for p in rule["ports"]}
+
+    assert told["WEIR_STREAM_AUDIT"] == "syslog+udp://log.example.org"
+    assert told["WEIR_STREAM_USAGE"] == "https://in.example.org/x"
+    assert "WEIR_STREAM_SECURITY" not in told
+    assert {("UDP", 514), ("TCP", 6514), ("TCP", 443)} <= opened
+
+
 def test_gateway_leads_to_the_service() -> None:
     objects = rendered("gateway")
     route = of_kind(objects, "HTTPRoute")["weir"]["spec"]
@@ -395,6 +407,12 @@ REFUSED = {
     "no web server": ({**EXTERNAL, "web": {"replicas": 0}}, "web/replicas"),
     "two beats": ({**EXTERNAL, "beat": {"replicas": 2}}, "additional properties 'replicas'"),
     "unknown size": ({**EXTERNAL, "size": "huge"}, "size"),
+    "no target": ({**EXTERNAL, "streams": {"audit": "syslog://h"}}, "streams/audit"),
+    "user in a target": ({**EXTERNAL, "streams": {"usage": "https://u:p@h/"}}, "streams/usage"),
+    "secret of streams among settings": (
+        {**EXTERNAL, "config": {"values": {"WEIR_STREAM_AUTHORIZATION": "Bearer x"}}},
+        "invalid propertyName 'WEIR_STREAM_AUTHORIZATION'",
+    ),
     "no network": ({**EXTERNAL, "trustedProxies": ["the proxy"]}, "trustedProxies"),
 }
 

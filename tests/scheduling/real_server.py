@@ -30,6 +30,8 @@ _EMPTIED = (
     "/api/v1/namespaces/default/events",
     "/api/v1/namespaces/default/configmaps",
     "/api/v1/namespaces/default/resourcequotas",
+    "/api/v1/namespaces/default/limitranges",
+    "/apis/storage.k8s.io/v1/storageclasses",
     _BINDINGS,
     "/apis/node.k8s.io/v1/runtimeclasses",
     "/apis/resource.k8s.io/v1/deviceclasses",

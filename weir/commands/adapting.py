@@ -20,46 +20,29 @@ def adapting(ctx: click.Context) -> None:
         _show(given, api.get(api.within("adaptation")))
 
 
-@adapting.command("on")
-@click.pass_obj
-def on(given: Given) -> None:
-    """Let the parameters that are not pinned follow feedback."""
-    _switch(given, True)
+def _switch(name: str, is_on: bool, told: str) -> None:
+    def act(given: Given) -> None:
+        api = given.api()
+        _show(given, api.put(api.within("adaptation"), {"is_on": is_on}))
+
+    adapting.command(name, help=told)(click.pass_obj(act))
 
 
-@adapting.command("off")
-@click.pass_obj
-def off(given: Given) -> None:
-    """Leave every parameter where it is."""
-    _switch(given, False)
+def _pin(verb: str, is_pinned: bool, told: str) -> None:
+    def act(given: Given, name: str) -> None:
+        api = given.api()
+        found = api.put(api.within(f"adaptation/parameters/{name}"), {"is_pinned": is_pinned})
+        if not printed(given, found):
+            state = "pinned" if found["is_pinned"] else "follows feedback"
+            click.echo(f"{found['title']}: {state}")
+
+    adapting.command(verb, help=told)(click.argument("name")(click.pass_obj(act)))
 
 
-@adapting.command("pin")
-@click.argument("name")
-@click.pass_obj
-def pin(given: Given, name: str) -> None:
-    """Keep the parameter NAME where it is."""
-    _pin(given, name, True)
-
-
-@adapting.command("let-go")
-@click.argument("name")
-@click.pass_obj
-def let_go(given: Given, name: str) -> None:
-    """Let the parameter NAME follow feedback again."""
-    _pin(given, name, False)
-
-
-def _switch(given: Given, is_on: bool) -> None:
-    api = given.api()
-    _show(given, api.put(api.within("adaptation"), {"is_on": is_on}))
-
-
-def _pin(given: Given, name: str, is_pinned: bool) -> None:
-    api = given.api()
-    found = api.put(api.within(f"adaptation/parameters/{name}"), {"is_pinned": is_pinned})
-    if not printed(given, found):
-        click.echo(f"{found['title']}: {'pinned' if found['is_pinned'] else 'follows feedback'}")
+_switch("on", True, "Let the parameters that are not pinned follow feedback.")
+_switch("off", False, "Leave every parameter where it is.")
+_pin("pin", True, "Keep the parameter NAME where it is.")
+_pin("let-go", False, "Let the parameter NAME follow feedback again.")
 
 
 def _show(given: Given, found: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import click
 
+from weir.api import Api
 from weir.commands.options import YES, Given, printed, read_text, read_yamls, sure
 from weir.commands.trees import TAKING, differences, print_differences, put_tree
 from weir.faults import Fault
@@ -36,10 +37,11 @@ def importing() -> None:
 def kueue(
     given: Given, /, file: IO[str], really: bool, reason: str, taking: Sequence[str], yes: bool
 ) -> None:
-    """Of Kueue's objects in FILE (- is standard input): classes, the tree with quotas, namespaces.
+    """Of Kueue's objects in FILE (- is standard input): classes, tree with quotas, namespaces,
+    levels of topology.
 
     \b
-    kubectl get clusterqueues,cohorts,resourceflavors,localqueues -A -o yaml | weir import kueue -
+    kubectl get clusterqueues,cohorts,resourceflavors,topologies,localqueues -A -o yaml | weir import kueue -
     """
     found = of_kueue.translate(read_yamls(file))
     _carry_out(given, found, really, reason or "Imported from Kueue", taking, yes=yes)
@@ -85,17 +87,26 @@ def _carry_out(
     for row in found.classes:
         _compare(found, row, there.get(row["name"]))
     changes = list(differences(api.get(api.within("tree"))["queues"], found.queues))
+    levels = found.topology_levels and found.topology_levels != _levels_now(api)
     if not (really and yes):
         _show(found, new, changes)
-    if not really or not (new or changes):
+    if not really or not (new or changes or levels):
         return
     sure(f"Make {_many(new, 'GPU class', 'es')} and {_many(changes, 'change')} of queues?", yes=yes)
+    if levels:
+        values = {"topology_levels": found.topology_levels}
+        api.put(api.within("policy"), {"values": values, "reason": reason})
     for row in new:
         api.post(api.within("gpu-classes"), row)
     made = put_tree(api, found.queues, reason, taking)
     if not printed(given, {**found.told(), "made": made["queues"]}):
         for path in made["queues"]:
             click.echo(safe(path))
+
+
+def _levels_now(api: Api) -> str:
+    rows = api.get(api.within("policy"))
+    return str(next(row["value"] for row in rows if row["field"] == "topology_levels"))
 
 
 def _compare(found: Found, row: Mapping[str, Any], there: Mapping[str, Any] | None) -> None:
@@ -114,6 +125,8 @@ def _show(found: Found, new: Sequence[Mapping[str, Any]], changes: Sequence[Any]
     ]
     table(new, columns, "No new GPU class.")
     click.echo()
+    if found.topology_levels:
+        click.echo(safe(f"Topology levels: {found.topology_levels}\n"))
     print_differences(changes)
     click.echo()
     rows = [{"what": row.what, "instead": row.instead, "at": row.at} for row in found.left]

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from weir.commands.options import Given, printed
-from weir.printing import facts, moment, number, safe, table
+from weir.commands.options import Given, known, listed, printed
+from weir.printing import facts, moment, number, safe
 
 NUMBER = click.argument("number", type=int)
 GPUS = click.FloatRange(min=0, min_open=True)
@@ -29,8 +29,6 @@ def ls(given: Given, /, state: str) -> None:
     """Loans of the queues that you lead, the last moved first."""
     api = given.api()
     rows = api.pages(api.within("loans"), state=state)
-    if printed(given, rows):
-        return
     columns = [
         ("NO.", lambda row: row["id"]),
         ("LENDER", lambda row: row["lender"]),
@@ -40,7 +38,7 @@ def ls(given: Given, /, state: str) -> None:
         ("STATE", lambda row: row["state"]),
         ("YOU MAY", lambda row: ", ".join(row["may"]).replace("_", " ")),
     ]
-    table(rows, columns, "There is no such loan.")
+    listed(given, rows, columns, "There is no such loan.")
 
 
 @loan.command("offers")
@@ -49,8 +47,6 @@ def offers(given: Given, /) -> None:
     """Quota that is offered to all."""
     api = given.api()
     rows = api.pages(api.within("loan-offers"))
-    if printed(given, rows):
-        return
     columns = [
         ("NO.", lambda row: row["id"]),
         ("LENDER", lambda row: row["lender"]),
@@ -61,7 +57,7 @@ def offers(given: Given, /) -> None:
         ("UNTIL", lambda row: moment(row["ends_at"])),
         ("NOTICE", lambda row: f"{row['notice_h']} h"),
     ]
-    table(rows, columns, "Nobody offers quota now.")
+    listed(given, rows, columns, "Nobody offers quota now.")
 
 
 def _terms(command: Any) -> Any:
@@ -106,7 +102,7 @@ def lend(given: Given, /, **asked: Any) -> None:
 def offer(given: Given, /, **asked: Any) -> None:
     """Offer idle quota to all; you consent to each loan of it."""
     api = given.api()
-    made = api.post(api.within("loan-offers"), _said(asked))
+    made = api.post(api.within("loan-offers"), known(asked))
     if not printed(given, made):
         click.echo(f"Offer {made['id']} stands.")
 
@@ -123,11 +119,7 @@ def withdraw_offer(given: Given, /, number: int) -> None:
 
 def _propose(given: Given, kind: str, asked: Mapping[str, Any]) -> None:
     api = given.api()
-    _tell(given, api.post(api.within("loans"), {"kind": kind, **_said(asked)}))
-
-
-def _said(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in asked.items() if value is not None}
+    _tell(given, api.post(api.within("loans"), {"kind": kind, **known(asked)}))
 
 
 def _verb(name: str, told: str) -> None:
@@ -135,7 +127,7 @@ def _verb(name: str, told: str) -> None:
 
     def act(given: Given, /, number: int, **typed: Any) -> None:
         api = given.api()
-        _tell(given, api.post(api.within(f"loans/{number}/{name}"), _said(typed)))
+        _tell(given, api.post(api.within(f"loans/{number}/{name}"), known(typed)))
 
     made = click.pass_obj(act)
     if name == "consent":

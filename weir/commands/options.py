@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, Protocol, TypeVar
 
 import click
@@ -10,7 +10,7 @@ import yaml
 
 from weir.api import Api
 from weir.faults import Fault
-from weir.printing import TABLE, document
+from weir.printing import TABLE, Column, Row, document, table
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_BYTES = 2 << 20
@@ -30,6 +30,17 @@ def printed(given: Given, data: Any) -> bool:
         return False
     document(data, given.form)
     return True
+
+
+def listed(given: Given, rows: Sequence[Row], columns: Sequence[Column], empty: str) -> None:
+    """Rows as they came for a script, else as a table."""
+    if not printed(given, rows):
+        table(rows, columns, empty)
+
+
+def known(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of it."""
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def read_text(file: IO[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import YES, Given, printed, sure
+from weir.commands.options import YES, Given, listed, printed, sure
 from weir.commands.trees import apply, diff, export
 from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
@@ -31,8 +31,6 @@ def get(given: Given, /, **query: Any) -> None:
     """Quotas in force."""
     api = given.api()
     rows = api.pages(api.within("quotas"), **query)
-    if printed(given, rows):
-        return
     columns = [
         ("QUEUE", lambda row: row["queue"]),
         ("CLASS", lambda row: row["gpu_class"]),
@@ -43,7 +41,7 @@ def get(given: Given, /, **query: Any) -> None:
         ("SINCE", lambda row: moment(row["effective_from"])),
         ("UNTIL", lambda row: moment(row["effective_until"])),
     ]
-    table(rows, columns, "There is no quota that you may see.")
+    listed(given, rows, columns, "There is no quota that you may see.")
 
 
 def _limit(value: float | None) -> str:
@@ -129,8 +127,6 @@ def changes(given: Given, /) -> None:
     """Who changed which quotas, when and why, newest first, with what was expected of it."""
     api = given.api()
     rows = api.pages(api.within("quota-changes"))
-    if printed(given, rows):
-        return
     columns = [
         ("ID", lambda row: str(row["id"])),
         ("AT", lambda row: moment(row["at"])),
@@ -139,7 +135,7 @@ def changes(given: Given, /) -> None:
         ("REASON", lambda row: row["reason"]),
         ("EXPECTED", lambda row: row["expected"] or "–"),
     ]
-    table(rows, columns, "Nobody changed a quota that you may see.")
+    listed(given, rows, columns, "Nobody changed a quota that you may see.")
 
 
 def _move(cell: Mapping[str, Any]) -> str:

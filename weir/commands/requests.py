@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import Given, printed
+from weir.commands.options import Given, known, listed, printed
 from weir.printing import facts, moment, number, safe, table
 
 NUMBER = click.argument("number", type=int)
@@ -25,8 +25,6 @@ def ls(given: Given, /, state: str) -> None:
     """Requests that you may see, the last moved first."""
     api = given.api()
     rows = api.pages(api.within("requests"), state=state)
-    if printed(given, rows):
-        return
     columns = [
         ("NO.", lambda row: row["id"]),
         ("WHAT", lambda row: row["title"]),
@@ -35,7 +33,7 @@ def ls(given: Given, /, state: str) -> None:
         ("SINCE", lambda row: moment(row["since"])),
         ("YOU MAY", lambda row: ", ".join(row["may"]).replace("_", " ")),
     ]
-    table(rows, columns, "There is no such request.")
+    listed(given, rows, columns, "There is no such request.")
 
 
 @request.command("show")
@@ -69,8 +67,7 @@ def new(given: Given, /, **asked: Any) -> None:
         --until 2026-12-01T00:00:00Z --reason "Paper deadline"
     """
     api = given.api()
-    body = {name: value for name, value in asked.items() if value is not None}
-    _tell(given, api.post(api.within("requests"), body))
+    _tell(given, api.post(api.within("requests"), known(asked)))
 
 
 @request.command("preview")
@@ -111,8 +108,7 @@ def _verb(name: str, told: str, *, note: str = "") -> None:
 
     def act(given: Given, /, number: int, **typed: Any) -> None:
         api = given.api()
-        body = {key: value for key, value in typed.items() if value is not None}
-        _tell(given, api.post(api.within(f"requests/{number}/{name}"), body))
+        _tell(given, api.post(api.within(f"requests/{number}/{name}"), known(typed)))
 
     made = click.pass_obj(act)
     if name == "approve":

@@ -11,9 +11,9 @@ import click
 
 from weir.api import Api
 from weir.commands.adapting import adapting
-from weir.commands.options import Given, printed, read_yaml
+from weir.commands.options import Given, listed, printed, read_yaml
 from weir.faults import Fault
-from weir.printing import document, moment, table
+from weir.printing import document, moment
 
 OPEN = ("waiting", "running")
 MOST_TRACE = 700 * 1024
@@ -117,8 +117,6 @@ def list_(given: Given, kind: tuple[str, ...]) -> None:
     api = given.api()
     wanted = kind or ("now", "replay", "capacity", "experiment")
     rows = api.pages(api.within("studies"), kind=wanted)
-    if printed(given, rows):
-        return
     columns = [
         ("NO.", lambda row: row["id"]),
         ("KIND", lambda row: row["kind"]),
@@ -127,7 +125,7 @@ def list_(given: Given, kind: tuple[str, ...]) -> None:
         ("BEGUN", lambda row: moment(row["asked_at"])),
         ("STATE", _state),
     ]
-    table(rows, columns, "There is no study yet.")
+    listed(given, rows, columns, "There is no study yet.")
 
 
 @study.command("cancel")

@@ -26,6 +26,8 @@ class Left:
 class Found:
     classes: list[dict[str, Any]] = field(default_factory=list)
     queues: list[dict[str, Any]] = field(default_factory=list)
+    topology_levels: str = ""
+    """As the cluster's policy has them; "" where the file names none."""
     _left: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def leave(self, at: str, what: str, instead: str) -> None:
@@ -40,7 +42,12 @@ class Found:
 
     def told(self) -> dict[str, Any]:
         left = [{"what": row.what, "instead": row.instead, "at": row.at} for row in self.left]
-        return {"gpu_classes": self.classes, "queues": self.queues, "left": left}
+        return {
+            "gpu_classes": self.classes,
+            "queues": self.queues,
+            "topology_levels": self.topology_levels,
+            "left": left,
+        }
 
 
 class Names:

@@ -1,8 +1,8 @@
-"""ClusterQueues, Cohorts, ResourceFlavors and LocalQueues of Kueue (v1beta1 and v1beta2) as a tree of queues.
+"""ClusterQueues, Cohorts, ResourceFlavors, Topologies and LocalQueues of Kueue (v1beta1 and v1beta2).
 
 What Kueue says of a cohort is its own quota beside that of its queues; a queue of Weir holds what its queues
 hold, so nominal quotas are added up from below. Cohorts without a parent share nothing with each other, which
-limits of 0 say at the top.
+limits of 0 say at the top. Topologies are levels of the cluster's policy.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
 Object = Mapping[str, Any]
 Figures = dict[str, float]
 SHARED_BELOW = "each has a queue below that shares what it holds"
-KINDS = ("ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue")
+KINDS = ("ClusterQueue", "Cohort", "ResourceFlavor", "Topology", "LocalQueue")
 GPU = re.compile(
     r"nvidia\.com/(gpu|mig-).*|amd\.com/gpu.*|gpu\.intel\.com/.*|habana\.ai/gaudi.*|google\.com/tpu"
 )
 LIMITS = (("borrowingLimit", "borrowing_limit"), ("lendingLimit", "lending_limit"))
+HOSTNAME = "kubernetes.io/hostname"
+ONE_TOPOLOGY = "the cluster has one topology: write all levels into its policy"
 SCALE = {"": 1.0, "m": 0.001, "k": 1e3, "M": 1e6}
 OF_QUEUES = {
     "preemption": "one rule for all: guarantees are taken back, by the cluster's policy",
@@ -38,12 +40,10 @@ OF_QUEUES = {
 OF_FLAVORS = {
     "nodeTaints": "taints of nodes are read from the nodes",
     "tolerations": "tolerations are the workload's own",
-    "topologyName": "topology is read from labels of nodes: its levels are on the cluster's page",
 }
 OF_KINDS = {
     "WorkloadPriorityClass": "make the priority class on the page of priority classes",
     "AdmissionCheck": "none",
-    "Topology": "levels are on the cluster's page",
 }
 
 
@@ -53,7 +53,8 @@ def translate(objects: Sequence[Any]) -> Found:
     if not reader.kinds["ClusterQueue"]:
         raise Fault(
             "There is no ClusterQueue in it.",
-            "Write it with: kubectl get clusterqueues,cohorts,resourceflavors,localqueues -A -o yaml",
+            "Write it with: kubectl get"
+            " clusterqueues,cohorts,resourceflavors,topologies,localqueues -A -o yaml",
         )
     return reader.read()
 
@@ -105,6 +106,7 @@ class _Reader:
         for queue in self.found.queues:
             self._close(queue)
         self._classes()
+        self._levels()
         for name in self.local.keys() - self.kinds["ClusterQueue"].keys():
             self.found.leave(
                 f"LocalQueues of {name}", "the object", "its ClusterQueue is not in the file"
@@ -201,6 +203,15 @@ class _Reader:
         used = {_flavor for spec in self._all() for _flavor, _ in _cells(spec)}
         for flavor in flavors.keys() - used:
             self.found.leave(f"ResourceFlavor {flavor}", "the object", "no queue has quota of it")
+
+    def _levels(self) -> None:
+        """Of the first Topology; a cluster has one, and the host is a level of every one."""
+        for name, spec in self.kinds["Topology"].items():
+            keys = [str(level.get("nodeLabel")) for level in spec.get("levels") or ()]
+            levels = "; ".join(key for key in keys if key != HOSTNAME)
+            self.found.topology_levels = self.found.topology_levels or levels
+            if levels != self.found.topology_levels:
+                self.found.leave(f"Topology {name}", "its levels", ONE_TOPOLOGY)
 
     def _all(self) -> list[Object]:
         return [*self.kinds["ClusterQueue"].values(), *self.kinds["Cohort"].values()]

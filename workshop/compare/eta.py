@@ -22,10 +22,10 @@ from scheduling.simulation.ahead.runs import Asked, RunTimes
 from scheduling.simulation.compiled.life import new_jobs
 from scheduling.simulation.compiled.lives import Course
 from scheduling.simulation.compiled.loop import SHORT, live
-from scheduling.simulation.replay import cast_of, pool
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import EVERY_EVENT, Options
 from scheduling.simulation.traces import Trace
+from workshop.simulator.replay import cast_of, pool
 
 HOUR_S = 3600
 FUTURES = 30

@@ -17,8 +17,8 @@ from scheduling.simulation.ahead.correction import (
     Kind,
     correction_from,
 )
-from scheduling.simulation.replay import DEFAULT_POLICY, SHIPPED
 from scheduling.simulation.traces import Trace
+from workshop.simulator.replay import DEFAULT_POLICY, SHIPPED
 
 from .eta import Forecaster, Walk
 

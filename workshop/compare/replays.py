@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scheduling.simulation.partition import static_nodes
-from scheduling.simulation.replay import SHIPPED, EngineRun, replay_engine
-from scheduling.simulation.result import Metrics, Replay, metrics
 from scheduling.simulation.traces import Trace
 from workshop.rivals.costs import USUAL, Costs
 from workshop.rivals.registry import RULES, replay_rule
+from workshop.simulator.partition import static_nodes
+from workshop.simulator.replay import SHIPPED, EngineRun, replay_engine
+from workshop.simulator.result import Metrics, Replay, metrics
 
 WEIR = "weir"
 POLICIES = (WEIR, *RULES)

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from scheduling.simulation.replications import interval
-from scheduling.simulation.result import Metrics
 from scheduling.simulation.traces import Trace
 from workshop.rivals.costs import Costs
+from workshop.simulator.result import Metrics
 
 from .sharing_lives import jittered
 

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from scheduling.engine.model import Policy, Sharing
-from scheduling.simulation.replay import EngineRun
-from scheduling.simulation.result import Flags, Metrics, Replay, metrics
 from scheduling.simulation.traces import Trace
 from workshop.compare.replays import replay
 from workshop.rivals.queues import Rival
+from workshop.simulator.replay import EngineRun
+from workshop.simulator.result import Flags, Metrics, Replay, metrics
 
 LIVES = 5
 JITTERED, MOST_JITTER_S = 0.01, 5

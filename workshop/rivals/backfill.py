@@ -14,9 +14,9 @@ import numpy as np
 from scheduling.engine.compile.heap import push
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
-from scheduling.simulation.replay import check_size
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.replay import check_size
+from workshop.simulator.result import Replay
 
 from .costs import Costs
 from .packing import place, release

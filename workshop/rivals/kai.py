@@ -20,8 +20,8 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.result import Replay
 
 from .costs import Costs
 from .queues import NEVER

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.result import Replay
 
 from .costs import Costs
 from .queues import finished, starts_by

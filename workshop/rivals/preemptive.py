@@ -16,9 +16,9 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.merit.gittins import index_at
-from scheduling.simulation.replay import check_size
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.replay import check_size
+from workshop.simulator.result import Replay
 
 from .costs import Costs
 from .history import Past, known_of, learn, new_past

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from numba import njit
 
 from scheduling.engine.compile.heap import pop, push
-from scheduling.simulation.replay import check_size
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.replay import check_size
+from workshop.simulator.result import Replay
 
 from .packing import place, release
 

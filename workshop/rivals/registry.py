@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.result import Replay
 
 from .backfill import replay_backfill
 from .costs import USUAL, Costs

@@ -12,8 +12,8 @@ import numpy as np
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.result import Replay
 
 from .costs import Costs
 from .packing import place, release

@@ -14,10 +14,10 @@ import numpy as np
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.simulation.partition import nominal_gpus, static_nodes
-from scheduling.simulation.replay import check_size
-from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
+from workshop.simulator.partition import nominal_gpus, static_nodes
+from workshop.simulator.replay import check_size
+from workshop.simulator.result import Replay
 
 from .costs import Costs
 from .packing import place, release

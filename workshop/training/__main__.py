@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scheduling.simulation.traces import Ties, Trace, read_trace
+from scheduling.simulation.traces import Trace
+from workshop.simulator.ties import read_published
 from workshop.training.environment import KNOBS
 from workshop.training.judge import is_better, judge
 from workshop.training.train import Rule, Training, train
@@ -52,7 +53,7 @@ def _day(text: str) -> datetime:
 
 def _trace(path: Path, days: Sequence[datetime], hours: int) -> Trace:
     end = max(days) + timedelta(hours=hours)
-    return read_trace(path, begin=min(days), end=end, ties=Ties.PUBLISHED)
+    return read_published(path, begin=min(days), end=end)
 
 
 def _window(trace: Trace, day: datetime, nodes: int, hours: int) -> Window:

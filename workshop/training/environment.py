@@ -30,11 +30,12 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.replay import pool, submissions
-from scheduling.simulation.run.jobs import Job, Submission
+from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.planners import SnapshotPlanner
-from scheduling.simulation.run.simulator import Observer, Simulator
+from workshop.simulator.jobs import Job
+from workshop.simulator.planners import SnapshotPlanner
+from workshop.simulator.replay import pool, submissions
+from workshop.simulator.simulator import Observer, Simulator
 from workshop.training.windows import Window
 
 Floats = npt.NDArray[np.float32]

@@ -16,10 +16,12 @@ from portal.accounts.forms import TokenForm
 from portal.accounts.proof import proving
 from portal.accounts.views import person
 from portal.teams import service_accounts as service
+from portal.teams.access import is_admin
 from portal.teams.giving import givable, led_teams
 from portal.teams.models import ServiceAccount, Team
 from portal.teams.sight import person_for
 from portal.web.access.forms import ServiceAccountForm
+from portal.web.frame.requests import act_view
 from scheduling.services.errors import ServiceError
 
 
@@ -54,8 +56,7 @@ def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
     return redirect("web:service_accounts", team=found.name)
 
 
-@login_required
-@require_POST
+@act_view
 def delete_account(request: HttpRequest, team: str, account: str) -> HttpResponse:
     found = _account(request, team, account)
     said = f"{found} is deleted. What uses its tokens is refused from now."
@@ -69,7 +70,8 @@ def delete_account(request: HttpRequest, team: str, account: str) -> HttpRespons
 @require_POST
 def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     """Make a token and show it, this once."""
-    found, form = _account(request, team, account), TokenForm(request.POST)
+    found = _account(request, team, account)
+    form = TokenForm(request.POST, directory=is_admin(person(request)))
     if not form.is_valid():
         return _page(request, found.team, 400, token_form=form, asked_for=found)
     asked, days = form.cleaned_data, form.cleaned_data["days"]
@@ -89,8 +91,7 @@ def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     return _page(request, found.team, issued=token, plain=plain)
 
 
-@login_required
-@require_POST
+@act_view
 def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> HttpResponse:
     found = _account(request, team, account)
     token = get_object_or_404(found.user.api_tokens, pk=pk)
@@ -111,7 +112,7 @@ def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> 
         "accounts": accounts,
         "personas": personas,
         "form": ServiceAccountForm(personas=personas),
-        "token_form": TokenForm(),
+        "token_form": TokenForm(directory=is_admin(person(request))),
         "real_now": timezone.now(),
         **extra,
     }

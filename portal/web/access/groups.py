@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.entry import provider_name
 from portal.accounts.models import Persona, User
@@ -14,6 +12,7 @@ from portal.accounts.views import person
 from portal.teams import directory
 from portal.teams.models import GroupRule, SeenGroups, Team
 from portal.web.access.forms import GroupRuleForm
+from portal.web.frame.requests import act_view, form_view
 from scheduling.services.errors import ServiceError
 
 
@@ -24,8 +23,7 @@ def _ruler(request: HttpRequest) -> User:
     return user
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def group_rules(request: HttpRequest) -> HttpResponse:
     """The rules, and a form for one more."""
     user = _ruler(request)
@@ -44,8 +42,7 @@ def group_rules(request: HttpRequest) -> HttpResponse:
     return redirect("web:group_rules")
 
 
-@login_required
-@require_POST
+@act_view
 def delete_rule(request: HttpRequest, pk: int) -> HttpResponse:
     user = _ruler(request)
     rule = get_object_or_404(GroupRule, pk=pk)

@@ -7,11 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
 
 from portal.alerts import past as past_of
 from portal.alerts.past import DAYS, Past
@@ -21,13 +19,12 @@ from portal.display.csv import csv_lines
 from portal.display.format import counted, duration, zone
 from portal.web.alerts.views import opened
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 
 
-@login_required
-@require_POST
+@act_view
 def test(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Send a made-up firing of the rule, and say who hears of it by which way."""
     found = opened(request, cluster)
@@ -56,8 +53,7 @@ def _one(one: Heard) -> str:
     return f"{name}: {', '.join(one.ways)}{after}"
 
 
-@login_required
-@require_safe
+@page_view
 def past(request: PersonRequest, cluster: str) -> HttpResponse:
     """What fired in the last 90 days, by rule and day."""
     found = opened(request, cluster)
@@ -72,8 +68,7 @@ def past(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/alerts/past.html", context)
 
 
-@login_required
-@require_safe
+@page_view
 def past_csv(request: PersonRequest, cluster: str) -> HttpResponse:
     """The same, a line a firing."""
     found = opened(request, cluster)

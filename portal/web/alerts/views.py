@@ -6,10 +6,8 @@ from collections import Counter
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.alerts import words
 from portal.alerts.figure import drawn, is_drawable
@@ -23,22 +21,20 @@ from portal.display.format import counted, duration, zone
 from portal.display.sentences import and_list
 from portal.web.alerts.forms import RuleForm, initial
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, form_view, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def alerts(request: PersonRequest, cluster: str) -> HttpResponse:
     """All rules; a new one is saved here."""
     found = opened(request, cluster)
     return _page(request, found, None)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def rule(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """The same with one of them to edit."""
     found = opened(request, cluster)
@@ -133,8 +129,7 @@ def _finding(found: list[Row]) -> tuple[str, str]:
     return f"{len(firing)} of {counted(len(found), 'rule')} {verb}: {names}.", rest
 
 
-@login_required
-@require_safe
+@page_view
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What a rule as it is typed would have done in the last two weeks. Keeps nothing."""
     found = opened(request, cluster)
@@ -149,8 +144,7 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/alerts/_tried.html", context)
 
 
-@login_required
-@require_POST
+@act_view
 def delete(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = opened(request, cluster)
     gone = get_object_or_404(visible(request.user, found), pk=pk)
@@ -159,8 +153,7 @@ def delete(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return redirect("web:alerts", found.name)
 
 
-@login_required
-@require_POST
+@act_view
 def acknowledge(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Of the rule: that somebody looks after what fires now."""
     found = opened(request, cluster)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
 
 from portal.teams.reading import reader_of
 from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.finding import finding
 from portal.web.cycles.leavers import searches
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
 from scheduling.services.cycle.record.records import unpacked
@@ -36,8 +34,7 @@ def _cycles(request: PersonRequest, cluster: str) -> QuerySet[Cycle]:
     return Cycle.objects.filter(cluster=found).select_related("cluster").order_by("number")
 
 
-@login_required
-@require_safe
+@page_view
 def cycle(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     cycles = _cycles(request, cluster)
     shown = cycles.filter(number=number).first()
@@ -70,8 +67,7 @@ def _unchanged(request: PersonRequest, cycles: QuerySet[Cycle], number: int) -> 
     return render(request, "web/cycles/unchanged.html", context)
 
 
-@login_required
-@require_safe
+@page_view
 def candidates(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     """Planned again for each who stayed: asked for on its own, so that the page does not wait for it."""
     shown = _found(request, cluster, number)
@@ -82,8 +78,7 @@ def candidates(request: PersonRequest, cluster: str, number: int) -> HttpRespons
     return render(request, f"web/cycles/{page}", context)
 
 
-@login_required
-@require_safe
+@page_view
 def snapshot(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     """The file to plan again, for who sees all the work that it names."""
     shown = _found(request, cluster, number)

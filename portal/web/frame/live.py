@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, close_old_connections
 from django.db.models import OuterRef, Subquery
@@ -28,10 +27,10 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from portal.boundary.limits import Slot
 from portal.display.format import number
+from portal.web.frame.requests import page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster, Cycle
 
@@ -179,8 +178,7 @@ def _too_many() -> JsonResponse:
     )
 
 
-@login_required
-@require_safe
+@page_view
 def live(request: HttpRequest, cluster: str) -> HttpResponseBase:
     """The stream, or with ``?once=1`` its newest state as JSON for browsers that poll."""
     found = get_cluster(request, cluster)

@@ -1,9 +1,18 @@
-"""The request of a signed-in person, for views behind ``login_required``, and what forms share."""
+"""The request of a signed-in person, the three kinds of views, and what forms share."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import User
+from scheduling.services.errors import ServiceError
 
 
 class PersonRequest(HttpRequest):
@@ -11,6 +20,36 @@ class PersonRequest(HttpRequest):
     htmx: HtmxDetails
     is_own_work: bool
     """Of a page about one workload; absent elsewhere."""
+
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def page_view(view: View) -> View:
+    """For who is signed in: it shows, and changes nothing."""
+    return login_required(require_safe(view))
+
+
+def form_view(view: View) -> View:
+    """For who is signed in: it shows a form, and takes what is posted."""
+    return login_required(require_http_methods(["GET", "HEAD", "POST"])(view))
+
+
+def act_view(view: View) -> View:
+    """For who is signed in: it does something, by POST alone."""
+    return login_required(require_POST(view))
+
+
+def acted(request: HttpRequest, act: Callable[[], object], said: str = "") -> bool:
+    """Whether the service did it; what it ``said``, or its refusal, stands on the page that follows."""
+    try:
+        act()
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+        return False
+    if said:
+        messages.success(request, said)
+    return True
 
 
 TURN = "turn"

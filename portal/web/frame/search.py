@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.teams.access import visible_queues, visible_workloads
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster, Queue, Workload
 
@@ -51,8 +49,7 @@ def find(cluster: Cluster, user: User, text: str) -> Found:
     )
 
 
-@login_required
-@require_safe
+@page_view
 def search(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     text = request.GET.get("q", "").strip()[:100]

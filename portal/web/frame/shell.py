@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_safe
 
 from portal.accounts.capabilities import Capability
 from portal.teams.access import is_admin, sees_everything, tops, visible_clusters
 from portal.teams.rights import Person
+from portal.web.frame.requests import page_view
 from scheduling.models import Cluster
 
 
@@ -29,8 +28,7 @@ def answers_for_others(user: Person) -> bool:
     return sees_everything(user) or bool(tops(user, Capability.EDIT_QUOTAS))
 
 
-@login_required
-@require_safe
+@page_view
 def home(request: HttpRequest) -> HttpResponse:
     cluster = visible_clusters(request.user).first()
     if cluster is None and is_admin(request.user):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import F, Sum
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
 
 from portal.display.units import unit
 from portal.teams.access import is_operator, visible_queues
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.future.figures import future
 from portal.web.overview.views import chosen_class
 from scheduling.models import Cluster, GpuClass, Node
 
 
-@login_required
-@require_safe
+@page_view
 def queue_future(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)

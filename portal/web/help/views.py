@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.selectors.reasons import REASONS
+from portal.web.frame.requests import page_view
 from portal.web.help.words import WORDS
 
 TITLES: Final[Mapping[str, tuple[str, str]]] = {
@@ -23,14 +22,12 @@ TITLES: Final[Mapping[str, tuple[str, str]]] = {
 """By address: title and what the page answers."""
 
 
-@login_required
-@require_safe
+@page_view
 def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/help/index.html", {"topics": _topics("")})
 
 
-@login_required
-@require_safe
+@page_view
 def page(request: HttpRequest, topic: str) -> HttpResponse:
     if topic not in TITLES:
         raise Http404

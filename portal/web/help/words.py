@@ -62,6 +62,9 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
     ("Cycle", "One pass of the engine. It reads everything, decides, and writes down why."),
     ("Reason", "Why a decision fell as it did: one code, its figures, and a sentence."),
     ("Fragmentation", "Free GPUs that what waits, or what usually runs, cannot use."),
-    ("Topology domain", "Block, rack or node: what is close together."),
+    (
+        "Topology domain",
+        "What is close together: a block, a rack, or what else the cluster calls it; or one node.",
+    ),
     ("P50, P90", "Half of all cases are below P50, nine of ten below P90."),
 )

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from portal.teams.access import is_operator, visible_workloads
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.lab import forecasts, run_times
 
 
-@login_required
-@require_safe
+@page_view
 def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
     """How good forecasts of starts were; workloads are named to who may see them."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     days = request.GET.get("days", "30")
-    asked = forecasts.Asked(
+    asked = forecasts.AskedForecast(
         days=int(days) if days in forecasts.RANGES else 30,
         gpu_class=request.GET.get("class", ""),
         hourly=request.GET.get("told") == "hourly",

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
 
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import Typed, act_of
 from portal.approvals.loans.who import leads, open_offers
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, acted
 from portal.web.loans.views import get_loan, opened, show
 from scheduling.models import MILLI
 from scheduling.services.errors import ServiceError
@@ -29,8 +27,7 @@ SAID: Mapping[str, str] = {
 }
 
 
-@login_required
-@require_POST
+@act_view
 def act(request: PersonRequest, cluster: str, pk: int, verb: str) -> HttpResponse:
     """Who comes too late is told what happened."""
     found = opened(request, cluster)
@@ -58,17 +55,14 @@ def _typed(request: PersonRequest) -> Typed:
     return Typed(gpus, request.POST.get("note", ""))
 
 
-@login_required
-@require_POST
+@act_view
 def withdraw_offer(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = opened(request, cluster)
     offer = get_object_or_404(open_offers(request.user, found), pk=pk)
     if not leads(request.user, offer.lender):
         raise Http404
-    try:
-        doors.withdraw_offer(by=request.user, offer=offer)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-    else:
-        messages.success(request, "Withdrawn. What was lent of it runs on until its own end.")
+    acted(
+        request, lambda: doors.withdraw_offer(by=request.user, offer=offer),
+        "Withdrawn. What was lent of it runs on until its own end.",
+    )  # fmt: skip
     return redirect("web:loans", found.name)

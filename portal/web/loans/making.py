@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from portal.accounts.models import User
 from portal.approvals.loans import doors
@@ -18,10 +16,11 @@ from portal.approvals.loans.who import led_queues, open_offers
 from portal.display.format import zone
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, turned
+from portal.web.frame.requests import PersonRequest, form_view, turned
 from portal.web.frame.shell import get_cluster
+from portal.web.moments import MomentField
 from portal.web.people.forms import WeirForm
-from portal.web.requests.forms import MomentField, gpus_field
+from portal.web.requests.forms import gpus_field
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.errors import ServiceError
 
@@ -93,8 +92,7 @@ class LoanForm(WeirForm):
         return cleaned
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def new(request: PersonRequest, cluster: str) -> HttpResponse:
     """The address may say what to begin with, and of which offer it is taken."""
     found = get_cluster(request, cluster)

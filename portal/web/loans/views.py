@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
 
 from portal.approvals.loans import previews
 from portal.approvals.loans.doors import recalled_end
@@ -15,7 +13,7 @@ from portal.approvals.loans.models import QuotaLoan
 from portal.approvals.loans.states import RUNNING, LoanVerb
 from portal.approvals.loans.who import led_of, led_queues, may_open, verbs, visible_loans
 from portal.web.frame.remembered import remembered
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.loans import shown
 from portal.web.quotas.preview import Told, told
@@ -23,8 +21,7 @@ from scheduling.models import MILLI, Cluster
 from scheduling.services.errors import ServiceError
 
 
-@login_required
-@require_safe
+@page_view
 def index(request: PersonRequest, cluster: str) -> HttpResponse:
     found = opened(request, cluster)
     context = {
@@ -47,8 +44,7 @@ def get_loan(request: PersonRequest, cluster: Cluster, pk: int) -> QuotaLoan:
     return get_object_or_404(visible_loans(request.user), cluster=cluster, pk=pk)
 
 
-@login_required
-@require_safe
+@page_view
 def one(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = opened(request, cluster)
     return show(request, get_loan(request, found, pk))

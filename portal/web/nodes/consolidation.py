@@ -7,13 +7,11 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from portal.display.adding_up import hours_column
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.nodes import ordering
 from portal.web.nodes.rooms import NOWHERE, Map
 from portal.web.nodes.tiles import Held, Run, runs
@@ -54,8 +52,7 @@ class Before:
     after: list[Run]
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def consolidation(request: PersonRequest, cluster: str) -> HttpResponse:
     """The moves that free ``nodes`` more whole nodes of ``class``. Looking moves nothing; what is confirmed
     is left to the next cycle."""

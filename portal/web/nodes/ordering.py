@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
 
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.operations.mode import operated
 from scheduling.models import PARTLY_DONE, Cluster, Consolidation, ConsolidationState, GpuClass
 from scheduling.services.consolidation import orders
@@ -97,8 +95,7 @@ def order(
     return None
 
 
-@login_required
-@require_POST
+@act_view
 def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = operated(request, cluster)
     waiting = get_object_or_404(Consolidation, cluster=found, pk=pk)

@@ -1,4 +1,4 @@
-"""The nodes of a cluster by class and rack, as one person may see them."""
+"""The nodes of a cluster by class and narrowest topology domain, as one person may see them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from portal.web.nodes.tiles import Held, Owner, Run, runs
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
 from scheduling.services.explain.fragmentation import MemberSizes
+from scheduling.services.policy.levels import levels_of
 
 MOST = 400
-"""Nodes drawn at once; a rack or a class is chosen to see the others."""
+"""Nodes drawn at once; a domain or a class is chosen to see the others."""
 SMALL_GPUS = 4
 TONES = 6
 """Colours of departments, see nodes.css."""
 NOWHERE = Owner("··", 0, "no queue")
-NO_RACK = "no rack"
+NOWHERE_NAMED = "no domain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Rack:
+class Domain:
     name: str
     places: list[Place]
 
@@ -76,7 +77,7 @@ class Room:
     """All of one GPU class that is drawn. ``capacity`` counts the whole class."""
 
     capacity: Capacity
-    racks: list[Rack]
+    domains: list[Domain]
     left_out: int
     """Nodes that are not drawn."""
 
@@ -90,8 +91,8 @@ class Room:
 
     @property
     def is_small(self) -> bool:
-        """Its nodes are short enough to stand beside each other in a rack."""
-        largest = max((p.node.gpus for rack in self.racks for p in rack.places), default=0)
+        """Its nodes are short enough to stand beside each other in a domain."""
+        largest = max((p.node.gpus for domain in self.domains for p in domain.places), default=0)
         return largest <= SMALL_GPUS * MILLI
 
     @property
@@ -117,6 +118,19 @@ class Map:
         self.held = self._held()
 
     @cached_property
+    def levels(self) -> tuple[str, ...]:
+        """Of the cluster's topology, the widest first."""
+        return levels_of(self.cluster).names
+
+    @property
+    def level(self) -> str:
+        """The narrowest of them, by which nodes are drawn; "" where the cluster has none."""
+        return self.levels[-1] if self.levels else ""
+
+    def domain_of(self, node: Node) -> str:
+        return str(node.topology.get(self.level) or NOWHERE_NAMED)
+
+    @cached_property
     def nodes(self) -> list[Node]:
         """Rows of the classes, one a node and class."""
         return list(Node.objects.filter(cluster=self.cluster, gpu_class__in=self.classes))
@@ -130,11 +144,12 @@ class Map:
         found = Counter(worst.values())
         return [(STATES[key], found[place]) for place, key in enumerate(keys)]
 
-    def rooms(self, *, rack: str = "", state: str = "") -> list[Room]:
-        """A room for each class, racks and nodes in order of their names; of one rack, or in one state."""
+    def rooms(self, *, domain: str = "", state: str = "") -> list[Room]:
+        """A room for each class, domains and nodes in order of their names; of one domain, or in one
+        state."""
         nodes: dict[int, list[Node]] = defaultdict(list)
         for node in self.nodes:
-            if rack in ("", rack_of(node)) and state in ("", state_of(node).key):
+            if domain in ("", self.domain_of(node)) and state in ("", state_of(node).key):
                 nodes[node.gpu_class_id].append(node)
         sizes, left, rooms = self.sizes, MOST, []
         for one in capacity(self.cluster, self.classes):
@@ -142,7 +157,7 @@ class Map:
             shown, left_out = drawn[:left], max(0, len(drawn) - left)
             left -= len(shown)
             wanted = sizes.wanted(one.gpu_class)
-            rooms.append(Room(one, self._racks(shown, wanted), left_out))
+            rooms.append(Room(one, self._domains(shown, wanted), left_out))
         return rooms
 
     @cached_property
@@ -152,7 +167,7 @@ class Map:
     def departments(self, rooms: Iterable[Room]) -> list[Department]:
         """The legend: of what is drawn, by department."""
         tiles: Counter[tuple[str, Owner]] = Counter()
-        for run in (r for room in rooms for k in room.racks for p in k.places for r in p.runs):
+        for run in (r for room in rooms for k in room.domains for p in k.places for r in p.runs):
             for held in run.held[:1]:
                 tiles[self._tops.get(held.owner.queue, held.owner.queue), held.owner] += run.count
         names = sorted({name for name, _ in tiles})
@@ -189,22 +204,18 @@ class Map:
                 found[node, class_id].append(held)
         return found
 
-    def _racks(self, nodes: Sequence[Node], wanted: int) -> list[Rack]:
-        by_rack: dict[str, list[Node]] = defaultdict(list)
+    def _domains(self, nodes: Sequence[Node], wanted: int) -> list[Domain]:
+        by_name: dict[str, list[Node]] = defaultdict(list)
         for node in nodes:
-            by_rack[rack_of(node)].append(node)
+            by_name[self.domain_of(node)].append(node)
         return [
-            Rack(name, [self._place(node, wanted) for node in sorted(found, key=_natural)])
-            for name, found in sorted(by_rack.items())
+            Domain(name, [self._place(node, wanted) for node in sorted(found, key=_natural)])
+            for name, found in sorted(by_name.items())
         ]
 
     def _place(self, node: Node, wanted: int) -> Place:
         held = self.held.get((node.name, node.gpu_class_id), ())
         return Place(node, _short(node.name), runs(node, held, wanted))
-
-
-def rack_of(node: Node) -> str:
-    return str(node.topology.get("rack") or NO_RACK)
 
 
 def _owners(queues: Iterable[Queue]) -> tuple[dict[str, Owner], dict[str, str]]:

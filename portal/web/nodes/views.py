@@ -6,48 +6,46 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.display.units import unit
 from portal.selectors.overview import sums
 from portal.teams.access import is_operator, visible_workloads
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.nodes.ages import WORDS
-from portal.web.nodes.rooms import NO_RACK, Map, rack_of
+from portal.web.nodes.rooms import NOWHERE_NAMED, Map
 from portal.web.nodes.states import STATES, NodeState, causes, state_of
 from portal.web.overview.views import chosen_class
 from scheduling.models import Node, Workload
 from scheduling.models.workloads import HOLDING
 
 
-@login_required
-@require_safe
+@page_view
 def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
-    """Every node by class and rack; ``class``, ``rack`` and ``state`` narrow what is drawn, which
-    ``colour=age`` colours by how long the work has run."""
+    """Every node by class and topology domain; ``class``, ``domain`` and ``state`` narrow what is drawn,
+    which ``colour=age`` colours by how long the work has run."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     chosen = chosen_class(request, classes) if request.GET.get("class") else None
-    rack = request.GET.get("rack", "")
+    domain = request.GET.get("domain", "")
     state = request.GET.get("state", "")
     colour = request.GET.get("colour", "")
     if (state and state not in STATES) or colour not in {"", "age"}:
         raise Http404
     drawn = Map(found, request.user, [chosen] if chosen else classes)
-    rooms = drawn.rooms(rack=rack, state=state)
+    rooms = drawn.rooms(domain=domain, state=state)
     context = {
         "rooms": rooms,
         "departments": drawn.departments(rooms),
         "sums": sums(room.capacity for room in rooms),
         "node_count": sum(room.capacity.nodes for room in rooms),
-        "rack_count": len({rack.name for room in rooms for rack in room.racks} - {NO_RACK}),
+        "domain_count": len({d.name for room in rooms for d in room.domains} - {NOWHERE_NAMED}),
+        "level": drawn.level,
         "classes": classes,
         "chosen": chosen,
-        "rack": rack,
+        "domain": domain,
         "state": STATES.get(state),
         "states": [Choice(*each, _address(request, state=each[0].key)) for each in drawn.states()],
         "any_state": _address(request, state=""),
@@ -77,8 +75,7 @@ def _address(request: PersonRequest, **changed: str) -> str:
     return f"?{query.urlencode()}"
 
 
-@login_required
-@require_safe
+@page_view
 def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
     """One machine: its state, what it offers of each class, and the work on it."""
     found = get_cluster(request, cluster)
@@ -93,8 +90,10 @@ def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
     context = {
         "name": node,
         "parts": [(part, drawn.runs_of(part)) for part in parts],
-        "rack": rack_of(parts[0]),
-        "in_block": parts[0].topology.get("block", ""),
+        "around": [
+            parts[0].topology[level] for level in drawn.levels[:-1] if level in parts[0].topology
+        ],
+        "domain": drawn.domain_of(parts[0]),
         "state": max((state_of(part) for part in parts), key=list(STATES.values()).index),
         "causes": causes(parts, tells_all=is_operator(request.user)),
         "end": _end(work) if any(not part.ready for part in parts) else None,

@@ -88,7 +88,7 @@ def read(knob: Knob, text: str) -> Any:
     """What ``text`` says of it. Raises ServiceError where that is no number."""
     if not text and knob.optional:
         return None
-    if knob.choices:
+    if knob.choices or knob.read:
         return text
     try:
         return int(text) if knob.whole else float(text)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from portal.audit.reading import may_audit
+from portal.streams.standing import standings
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.drawing import last_hours
@@ -69,6 +70,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "set": last_set(found),
         "health": health_of(found, lanes),
         "lanes": lanes,
+        "streams": standings(),
         "hours": hours,
         "figure": None if hours.is_empty else last_hours(hours, found.display_time_zone),
         "cycles": recent(found, request.user),

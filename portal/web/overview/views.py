@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
-from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.display.bar_labels import WIDTHS_PX, labels
@@ -22,7 +20,7 @@ from portal.selectors import queue as queue_figures
 from portal.teams.access import visible_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.remembered import remembered
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.overview.queue_table import COLUMNS, TREE, queue_table
 from portal.web.sorting import PARAMETER, Sort, heads
@@ -42,8 +40,7 @@ def chosen_class(request: PersonRequest, classes: list[GpuClass]) -> GpuClass | 
     return chosen
 
 
-@login_required
-@require_safe
+@page_view
 def overview(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     whose = (request.user.pk, rights_of(request.user).sight, request.user.display_time_zone)
@@ -87,8 +84,7 @@ def _tree(
     return remembered.of(cluster, key, draw_it)
 
 
-@login_required
-@require_safe
+@page_view
 def queues(request: PersonRequest, cluster: str) -> HttpResponse:
     """Every queue one may see as one table, of all classes together or of one."""
     found = get_cluster(request, cluster)
@@ -114,8 +110,7 @@ def _with_class(request: PersonRequest, name: str) -> str:
     return query.urlencode()
 
 
-@login_required
-@require_safe
+@page_view
 def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)

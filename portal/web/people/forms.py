@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, time, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -23,12 +24,23 @@ GRANT = "grants."
 NUMBER = {"invalid": "Write a number, or leave it empty for no limit."}
 
 
+Made = TypeVar("Made")
+
+
 class WeirForm(forms.Form):
     """A form that takes a service's refusal at the field it names."""
 
     def refuse(self, error: ServiceError) -> None:
         field = error.field if error.field in self.fields else None
         self.add_error(field, str(error))
+
+    def done(self, act: Callable[[], Made]) -> Made | None:
+        """What the service made of it; None where it refused, which then stands at its field."""
+        try:
+            return act()
+        except ServiceError as refused:
+            self.refuse(refused)
+            return None
 
 
 class PersonForm(WeirForm):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.accounts.models import Persona
 from portal.teams.access import is_admin
 from portal.teams.persona_preview import Preview, preview
 from portal.teams.personas import delete_persona, save_persona
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.forms import PersonaForm, initial_of
 from portal.web.people.matrix import matrix
 from scheduling.models import State
@@ -20,36 +18,29 @@ from scheduling.models.workloads import Workload
 from scheduling.services.errors import ServiceError
 
 
-@login_required
-@require_safe
+@page_view
 def personas(request: PersonRequest) -> HttpResponse:
     context = {"matrix": matrix(request.user, request.user), "is_admin": is_admin(request.user)}
     return render(request, "web/people/personas.html", context)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def add(request: PersonRequest) -> HttpResponse:
     return _form(request, None)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def edit(request: PersonRequest, persona: str) -> HttpResponse:
     return _form(request, _get(request, persona))
 
 
-@login_required
-@require_POST
+@act_view
 def delete(request: PersonRequest, persona: str) -> HttpResponse:
     found = _get(request, persona)
-    try:
-        delete_persona(by=request.user, persona=found)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-        return redirect("web:persona", found.name)
-    messages.success(request, f"Persona {persona} is gone.")
-    return redirect("web:personas")
+    gone = f"Persona {persona} is gone."
+    if acted(request, lambda: delete_persona(by=request.user, persona=found), gone):
+        return redirect("web:personas")
+    return redirect("web:persona", found.name)
 
 
 def _form(request: PersonRequest, persona: Persona | None) -> HttpResponse:

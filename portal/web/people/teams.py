@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.teams import people as doors
 from portal.teams.access import is_admin
@@ -15,27 +13,23 @@ from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Team
 from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, acted, form_view
 from portal.web.people.forms import MemberForm, TeamForm
-from scheduling.services.errors import ServiceError
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def teams(request: PersonRequest) -> HttpResponse:
     """Every team that the person sees; who administers adds one."""
     form = TeamForm(request.POST or None)
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
+        made: Team | None = None
         if form.is_valid():
-            try:
-                made = doors.save_team(by=request.user, **form.cleaned_data)
-            except ServiceError as refused:
-                form.refuse(refused)
-            else:
-                messages.success(request, f"Team {made.name} is there. Add its members.")
-                return redirect("web:team", made.name)
+            made = form.done(lambda: doors.save_team(by=request.user, **form.cleaned_data))
+        if made:
+            messages.success(request, f"Team {made.name} is there. Add its members.")
+            return redirect("web:team", made.name)
     seen = visible_teams(request.user).select_related("queue__cluster")
     context = {
         "teams": seen.prefetch_related("memberships__persona", "memberships__user"),
@@ -45,8 +39,7 @@ def teams(request: PersonRequest) -> HttpResponse:
     return render(request, "web/people/teams.html", context, status=400 if form.errors else 200)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def team(request: PersonRequest, team: str) -> HttpResponse:
     """The members; a POST gives somebody a persona."""
     found = get_team(request, team)
@@ -55,7 +48,8 @@ def team(request: PersonRequest, team: str) -> HttpResponse:
     if request.method == "POST":
         if form is None:
             raise Http404
-        if form.is_valid() and _give(request, found, form):
+        zone = request.user.display_time_zone or found.queue.cluster.display_time_zone
+        if form.is_valid() and give(request, found, form, zone):
             return redirect("web:team", found.name)
     members = found.memberships.select_related("user", "persona")
     context = {
@@ -76,54 +70,40 @@ def _member_form(request: PersonRequest, team: Team) -> MemberForm:
     )
 
 
-def _give(request: PersonRequest, team: Team, form: MemberForm) -> bool:
-    typed = form.cleaned_data
-    zone = request.user.display_time_zone or team.queue.cluster.display_time_zone
-    try:
-        set_member(
-            by=request.user,
-            team=team,
-            person=typed["user"],
-            persona=typed["persona"],
-            until=form.ends(zone),
+def give(request: PersonRequest, team: Team, form: MemberForm, zone: str) -> bool:
+    """Whether the person has the persona now; its last day ends in ``zone``."""
+    person, persona = form.cleaned_data["user"], form.cleaned_data["persona"]
+    made = form.done(
+        lambda: set_member(
+            by=request.user, team=team, person=person, persona=persona, until=form.ends(zone)
         )
-    except ServiceError as refused:
-        form.refuse(refused)
-        return False
-    messages.success(request, f"{typed['user']} is {typed['persona']} in {team}.")
-    return True
+    )
+    if made:
+        messages.success(request, f"{person} is {persona} in {team}.")
+    return made is not None
 
 
-@login_required
-@require_POST
+@act_view
 def remove(request: PersonRequest, team: str, username: str) -> HttpResponse:
     """Take somebody's persona away."""
     found = get_team(request, team)
     if not led_teams(request.user).filter(pk=found.pk).exists():
         raise Http404
     membership = get_object_or_404(found.memberships, user__username=username)
-    try:
-        remove_member(by=request.user, membership=membership)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-    else:
-        messages.success(request, f"{username} is no longer in {found}.")
+    gone = f"{username} is no longer in {found}."
+    acted(request, lambda: remove_member(by=request.user, membership=membership), gone)
     return redirect("web:team", found.name)
 
 
-@login_required
-@require_POST
+@act_view
 def delete(request: PersonRequest, team: str) -> HttpResponse:
     found = get_team(request, team)
     if not is_admin(request.user):
         raise Http404
-    try:
-        doors.delete_team(by=request.user, team=found)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-        return redirect("web:team", found.name)
-    messages.success(request, f"Team {team} is gone.")
-    return redirect("web:teams")
+    gone = f"Team {team} is gone."
+    if acted(request, lambda: doors.delete_team(by=request.user, team=found), gone):
+        return redirect("web:teams")
+    return redirect("web:team", found.name)
 
 
 def get_team(request: PersonRequest, name: str) -> Team:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
@@ -20,10 +19,9 @@ from portal.teams.factors import has_one, must_have
 from portal.teams.may import answer_about, may, may_not
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for, person_for, visible_memberships
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
 from portal.web.people.forms import PersonForm
 from portal.web.people.matrix import matrix
-from scheduling.services.errors import ServiceError
 
 
 @login_required
@@ -36,11 +34,8 @@ def people(request: PersonRequest) -> HttpResponse:
         if not may_add_people(request.user):
             raise Http404
         if form.is_valid():
-            try:
-                made = doors.add_person(by=request.user, **form.cleaned_data)
-                form = PersonForm()
-            except ServiceError as refused:
-                form.refuse(refused)
+            made = form.done(lambda: doors.add_person(by=request.user, **form.cleaned_data))
+            form = PersonForm() if made else form
     seen = visible_people(request.user).prefetch_related(memberships_for(request.user))
     context = {
         "people": seen.order_by("-is_active", "username"),
@@ -51,8 +46,7 @@ def people(request: PersonRequest) -> HttpResponse:
     return render(request, "web/people/people.html", context, status=400 if form.errors else 200)
 
 
-@login_required
-@require_safe
+@page_view
 def person(request: PersonRequest, username: str) -> HttpResponse:
     found = get_person(request, username)
     now = timezone.now()
@@ -81,17 +75,15 @@ def person(request: PersonRequest, username: str) -> HttpResponse:
     return render(request, "web/people/person.html", context)
 
 
-@login_required
-@require_POST
+@act_view
 def set_active(request: PersonRequest, username: str) -> HttpResponse:
     """Deactivate, or activate again. For who administers."""
     found = get_person(request, username)
     if not is_admin(request.user):
         raise Http404
-    try:
-        doors.set_active(by=request.user, person=found, active=not found.is_active)
-    except ServiceError as refused:
-        messages.error(request, str(refused))
+    acted(
+        request, lambda: doors.set_active(by=request.user, person=found, active=not found.is_active)
+    )
     return redirect("web:person", found.username)
 
 

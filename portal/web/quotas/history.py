@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.approvals import edits
 from portal.teams.access import dividable_queues
+from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.came import outcomes
 from portal.web.quotas.changes import backwards, entries, entry
@@ -24,8 +23,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.save import cells_back, grid, history
 
 
-@login_required
-@require_safe
+@page_view
 def changes(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Everything that changed the subtree's quotas."""
     found = get_cluster(request, cluster)
@@ -40,8 +38,7 @@ def changes(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     return render(request, "web/quotas/changes.html", context)
 
 
-@login_required
-@require_safe
+@page_view
 def change(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     """One change: what was expected of it, and what came."""
     found = get_cluster(request, cluster)
@@ -59,8 +56,7 @@ def change(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
     return render(request, "web/quotas/change.html", context)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     """Say what a revert would do, then, by POST, do it."""
     found = get_cluster(request, cluster)

@@ -6,17 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.approvals import edits
 from portal.boundary.reading import instant
 from portal.web.frame.context import Shell
+from portal.web.frame.requests import act_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.place import get_queue, may_divide
 from portal.web.quotas.preview import Told, lowered, planned, told, with_grace
@@ -76,8 +75,7 @@ def _divided(request: HttpRequest, cluster: str, queue: str) -> Queue:
     return top
 
 
-@login_required
-@require_POST
+@act_view
 def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """What the grid as it is typed would do. Keeps nothing."""
     top = _divided(request, cluster, queue)
@@ -85,8 +83,7 @@ def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     return render(request, "web/quotas/_preview.html", context)
 
 
-@login_required
-@require_POST
+@act_view
 def replay(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Have the last days lived again with the grid as it is typed."""
     top = _divided(request, cluster, queue)
@@ -95,16 +92,14 @@ def replay(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     return render(request, "web/quotas/_replay.html", context)
 
 
-@login_required
-@require_safe
+@page_view
 def replay_state(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     """How far it is, and what came out once it is done."""
     top = _divided(request, cluster, queue)
     return _state(request, top, _asked(request, top, pk))
 
 
-@login_required
-@require_POST
+@act_view
 def replay_cancel(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     top = _divided(request, cluster, queue)
     question = _asked(request, top, pk)

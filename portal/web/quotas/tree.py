@@ -7,15 +7,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_admin, visible_queues
 from portal.teams.reading import reader_of
+from portal.web.frame.requests import act_view, acted, form_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
@@ -191,8 +190,7 @@ def _parents(request: HttpRequest, top: Queue) -> QuerySet[Queue]:
     return mine.select_related("cluster").order_by("path")
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """A new queue below ``queue`` or below another that the person divides."""
     parent = get_queue(request, get_cluster(request, cluster), queue)
@@ -211,8 +209,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     return _page(request, parent, form, is_new=True)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Name, place, tier, stop policy, namespace, access group, limits and bounds of a queue."""
     found = _editable(request, cluster, queue)
@@ -256,19 +253,15 @@ def _drafted(request: HttpRequest) -> dict[str, str]:
     return {name: request.GET[name] for name in DRAFTED if name in request.GET}
 
 
-@login_required
-@require_POST
+@act_view
 def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Remove an empty queue; one that is not says why it stays."""
     found = _editable(request, cluster, queue)
     parent = found.parent
-    try:
-        delete_queue(queue=found, author=person(request))
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-        return redirect("web:queue_edit", cluster, queue)
-    messages.success(request, f"Queue {queue} is gone.")
-    return redirect("web:quotas", cluster, parent.name if parent else "")
+    gone = f"Queue {queue} is gone."
+    if acted(request, lambda: delete_queue(queue=found, author=person(request)), gone):
+        return redirect("web:quotas", cluster, parent.name if parent else "")
+    return redirect("web:queue_edit", cluster, queue)
 
 
 def _tried(request: HttpRequest, queue: Queue, form: QueueForm) -> Told:

@@ -1,30 +1,32 @@
-"""The quotas page: a subtree as a grid to read and, for whoever divides it, to edit."""
+"""The quotas page: a subtree as a grid to read and, for whoever divides it, to edit.
+
+At which moment the quotas are shown: now, or another that the address names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.views import person
 from portal.approvals import edits
-from portal.boundary.reading import whole
-from portal.display.format import counted, when
+from portal.boundary.reading import instant, whole
+from portal.display.format import counted, when, zone
 from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
+from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import entries
 from portal.web.quotas.looking import shown_at, told_of
-from portal.web.quotas.moments import NOW, Moment, moment_of
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import Told, planned
 from portal.web.quotas.table import make_table
@@ -37,13 +39,43 @@ from scheduling.services.quotas.save import Fault, Grid, QuotaError, grid
 from scheduling.services.quotas.values import Field
 from scheduling.services.whatif.documents import changes_of
 
+FIELD = "%Y-%m-%dT%H:%M"
+"""As a browser's field for a time takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """``at`` is None for now, and where what was typed is no time: then ``fault`` says so. ``text`` goes
+    back into the field."""
+
+    text: str = ""
+    at: datetime | None = None
+    fault: str = ""
+
+
+NOW = Moment()
+
+
+def moment_of(request: HttpRequest) -> Moment:
+    """What ``at`` in the address says, in the person's time zone unless it names one."""
+    text = request.GET.get("at", "").strip()
+    if not text:
+        return NOW
+    local = zone(Shell(request).zone)
+    try:
+        at = instant(text, local)
+    except ValidationError as error:
+        said = " ".join(error.messages)
+        return Moment(text, fault=f"“{text[:30]}”: {said} Write one such as 2026-12-31 18:00.")
+    return Moment(at.astimezone(local).strftime(FIELD), at)
+
+
 LAST_CHANGES = 3
 STALE = "stale"
 """Code of the fault that reading mends: the page that tells it shows what is in force now."""
 
 
-@login_required
-@require_safe
+@page_view
 def index(request: HttpRequest, cluster: str) -> HttpResponse:
     """To the highest queue that the person divides, else the highest of their own."""
     found = get_cluster(request, cluster)
@@ -54,8 +86,7 @@ def index(request: HttpRequest, cluster: str) -> HttpResponse:
     raise Http404
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def quotas(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     top = get_queue(request, found, queue)

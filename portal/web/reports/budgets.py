@@ -6,15 +6,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.reports import budgets
 from portal.reports.models import Budget
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, form_view
 from portal.web.frame.shell import get_cluster
 from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster, Queue
@@ -49,8 +47,7 @@ class BudgetForm(WeirForm):
         self.fields["amount"].label = f"Amount, {currency}"
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def edit(request: PersonRequest, cluster: str) -> HttpResponse:
     """What queues may cost. For who divides them from above; others find nothing."""
     found = get_cluster(request, cluster)
@@ -79,8 +76,7 @@ def _saved(request: PersonRequest, form: BudgetForm) -> bool:
     return True
 
 
-@login_required
-@require_POST
+@act_view
 def drop(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = get_cluster(request, cluster)
     budget = get_object_or_404(_editable(request, found), pk=pk)

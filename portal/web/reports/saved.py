@@ -6,16 +6,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from portal.reports import saved
 from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster
@@ -29,15 +27,13 @@ class ViewForm(WeirForm):
     query = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
 
 
-@login_required
-@require_safe
+@page_view
 def views(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     return _page(request, found, None)
 
 
-@login_required
-@require_POST
+@act_view
 def save(request: PersonRequest, cluster: str) -> HttpResponse:
     """Back to the report; a refusal is shown on the page of views with what was typed."""
     found = get_cluster(request, cluster)
@@ -53,8 +49,7 @@ def save(request: PersonRequest, cluster: str) -> HttpResponse:
     return HttpResponseRedirect(address_of(view))
 
 
-@login_required
-@require_POST
+@act_view
 def change(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Whether it is told each Monday, or no longer kept: by the button that was pressed."""
     found = get_cluster(request, cluster)

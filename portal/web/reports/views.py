@@ -1,11 +1,14 @@
-"""The reports as pages, CSV and JSON: one address each, with every filter in it."""
+"""The reports as pages, CSV and JSON: one address each, with every filter in it.
+
+The page of a report that has no page of its own: its tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
 from django.http import (
     Http404,
@@ -16,26 +19,126 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.display.csv import Table, csv_lines
-from portal.reports.declared import Computed, Report
+from portal.display.csv import Cell, Table, csv_lines
+from portal.display.format import class_number
+from portal.reports.cells import head, is_number, said
+from portal.reports.declared import Computed, Report, exported
+from portal.reports.figures import fragmentation as figures
+from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm, form_of
+from portal.reports.fragmentation import SHOWN, FragmentationReport, lost_of
 from portal.reports.kinds import REPORTS
 from portal.reports.saved import views_of
+from portal.web.frame.requests import page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
 from portal.web.reports.forecast import forecast_page
-from portal.web.reports.fragmentation import fragmentation_page
 from portal.web.reports.preemptions import preemptions_page
 from portal.web.reports.saved import address_of
 from portal.web.reports.showback import showback_page
-from portal.web.reports.tables import tables_page
 from portal.web.reports.use import use_page
 from portal.web.reports.utilization import utilization_page
 from scheduling.models import Cluster
+
+LINES = 10
+"""Of a table, until all are asked for."""
+NARROWS = {"queue": "queue", "gpu_class": "class", "user": "user", "type": "type"}
+"""Columns whose values a report can be narrowed to, and the filter."""
+UID = "uid"
+"""It is where the name of the workload leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCell:
+    head: str
+    text: str
+    is_number: bool
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    name: str
+    title: str
+    heads: tuple[ShownCell, ...]
+    rows: tuple[tuple[ShownCell, ...], ...]
+    more: int
+    """Rows in all, where some are left out."""
+
+
+def tables_page(
+    report: Computed, *, cluster: str, filters: ReportFilters, show_all: bool
+) -> dict[str, Any]:
+    shown = [_shown(table, cluster, filters, show_all) for table in report.tables() if table.rows]
+    return {"shown": shown}
+
+
+def _shown(table: Table, cluster: str, filters: ReportFilters, show_all: bool) -> ShownTable:
+    rows = table.rows if show_all else table.rows[:LINES]
+    columns = list(zip(table.columns, zip(*table.rows, strict=True), strict=True))
+    numeric = {name for name, cells in columns if any(map(is_number, cells))}
+    hidden = {UID, *(name for name, cells in columns if all(cell is None for cell in cells))}
+    return ShownTable(
+        table.name,
+        table.title,
+        tuple(ShownCell("", head(n), n in numeric) for n in table.columns if n not in hidden),
+        tuple(
+            _row(dict(zip(table.columns, row, strict=True)), numeric, hidden, cluster, filters)
+            for row in rows
+        ),
+        len(table.rows) if len(rows) < len(table.rows) else 0,
+    )
+
+
+def _row(
+    cells: dict[str, Cell],
+    numeric: set[str],
+    hidden: set[str],
+    cluster: str,
+    filters: ReportFilters,
+) -> tuple[ShownCell, ...]:
+    return tuple(
+        ShownCell(
+            head(name), said(cell, name, filters), name in numeric,
+            _link(name, cell, cells, cluster, filters),
+        )
+        for name, cell in cells.items()
+        if name not in hidden
+    )  # fmt: skip
+
+
+def _link(
+    name: str, cell: Cell, cells: dict[str, Cell], cluster: str, filters: ReportFilters
+) -> str:
+    if name == "workload" and cells.get(UID):
+        return reverse("web:workload", args=[cluster, cells[UID]])
+    if name in NARROWS and cell:
+        return f"?{filters.query(**{NARROWS[name]: str(cell).rpartition('/')[2]})}"
+    return ""
+
+
+def fragmentation_page(
+    report: FragmentationReport, *, show_all: bool = False, **_: object
+) -> dict[str, Any]:
+    known = report.mean is not None
+    return {
+        "now_rows": [(row, class_number(row.gpu_class.position)) for row in report.now],
+        "sums": {
+            name: report.of_now(name) for name in ("free", "kept_back", "usable", "fragmented")
+        },
+        "figure": figures.by_period(report) if known else None,
+        "day_rows": [
+            (start, [line.means[i] for line in report.lines])
+            for i, start in enumerate(report.periods.starts)
+        ],
+        "node_rows": report.nodes if show_all else report.nodes[:SHOWN],
+        "orders": [(one, lost_of(one)) for one in report.orders],
+    }
+
 
 PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "utilization": utilization_page,
@@ -55,8 +158,7 @@ class Tables(Protocol):
     def tables(self) -> tuple[Table, ...]: ...
 
 
-@login_required
-@require_safe
+@page_view
 def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> HttpResponseBase:
     """``suffix`` or ``?format=``: empty for the page, csv (of one ``table``), or json."""
     user = _person(request)
@@ -116,13 +218,14 @@ def _page(
 
 
 def table_of(request: HttpRequest, computed: Tables, name: str) -> StreamingHttpResponse:
-    """As CSV: the first table, or the one that ``?table=`` names.
+    """As CSV: the first table, or the one or the export that ``?table=`` names.
 
     Raises:
         Http404: the report has no table of that name.
     """
     tables = {table.name: table for table in computed.tables()}
-    table = tables.get(request.GET.get("table") or next(iter(tables)))
+    wanted = request.GET.get("table") or next(iter(tables))
+    table = tables.get(wanted) or exported(computed, wanted)
     if table is None:
         raise Http404
     lines = csv_lines(table)

@@ -6,10 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.models import User
 from portal.approvals import automatic, doors
@@ -20,7 +18,7 @@ from portal.approvals.wishes import Wish, WishError
 from portal.approvals.wishes import check as check_wish
 from portal.display.format import number
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, turned
+from portal.web.frame.requests import PersonRequest, form_view, page_view, turned
 from portal.web.frame.shell import get_cluster
 from portal.web.requests import lists, page, views
 from portal.web.requests.forms import RequestForm, initial_of
@@ -49,8 +47,7 @@ def _form(
     )
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def new(request: PersonRequest, cluster: str) -> HttpResponse:
     """The address may say what to begin with; a POST keeps a draft, or submits."""
     found = get_cluster(request, cluster)
@@ -62,8 +59,7 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
     return _page(request, found, _form(request, found, kind, initial=request.GET.dict()), None)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def edit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A draft, or what was sent back for changes. Its author's alone."""
     found = get_cluster(request, cluster)
@@ -138,8 +134,7 @@ def _page(
     return render(request, "web/requests/new.html", context, status=status)
 
 
-@login_required
-@require_safe
+@page_view
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What the form as it is filled in would do. Reads, and keeps nothing."""
     found = get_cluster(request, cluster)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django import forms
-from django.core.exceptions import ValidationError
 
 from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind
 from portal.approvals.who import askable_queues
 from portal.approvals.wishes import MOST_GPUS, MOST_REASON, Wish, WishError
-from portal.boundary.reading import instant
 from portal.display.format import zone
 from portal.teams.access import visible_queues
+from portal.web.moments import MomentField, local
 from portal.web.people.forms import WeirForm
 from scheduling.models import MILLI, Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaError
 
-LOCAL = "%Y-%m-%dT%H:%M"
 FIELDS = {
     Kind.QUOTA: ("queue", "gpu_class", "figure", "gpus", "giver", "starts_at", "ends_at", "reason"),
     Kind.BOOST: ("queue", "gpu_class", "figure", "gpus", "giver", "starts_at", "ends_at", "reason"),
@@ -30,26 +26,6 @@ FIELDS = {
     Kind.ACCESS: ("queue", "gpu_class", "priority_class", "starts_at", "ends_at", "reason"),
 }
 """What each kind asks, in the order of the form."""
-
-
-class MomentField(forms.CharField):
-    """A local time, or nothing."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        widget = forms.TextInput(attrs={"type": "datetime-local"})
-        super().__init__(required=False, max_length=40, widget=widget, **kwargs)
-        self.zone: ZoneInfo = ZoneInfo("UTC")
-
-    def clean(self, value: Any) -> Any:
-        text = super().clean(value).strip()
-        if not text:
-            return None
-        try:
-            return instant(text, self.zone)
-        except ValidationError as error:
-            raise forms.ValidationError(
-                "Write a time as 2026-12-31T18:00, or leave it empty."
-            ) from error
 
 
 def gpus_field(label: str) -> forms.DecimalField:
@@ -177,10 +153,6 @@ def initial_of(request: QuotaRequest, zone_name: str) -> dict[str, Any]:
         "ends_at": local(request.ends_at, zone_name),
         "reason": request.reason,
     }
-
-
-def local(at: datetime | None, zone_name: str) -> str:
-    return at.astimezone(zone(zone_name)).strftime(LOCAL) if at else ""
 
 
 class DecisionForm(WeirForm):

@@ -6,14 +6,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from portal.approvals.automatic import MOST_DAYS, set_rule, settable_queues
 from portal.approvals.models import ApprovalRule
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.frame.shell import get_cluster
 from portal.web.people.forms import WeirForm
 from portal.web.requests.forms import gpus_field
@@ -33,8 +31,7 @@ class RuleForm(WeirForm):
     from_siblings = forms.BooleanField(required=False, label="May take from a queue beside it")
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def rules(request: PersonRequest, cluster: str) -> HttpResponse:
     """The thresholds; a POST sets that of one queue, empty takes it away."""
     found = get_cluster(request, cluster)

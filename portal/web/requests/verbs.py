@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from portal.approvals import doors
 from portal.approvals.models import QuotaRequest
 from portal.approvals.moves import MOVED_ON
 from portal.approvals.who import decides_at, may_ask, verbs
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.requests import page, views
 from portal.web.requests.forms import DecisionForm
 from scheduling.services.errors import ServiceError
 
-Act = Callable[[QuotaRequest], object]
+Door = Callable[..., object]
 
 
 def _asked(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
@@ -45,10 +43,14 @@ def _done(asked: QuotaRequest) -> HttpResponse:
     return redirect("web:request", asked.cluster.name, asked.pk)
 
 
-def _plainly(request: PersonRequest, asked: QuotaRequest, act: Act, said: str) -> HttpResponse:
+def _plainly(
+    request: PersonRequest, cluster: str, pk: int, verb: str, door: Door, said: str
+) -> HttpResponse:
     """A verb without a form."""
+    asked = _asked(request, cluster, pk)
+    _may(request, asked, verb)
     try:
-        act(asked)
+        door(by=request.user, request=asked)
     except ServiceError as refused:
         asked.refresh_from_db()
         return _refused(request, asked, refused, None)
@@ -64,29 +66,18 @@ def _refused(
     return views.show(request, asked, form=form, fault=fault, status=status)
 
 
-@login_required
-@require_POST
+@act_view
 def submit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A draft as it stands."""
-    asked = _asked(request, cluster, pk)
-    _may(request, asked, "submit")
-    return _plainly(
-        request, asked, lambda one: doors.submit(by=request.user, request=one), "Submitted."
-    )
+    return _plainly(request, cluster, pk, "submit", doors.submit, "Submitted.")
 
 
-@login_required
-@require_POST
+@act_view
 def withdraw(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    asked = _asked(request, cluster, pk)
-    _may(request, asked, "withdraw")
-    return _plainly(
-        request, asked, lambda one: doors.withdraw(by=request.user, request=one), "Withdrawn."
-    )
+    return _plainly(request, cluster, pk, "withdraw", doors.withdraw, "Withdrawn.")
 
 
-@login_required
-@require_POST
+@act_view
 def renew(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """One click: the same again, for as long, from where it ends."""
     asked = _asked(request, cluster, pk)
@@ -131,8 +122,7 @@ def _with_defaults(request: PersonRequest, asked: QuotaRequest) -> dict[str, str
     return {name: str(value or "") for name, value in known.items()} | posted
 
 
-@login_required
-@require_POST
+@act_view
 def forward(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     def act(asked: QuotaRequest, form: DecisionForm) -> None:
         typed = form.cleaned_data
@@ -141,8 +131,7 @@ def forward(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "forward", act, "Forwarded to the approvers.")
 
 
-@login_required
-@require_POST
+@act_view
 def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Grant it, or what the form leaves of it; the plan of the moment is kept with it."""
 
@@ -160,35 +149,37 @@ def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "approve", act, "Approved. The next cycle sees it.")
 
 
-@login_required
-@require_POST
+def _with_a_word(
+    request: PersonRequest, cluster: str, pk: int, verb: str, door: Door, said: str
+) -> HttpResponse:
+    """A verb that takes a note alone."""
+
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        door(by=request.user, request=asked, note=form.cleaned_data["note"])
+
+    return _decide(request, cluster, pk, verb, act, said)
+
+
+@act_view
 def ask_changes(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        doors.ask_changes(by=request.user, request=asked, note=form.cleaned_data["note"])
+    return _with_a_word(
+        request, cluster, pk, "ask_changes", doors.ask_changes, "Sent back with your words."
+    )
 
-    return _decide(request, cluster, pk, "ask_changes", act, "Sent back with your words.")
 
-
-@login_required
-@require_POST
+@act_view
 def reject(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        doors.reject(by=request.user, request=asked, note=form.cleaned_data["note"])
-
-    return _decide(request, cluster, pk, "reject", act, "Rejected.")
+    return _with_a_word(request, cluster, pk, "reject", doors.reject, "Rejected.")
 
 
-@login_required
-@require_POST
+@act_view
 def revoke(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        doors.revoke(by=request.user, request=asked, note=form.cleaned_data["note"])
+    return _with_a_word(
+        request, cluster, pk, "revoke", doors.revoke, "Revoked. The next cycle sees it."
+    )
 
-    return _decide(request, cluster, pk, "revoke", act, "Revoked. The next cycle sees it.")
 
-
-@login_required
-@require_POST
+@act_view
 def comment(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A word of anybody who sees it."""
     asked = _asked(request, cluster, pk)

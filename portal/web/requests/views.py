@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.approvals.automatic import settable_queues
@@ -17,18 +15,18 @@ from portal.approvals.who import Decider, askable_queues, may_renew, verbs, visi
 from portal.display.format import number
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.moments import local
 from portal.web.requests import lists, page
-from portal.web.requests.forms import DecisionForm, local
+from portal.web.requests.forms import DecisionForm
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.quotas.shift import givers
 
 MOST_GIVERS = 3
 
 
-@login_required
-@require_safe
+@page_view
 def index(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     context = {
@@ -47,8 +45,7 @@ def get_request(request: HttpRequest, cluster: Cluster, pk: int) -> QuotaRequest
     return get_object_or_404(visible_requests(request.user), cluster=cluster, pk=pk)
 
 
-@login_required
-@require_safe
+@page_view
 def one(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = get_cluster(request, cluster)
     return show(request, get_request(request, found, pk))

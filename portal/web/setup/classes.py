@@ -65,23 +65,21 @@ def _save(request: PersonRequest, cluster: Cluster, forms: list[ClassForm]) -> b
 
 
 def _add(request: PersonRequest, cluster: Cluster, form: NewClassForm) -> bool:
-    try:
-        made = save_gpu_class(cluster=cluster, values=form.values(), author=request.user)
-    except ServiceError as refused:
-        form.refuse(refused)
-        return False
-    messages.success(request, f"GPU class {made} is there.")
-    return True
+    made = form.done(
+        lambda: save_gpu_class(cluster=cluster, values=form.values(), author=request.user)
+    )
+    if made:
+        messages.success(request, f"GPU class {made} is there.")
+    return made is not None
 
 
 def _prioritise(request: PersonRequest, form: PriorityForm) -> bool:
     """A name that is there already changes that class."""
     values = form.cleaned_data
     known = PriorityClass.objects.filter(name=values["name"]).first()
-    try:
-        made = save_priority_class(values=values, author=request.user, priority_class=known)
-    except ServiceError as refused:
-        form.refuse(refused)
-        return False
-    messages.success(request, f"Priority class {made} is kept.")
-    return True
+    made = form.done(
+        lambda: save_priority_class(values=values, author=request.user, priority_class=known)
+    )
+    if made:
+        messages.success(request, f"Priority class {made} is kept.")
+    return made is not None

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from portal.accounts.models import Persona, User
 from portal.teams import people as doors
-from portal.teams.memberships import set_member
 from portal.teams.models import Team
 from portal.web.frame.requests import PersonRequest
 from portal.web.people.forms import MemberForm
+from portal.web.people.teams import give
 from scheduling.models import Cluster, Queue
-from scheduling.services.errors import ServiceError
 
 
 def people(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
@@ -30,7 +28,7 @@ def people(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         team = teams.filter(name=request.POST.get("team", "")).first()
         if team is None:
             form.add_error(None, "Choose one of the listed teams.")
-        elif _give(request, team, form):
+        elif give(request, team, form, cluster.display_time_zone):
             return redirect("web:set_up_step", "people")
     return {
         "teams": teams.prefetch_related("memberships__user", "memberships__persona"),
@@ -50,20 +48,3 @@ def _make_teams(request: PersonRequest, cluster: Cluster) -> None:
         if Team.objects.filter(name=name).exists():
             name = f"{name} of {cluster}"
         doors.save_team(by=request.user, name=name, queue=queue)
-
-
-def _give(request: PersonRequest, team: Team, form: MemberForm) -> bool:
-    typed = form.cleaned_data
-    try:
-        set_member(
-            by=request.user,
-            team=team,
-            person=typed["user"],
-            persona=typed["persona"],
-            until=form.ends(team.queue.cluster.display_time_zone),
-        )
-    except ServiceError as refused:
-        form.refuse(refused)
-        return False
-    messages.success(request, f"{typed['user']} is {typed['persona']} in {team}.")
-    return True

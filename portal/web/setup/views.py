@@ -1,4 +1,7 @@
-"""The way from an empty installation to enforce, a page a step. For who administers; left at any step."""
+"""The way from an empty installation to enforce, a page a step. For who administers; left at any step.
+
+Steps 6 and 7: what Weir would have done so far, and the switch.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
+from django.db.models import Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
@@ -15,15 +19,49 @@ from django.views.decorators.http import require_http_methods
 from portal.setup import inviting
 from portal.setup.steps import SLUGS, next_step, steps
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
+from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
-from portal.web.setup.enforcing import enforce, would
 from portal.web.setup.forms import ConnectForm, FirstForm
-from portal.web.setup.looking import seen
-from scheduling.models import Cluster
+from portal.web.setup.looking import lacks, seen
+from scheduling.models import Cluster, ClusterMode, Cycle, Decision
+from scheduling.services.clusters import add as clusters
+from scheduling.services.clusters.checkup import check
 from scheduling.services.clusters.connecting import connect as connect_cluster
-from scheduling.services.errors import ServiceError
+
+MOST = 20
+
+
+def would(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
+    if request.method == "POST":
+        return redirect("web:set_up_step", "enforce")
+    cycles = Cycle.objects.filter(cluster=cluster)
+    decisions = Decision.objects.filter(cycle__cluster=cluster).select_related("workload__queue")
+    return {
+        "last": cycles.first(),
+        "acts": cycles.aggregate(admitted=Sum("admitted"), evicted=Sum("evicted")),
+        "decisions": decisions.order_by("-pk")[:MOST],
+        "counts": {
+            "waiting": cluster.workloads.filter(state__in=("pending", "requeued")).count(),
+            "holding": cluster.workloads.filter(state__in=("admitted", "running")).count(),
+            "outside_gpus": outside_gpus(cluster),
+            "outside": cluster.workloads.filter(queue=None).exclude(state="finished").count(),
+        },
+    }
+
+
+def enforce(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
+    if request.method == "POST":
+        clusters.set_mode(cluster, ClusterMode.ENFORCE, author=request.user)
+        messages.success(request, f"{cluster} is enforced from the next cycle on.")
+        return redirect("web:overview", cluster.name)
+    trial = Cluster(
+        **{f.attname: getattr(cluster, f.attname) for f in cluster._meta.concrete_fields}
+    )
+    trial.mode = ClusterMode.ENFORCE  # asked as it would be enforced; not saved
+    return {"lacking": lacks(check(trial)), "effects": list(effects(cluster, ClusterMode.ENFORCE))}
+
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 Page = Callable[[PersonRequest, Cluster], HttpResponse | dict[str, Any]]
@@ -36,11 +74,8 @@ def first(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404
     form = FirstForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
-            user = inviting.accept(key, **form.cleaned_data)
-        except ServiceError as refused:
-            form.refuse(refused)
-        else:
+        user = form.done(lambda: inviting.accept(key, **form.cleaned_data))
+        if user:
             login(request, user, backend=BACKEND)
             return redirect("web:set_up")
     return render(
@@ -56,8 +91,7 @@ def set_up(request: PersonRequest) -> HttpResponse:
     return redirect("web:set_up_step", next_step(_cluster(request)))
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def step(request: PersonRequest, step: str) -> HttpResponse:
     _check(request)
     if step not in SLUGS:
@@ -95,15 +129,9 @@ def _finish(
 def connect(request: PersonRequest) -> HttpResponse | dict[str, Any]:
     form = ConnectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
-            made = connect_cluster(
-                name=form.cleaned_data["name"],
-                credentials=form.credentials(),
-                author=request.user,
-            )
-        except ServiceError as refused:
-            form.refuse(refused)
-        else:
+        name, found = form.cleaned_data["name"], form.credentials()
+        made = form.done(lambda: connect_cluster(name=name, credentials=found, author=request.user))
+        if made:
             messages.success(
                 request, f"{made} is connected and observed. Nothing on it was changed."
             )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
 
 from portal.display.csv import csv_lines
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.operations.mode import operated
 from portal.web.studies.adapting import context, table
 from scheduling.models import Cluster
@@ -21,8 +19,7 @@ from scheduling.services.studies.adapting.told import adapting as told
 from scheduling.services.studies.adapting.told import document
 
 
-@login_required
-@require_safe
+@page_view
 def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
     """For operators: the page, as CSV and JSON too."""
     found = operated(request, cluster)
@@ -54,8 +51,7 @@ def _administered(request: PersonRequest, cluster: str) -> Cluster:
     return found
 
 
-@login_required
-@require_POST
+@act_view
 def switch(request: PersonRequest, cluster: str) -> HttpResponse:
     found = _administered(request, cluster)
     is_on = request.POST.get("on") == "1"
@@ -64,8 +60,7 @@ def switch(request: PersonRequest, cluster: str) -> HttpResponse:
     return _shown(found)
 
 
-@login_required
-@require_POST
+@act_view
 def pin(request: PersonRequest, cluster: str) -> HttpResponse:
     found = _administered(request, cluster)
     is_pinned, name = request.POST.get("pinned") == "1", request.POST.get("name", "")

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.boundary.reading import whole, whole_or
 from portal.reports.capacity import Answer, CapacityReport, shown, studies_of
 from portal.reports.capacity import capacity as computed
 from portal.reports.forecast import about
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, form_view
 from portal.web.operations.mode import operated
 from portal.web.reports.forecast import forecast_page
 from portal.web.reports.views import table_of
@@ -33,8 +31,7 @@ LISTED = 12
 LENGTHS = (7, 14, 30)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def capacity(request: PersonRequest, cluster: str) -> HttpResponseBase:
     """The page, its tables as CSV and JSON; POST begins a study."""
     found = operated(request, cluster)
@@ -147,8 +144,7 @@ def _ahead(report: Any, one: Answer | None) -> dict[str, Any]:
     return forecast_page(report) if is_told else {}
 
 
-@login_required
-@require_POST
+@act_view
 def set_slo(request: PersonRequest, cluster: str) -> HttpResponse:
     """For who administers: minutes that the P90 wait of a class is meant to hold; empty is none."""
     found = operated(request, cluster)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from portal.boundary.reading import one_line, whole_or
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
 from portal.web.studies import asking, forms
 from portal.web.studies.what_if import WORDS
@@ -34,12 +32,14 @@ SETTINGS = (
     "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s",
     "claim_hold_s", "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
 )  # fmt: skip
-PLANNED_BY = ("cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grace_s", "class_order")
+PLANNED_BY = (
+    "cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grace_s", "class_order",
+    "topology_levels",
+)  # fmt: skip
 """Fields of the policy by which nothing is lived differently in a replay."""
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def what_if(request: PersonRequest, cluster: str) -> HttpResponse:
     """The question as it grows in the address, and those that were asked before."""
     found = operated(request, cluster)
@@ -113,8 +113,7 @@ def _title(change: dict[str, Any]) -> str:
         return str(error)
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def experiment(request: PersonRequest, cluster: str) -> HttpResponse:
     """One form: every button but the last shows it again, with a variant more or fewer."""
     found = operated(request, cluster)

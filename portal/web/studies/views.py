@@ -1,31 +1,78 @@
-"""Studies of every kind: listed, shown, cancelled, kept, promoted."""
+"""Studies of every kind: listed, shown, cancelled, kept, promoted.
+
+The figures of an experiment as a table that a spreadsheet reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
-from portal.display.csv import csv_lines
-from portal.web.frame.requests import PersonRequest
+from portal.display.csv import Cell, Table, csv_lines
+from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from portal.web.studies import basis, capacity_views, compared, drafts, forms, what_if
 from portal.web.studies import doors as ways
 from portal.web.studies.new_views import readable
-from portal.web.studies.tables import table
 from scheduling.models import Cluster, Study, StudyKind
 from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies import doors
 from scheduling.services.studies.experiments.promoting import promote as note_promotion
+from scheduling.services.studies.experiments.results import document, results
 from scheduling.services.studies.kinds import EXPERIMENTS, WHAT_IFS
+
+COLUMNS = (
+    "queue",
+    "variant",
+    "replays",
+    "figure",
+    "mean",
+    "difference",
+    "half_of_interval",
+    "verdict",
+)
+OF_QUEUE = (
+    "avg_wait_s",
+    "p90_wait_s",
+    "unfair_pct",
+    "evictions",
+    "lost_gpu_hours",
+    "held_gpu_hours",
+    "cost",
+)
+
+
+def table(study: Study) -> Table:
+    """One row for each variant and figure, first over all (no queue), then by queue."""
+    told = document(study, results(study))
+    return Table("experiment", study.name, COLUMNS, [*_over_all(told), *_by_queue(told)])
+
+
+def _over_all(told: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
+    for one in told["variants"]:
+        for key, cell in one["figures"].items():
+            yield (
+                "", one["letter"], one["done"], key, cell["mean"], cell["difference"], cell["half"],
+                cell["verdict"],
+            )  # fmt: skip
+
+
+def _by_queue(told: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
+    done = {one["letter"]: one["done"] for one in told["variants"]}
+    for row in told["queues"]:
+        for cell in row["variants"]:
+            for key in OF_QUEUE:
+                verdict = cell["verdict"] if key == "p90_wait_s" else ""
+                letter = cell["letter"]
+                yield row["queue"], letter, done[letter], key, cell[key], None, None, verdict
+
 
 LISTED = 100
 WORDS: Mapping[str, str] = {
@@ -61,8 +108,7 @@ def _compared(request: PersonRequest, cluster: str, pk: int) -> Study:
     return get_object_or_404(_of(operated(request, cluster)), pk=pk, kind__in=EXPERIMENTS)
 
 
-@login_required
-@require_safe
+@page_view
 def studies(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     chosen = request.GET.get("of", "people")
@@ -103,8 +149,7 @@ def _state(study: Study) -> str:
     )
 
 
-@login_required
-@require_safe
+@page_view
 def study(request: PersonRequest, cluster: str, pk: int) -> HttpResponseBase:
     one = _one(request, cluster, pk)
     return PAGES[one.kind](request, one)
@@ -124,7 +169,7 @@ def _what_if(request: PersonRequest, study: Study) -> HttpResponse:
         "ticks": page.axis.ticks(found.display_time_zone, wide_px=300, narrow_px=280)
         if page
         else (),
-        "asked": what_if.Asked.all_of(study),
+        "asked": what_if.AskedChange.all_of(study),
         "classes": classes,
         "chosen": chosen,
         "wait_ticks": what_if.wait_ticks(),
@@ -167,8 +212,7 @@ PAGES: Mapping[str, Callable[[PersonRequest, Study], HttpResponseBase]] = {
 }
 
 
-@login_required
-@require_safe
+@page_view
 def as_csv(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     one = _compared(request, cluster, pk)
     answer = HttpResponse("".join(csv_lines(table(one))), content_type="text/csv; charset=utf-8")
@@ -176,8 +220,7 @@ def as_csv(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return answer
 
 
-@login_required
-@require_POST
+@act_view
 def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """One variant, or without a letter all."""
     one = _one(request, cluster, pk)
@@ -187,16 +230,14 @@ def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return redirect("web:study", cluster=cluster, pk=pk)
 
 
-@login_required
-@require_POST
+@act_view
 def keep(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     one = _one(request, cluster, pk)
     doors.keep(one, is_kept=not one.is_kept)
     return redirect("web:study", cluster=cluster, pk=pk)
 
 
-@login_required
-@require_POST
+@act_view
 def promote(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Note the choice; what changes goes through its own door, with its preview."""
     one = _compared(request, cluster, pk)

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from portal.web.mine import views as home
-from portal.web.workloads import actions, detail, lists, logs, marked, sooner, submit
+from portal.web.workloads import actions, change, detail, lists, logs, marked, sooner, submit
 
 urlpatterns = [
     path("work/", home.my_work, name="my_work"),
@@ -17,6 +17,7 @@ urlpatterns = [
     path("w/<str:uid>/log/", logs.log, name="log"),
     path("w/<str:uid>/events/", logs.events, name="events"),
     path("w/<str:uid>/cancel/", actions.cancel, name="cancel"),
+    path("w/<str:uid>/change/", change.change, name="change"),
     path("w/<str:uid>/hold/", actions.hold, name="hold"),
     path("w/<str:uid>/release/", actions.release, name="release"),
 ]

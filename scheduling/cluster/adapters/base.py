@@ -9,8 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
+from scheduling.cluster.adapters.turns import NO_TURN, Turn
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.endings import Ending
+from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
 if TYPE_CHECKING:
@@ -81,6 +83,10 @@ class Observed:
     """The limit that its admission let in."""
     bounds: str = ""
     """Where its author and its runtime class let its pods run, as ``bounds`` writes it; empty if anywhere."""
+    beside: tuple[tuple[str, int], ...] = ()
+    """What else a member takes of its node, as ``needs`` names it."""
+    together: tuple[str, ...] = ()
+    """Labels of nodes by which its pod affinity keeps its members together."""
     image: str = ""
     """What its members run: the image of the first container that asks for GPUs, else of the first."""
     names_classes: bool = False
@@ -93,6 +99,8 @@ class Observed:
     hold: bool = False
     ran_out: bool = False
     """Weir holds it, because it ran for its limit."""
+    turn: Turn = NO_TURN
+    """When its author lets it start."""
     fault: str = ""
     """Why it cannot be planned as it stands, with the remedy; empty for nearly all."""
     incomplete: str = ""
@@ -268,6 +276,11 @@ class Adapter(Protocol):
 
     def owner_name(self, pod: Json) -> str | None:
         """The object of this kind that ``pod`` belongs to, where its owner reference does not say."""
+        ...
+
+    def filled(self, obj: Json, defaults: Defaults) -> Json:
+        """``obj`` as its pods are made: what they state neither request nor limit for has the ``defaults`` of
+        the namespace. A copy, where there are any."""
         ...
 
     def asked(

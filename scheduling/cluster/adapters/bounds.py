@@ -1,5 +1,5 @@
-"""Where the author of pods, their runtime class and what they ask for beside GPUs let them run, as one text:
-alike for those alike.
+"""Where the author of pods, their runtime class, what they ask for beside GPUs, their volumes and the pods
+beside which they run let them run, as one text: alike for those alike.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ def written(owns: Iterable[Json]) -> str:
     Members are planned alike, so they may go wherever any of their roles may.
     """
     said = {json.dumps(_said(own), sort_keys=True, default=str) for own in owns}
-    return intern(f"[{', '.join(sorted(said))}]") if said - {"{}"} else ""
+    return intern(_text(said)) if said - {"{}"} else ""
+
+
+def _text(roles: Iterable[str]) -> str:
+    return f"[{', '.join(sorted(roles))}]"
 
 
 def _said(own: Json) -> Json:
@@ -32,7 +36,7 @@ def _said(own: Json) -> Json:
         "selector": own["selector"],
         "terms": own["terms"],
         "tolerations": tolerations,
-        "beside": own.get("beside"),
+        **{name: own.get(name) for name in ("beside", "volumes", "near", "apart")},
     }
     return {name: part for name, part in parts.items() if part}
 
@@ -49,7 +53,40 @@ def barring(bounds: str, nodes: Collection[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
+def plain(bounds: str) -> str:
+    """``bounds`` as they are without barred nodes."""
+    roles = read(bounds)
+    if not any("barred" in role for role in roles):
+        return bounds
+    return _text(
+        json.dumps({k: v for k, v in r.items() if k != "barred"}, sort_keys=True) for r in roles
+    )
+
+
+@lru_cache(maxsize=4096)
 def read(bounds: str) -> list[Json]:
-    """``selector``, ``terms``, ``tolerations``, what a pod asks for ``beside`` and ``barred`` nodes of each
-    role, as far as there are any."""
+    """``selector``, ``terms``, ``tolerations``, what a pod asks for ``beside``, its ``volumes``, what it
+    has to be ``near`` and ``apart`` from, and ``barred`` nodes of each role, as far as there are any."""
     return list(json.loads(bounds)) if bounds else [{}]
+
+
+WORDS = {
+    "selector": "node selector or runtime class",
+    "terms": "node affinity",
+    "tolerations": "tolerations",
+    "beside": "devices beside GPUs",
+    "volumes": "volumes",
+    "near": "pod affinity",
+    "apart": "pod anti-affinity",
+    "barred": "failed starts",
+}
+
+
+@lru_cache(maxsize=4096)
+def in_words(bounds: str, *, is_tainted: bool) -> str:
+    """What of it keeps pods from nodes; where some nodes are for those alone that tolerate their taints, that
+    as well."""
+    said = {name for role in read(bounds) for name, part in role.items() if part}
+    told = [words for name, words in WORDS.items() if name in said and name != "tolerations"]
+    told += [WORDS["tolerations"]] if is_tainted or not told else []
+    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)

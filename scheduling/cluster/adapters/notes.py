@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import start_faults
+from scheduling.cluster.adapters import start_faults, turns
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Target
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import labels
@@ -24,14 +24,8 @@ from scheduling.cluster.vocabulary.quantities import (
 
 Json = dict[str, Any]
 
-LEVELS = (*labels.TOPOLOGY_LEVELS, "node")
-NO_LEVEL = (
-    "It asks to be together in one {level!r}, which is no level. Set "
-    + labels.TOPOLOGY_REQUIRED
-    + " to one of "
-    + ", ".join(LEVELS)
-    + "."
-)
+LEVEL_LENGTH = 320
+"""Characters that a level may be named with: as many as a label of a node has."""
 
 
 def of(obj: Json) -> dict[str, str]:
@@ -66,6 +60,7 @@ def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:
         "hold": is_held(notes),
         "ran_out": notes.get(labels.HOLD) == labels.RUN_OVER,
         "own_limit_s": own_limit_s(notes),
+        "turn": turns.read(notes),
         "names_classes": bool(notes.get(labels.GPU_CLASSES, "").strip(", \0")),
     }
 
@@ -83,12 +78,6 @@ def own_limit_s(notes: Mapping[str, str]) -> int | None:
 def least_s(*limits: int | None) -> int | None:
     """The least of some limits; None where there is none."""
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def fault(notes: Mapping[str, str]) -> str:
-    """What people ask for that cannot be left out and is nonsense, with the remedy; else empty."""
-    level = notes.get(labels.TOPOLOGY_REQUIRED)
-    return "" if not level or level in LEVELS else NO_LEVEL.format(level=level[:63])
 
 
 def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
@@ -139,11 +128,13 @@ def target_note(gpu_class: str, placement: Mapping[str, int]) -> str:
 
 
 def _topology(notes: Mapping[str, str]) -> dict[str, str]:
+    """As people name them; what levels there are is the cluster's policy."""
     wanted = {
-        "required": notes.get(labels.TOPOLOGY_REQUIRED),
-        "preferred": notes.get(labels.TOPOLOGY_PREFERRED),
+        "required": notes.get(labels.TOPOLOGY_REQUIRED, ""),
+        "preferred": notes.get(labels.TOPOLOGY_PREFERRED, ""),
     }
-    return {kind: level for kind, level in wanted.items() if level in LEVELS}
+    said = {kind: level.replace("\0", "")[:LEVEL_LENGTH] for kind, level in wanted.items()}
+    return {kind: level for kind, level in said.items() if level}
 
 
 def _seconds(text: str | None) -> int | None:

@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from scheduling.cluster.adapters import bounds, faults, fitting, merging, notes, originals, steering
+from scheduling.cluster.adapters import (
+    faults,
+    fitting,
+    merging,
+    needs,
+    notes,
+    originals,
+    steering,
+    turns,
+)
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, named_by, priority_class
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.quantities import whole
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
@@ -64,6 +74,10 @@ class PodGroupAdapter:
         if not _is_gated(manifest):
             gates.append({"name": labels.GATE})
         return manifest
+
+    def filled(self, obj: Json, defaults: Defaults) -> Json:
+        """The API server wrote them into the pods already."""
+        return obj
 
     def asked(
         self,
@@ -187,6 +201,15 @@ def _needs(
     asks = pods_of.asked(spec, claims)
     amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
     own = steering.own_of(spec, originals.of(pods[0]).roles.get("pod"))
+    members = [
+        needs.Member(
+            pod["spec"],
+            pod["metadata"],
+            steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")),
+            pods_of.asked(pod["spec"], claims),
+        )
+        for pod in pods
+    ]
     fits = fitting.fitting_classes(
         asks, own, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
     )
@@ -195,17 +218,11 @@ def _needs(
         "cpus": int(asks.get("cpu", 0)),
         "memory_mib": int(asks.get("memory", 0)),
         "gpu_classes": fits,
-        "bounds": bounds.written(
-            {
-                **steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")),
-                "beside": pods_of.beside(pods_of.asked(pod["spec"], claims), names),
-            }
-            for pod in pods
-        ),
+        **needs.fields(members, pods[0]["metadata"], names),
         "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
         or fitting.fault(amounts, [asks], [fits], names)
-        or notes.fault(said),
+        or turns.fault(said),
     }
 
 

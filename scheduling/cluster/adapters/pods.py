@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import originals
+from scheduling.cluster.adapters import originals, volumes
 from scheduling.cluster.vocabulary import endings, labels
 from scheduling.cluster.vocabulary.devices import UNCOUNTED, Claims
 from scheduling.cluster.vocabulary.quantities import (
@@ -77,7 +77,7 @@ def _asked(container: Json) -> Json:
 
 
 def beside(amounts: Mapping[str, Any], gpus: Sequence[str] = ()) -> dict[str, int]:
-    """Of ``amounts`` by resource those that no plan adds up, and that a node has to have all the same: other
+    """Of ``amounts`` by resource those that not every node has, and that a node has to have: other
     devices, such as RDMA, local storage and huge pages. ``gpus`` are names of GPUs beside all that are known.
     """
     return {
@@ -251,8 +251,10 @@ def trim(pod: Json) -> Json:
             "nodeName": spec.get("nodeName"),
             "resourceClaims": spec.get("resourceClaims"),
             **{key: spec[key] for key in ("overhead", "resources") if key in spec},
+            **({"hostNetwork": True} if spec.get("hostNetwork") else {}),
             "containers": [
-                {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
+                {"resources": c.get("resources") or {}, **_ports(spec, c)}
+                for c in spec.get("containers") or []
             ],
             **_before(spec.get("initContainers") or ()),
         },
@@ -273,9 +275,16 @@ def trim(pod: Json) -> Json:
 
 def _before(containers: Sequence[Json]) -> Json:
     """The init containers of a pod, if it has any."""
-    kept = ("resources", "restartPolicy")
+    kept = ("resources", "restartPolicy", "ports")
     trimmed = [{key: c[key] for key in kept if key in c} for c in containers]
     return {"initContainers": trimmed} if trimmed else {}
+
+
+def _ports(spec: Json, container: Json) -> Json:
+    """Those of its host alone."""
+    stated = container.get("ports") or []
+    ports = stated if spec.get("hostNetwork") else [p for p in stated if p.get("hostPort")]
+    return {"ports": ports} if ports else {}
 
 
 CONDITION = ("type", "status", "reason", "message")
@@ -284,7 +293,9 @@ STEERING = ("affinity", "nodeSelector", "priorityClassName", "schedulingGates", 
 
 def _steering(spec: Json) -> Json:
     """What holds back and places a pod that is queued itself."""
-    return {key: spec[key] for key in STEERING if key in spec}
+    mounted = volumes.kept(spec)
+    steering = {key: spec[key] for key in STEERING if key in spec}
+    return {**steering, "volumes": mounted} if mounted else steering
 
 
 def owner_of(pod: Json) -> Json:

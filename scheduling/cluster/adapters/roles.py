@@ -13,21 +13,23 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster.adapters import (
-    bounds,
     faults,
     fitting,
     merging,
+    needs,
     notes,
     originals,
     sizing,
     steering,
+    turns,
 )
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
-from scheduling.cluster.vocabulary import endings, labels
+from scheduling.cluster.vocabulary import endings, labels, limit_ranges
 from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.quantities import MOST, instant, whole
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
@@ -304,6 +306,9 @@ class RoleAdapter:
         lowest = whole(notes.of(obj).get(labels.MIN_MEMBERS))
         return min(max(1, highest if lowest is None else lowest), highest), highest
 
+    def filled(self, obj: Json, defaults: Defaults) -> Json:
+        return limit_ranges.filled(obj, lambda made: [r.pod for r in self.roles(made)], defaults)
+
     def asked(
         self,
         obj: Json,
@@ -317,6 +322,10 @@ class RoleAdapter:
         asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
         amounts = {pods_of.gpus_among(each, names) for each in asks}
         owns = [self._own(role, original, runtimes) for role in counted]
+        members = [
+            needs.Member(role.pod, role.template.get("metadata") or {}, own, each)
+            for role, own, each in zip(counted, owns, asks, strict=True)
+        ]
         fits = [
             self._classes(obj, role, own, classes, each)
             for role, own, each in zip(counted, owns, asks, strict=True)
@@ -333,10 +342,7 @@ class RoleAdapter:
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            "bounds": bounds.written(
-                {**own, "beside": pods_of.beside(each, names)}
-                for own, each in zip(owns, asks, strict=True)
-            ),
+            **needs.fields(members, obj["metadata"], names),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
@@ -344,10 +350,10 @@ class RoleAdapter:
             or faults.claims((role.pod for role in roles), claims)
             or fitting.fault(amounts, asks, fits, names)
             or faults.helpers(self.helpers(obj), names)
-            or notes.fault(notes.of(obj)),
+            or turns.fault(notes.of(obj)),
         }
-        members = [Part(role.name, role.count, role.spare) for role in counted]
-        return Asked(members, between, is_mixed, fields)
+        parts = [Part(role.name, role.count, role.spare) for role in counted]
+        return Asked(parts, between, is_mixed, fields)
 
     def _classes(
         self,

@@ -21,13 +21,18 @@ from scheduling.cluster.guardrails.manifests import (
     policy_names,
 )
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
-from scheduling.cluster.vocabulary import devices, people, runtimes
+from scheduling.cluster.vocabulary import devices, limit_ranges, people, runtimes, volumes
 from scheduling.models.queues import SYSTEM_NAMESPACE
 
 READ = ("list", "watch")
 AS_PERSON = "impersonate:user-info"
 ACTS = ("get", "list", "create", "patch", "delete")
 """What the portal does in people's names."""
+WHY = {
+    "persistentvolumes": "volumes of work can be used on",
+    "persistentvolumeclaims": "claims of work are bound to",
+    "storageclasses": "volumes that are made with pods may be on",
+}
 OPERATORS = "weir-operators"
 """The ClusterRoleBinding that names the accounts of operators."""
 
@@ -65,6 +70,10 @@ def observing() -> Iterator[Need]:
     for resource in runtimes.TRAINING:
         why = "to see which runtime class a training runtime names"
         yield Need(runtimes.TRAINER_GROUP, resource, READ, why)
+    for resource, path in volumes.LIST_PATHS.items():
+        yield Need(*resource_of(path), READ, f"to see which nodes the {WHY[resource]}")
+    why = "to count what pods ask for where their authors say nothing"
+    yield Need("", limit_ranges.RESOURCE, READ, why)
     for adapter in ADAPTERS:
         yield Need(
             *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"

@@ -16,13 +16,22 @@ from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.connection.reflector import untrimmed
+from scheduling.cluster.picture.around import (
+    NO_DEVICES,
+    RESOURCES,
+    Circumstances,
+    circumstances,
+)
 from scheduling.cluster.picture.kinship import Kinship
-from scheduling.cluster.picture.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
+from scheduling.cluster.picture.memo import NO_PODS, Memo
+from scheduling.cluster.picture.neighbourhood import Nearby, nearby, shut_out
 from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
-from scheduling.cluster.vocabulary import devices, labels, runtimes, unmade
+from scheduling.cluster.vocabulary import devices, labels, unmade
 from scheduling.cluster.vocabulary.devices import Devices
+from scheduling.cluster.vocabulary.limit_ranges import NO_DEFAULTS, ByNamespace
 from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.cluster.vocabulary.runtimes import Runtimes
+from scheduling.cluster.vocabulary.volumes import NO_VOLUMES, Volumes
 
 Json = dict[str, Any]
 Pods = dict[str, list[Json]]
@@ -68,6 +77,9 @@ class Picture:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
     runtimes: Runtimes = field(default_factory=dict)
+    defaults: ByNamespace = field(default_factory=dict)
+    volumes: Volumes = NO_VOLUMES
+    nearby: Nearby = field(default_factory=dict)
     bare: tuple[ObservedNode, ...] = ()
     """Nodes that are known to have GPUs and hand out none."""
 
@@ -96,20 +108,13 @@ def resources(
     held: dict[str, tuple[str, Callable[[Json], Json]]] = {
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
-        **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
-        runtimes.RESOURCE: (runtimes.LIST_PATH, untrimmed),
-        **{name: (path, untrimmed) for name, path in runtimes.TRAINING.items()},
+        **RESOURCES,
         **{reason: (path, unmade.trim) for reason, path in unmade.LIST_PATHS.items()},
     }
     return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
-OPTIONAL = frozenset(
-    {
-        *(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE, *runtimes.TRAINING,
-        *unmade.REASONS,
-    }
-) - {"Job"}  # fmt: skip
+OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *RESOURCES, *unmade.REASONS}) - {"Job"}
 """Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
 
 
@@ -125,11 +130,7 @@ def take(
     ``memo`` remembers from one picture of this mirror to the next.
     """
     memo = memo or Memo()
-    around = Circumstances(
-        classes,
-        devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
-        _runtimes(lambda name: mirror[name].objects()),
-    )
+    around = circumstances(classes, lambda name: mirror[name].objects())
     picture = compose(
         mirror["nodes"].objects(),
         mirror["pods"].objects(),
@@ -175,17 +176,8 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
         if name not in unmade.REASONS  # It gives up no start.
     }
     objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
-    around = Circumstances(
-        classes,
-        devices.count(*(held[name] for name in devices.RESOURCES)),
-        _runtimes(held.__getitem__),
-    )
+    around = circumstances(classes, held.__getitem__)
     return compose(held["nodes"], held["pods"], objects, around)
-
-
-def _runtimes(held: Callable[[str], Iterable[Json]]) -> Runtimes:
-    found = runtimes.read(held(runtimes.RESOURCE))
-    return runtimes.with_training(found, chain.from_iterable(map(held, runtimes.TRAINING)))
 
 
 def count_devices(client: Client, *, drivers: Callable[[str], bool] = bool) -> Devices:
@@ -246,6 +238,8 @@ def compose(
     for pod in filter(pods_of.holds, chain.from_iterable(seatless)):
         foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     rows, bare = _nodes(nodes, foreign, classes, counted)
+    left = nearby(rows, pods, owned, by_uid.values())
+    by_uid |= shut_out(by_uid.values(), left)
     return Picture(
         workloads=tuple(by_uid.values()),
         by_uid=by_uid,
@@ -258,6 +252,9 @@ def compose(
         unreadable=dict(memo.unreadable),
         devices=counted,
         runtimes=around.runtimes,
+        defaults=around.defaults,
+        volumes=around.volumes,
+        nearby=left,
         bare=tuple(bare),
     )
 
@@ -352,7 +349,9 @@ def _read(
 ) -> None:
     try:
         claims = around.devices.claims(obj["metadata"]["namespace"])
-        asked = memo.asked(obj) or adapter.asked(obj, around.classes, claims, around.runtimes)
+        asked = memo.asked(obj) or adapter.asked(
+            _filled(adapter, obj, around), around.classes, claims, around.runtimes
+        )
         if asked is not None:
             memo.note_asked(obj, asked)
         memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts, asked))
@@ -364,6 +363,11 @@ def _read(
         else:
             memo.drop(obj["metadata"]["uid"])
             memo.unreadable[obj["metadata"]["uid"]] = str(error)
+
+
+def _filled(adapter: Adapter, obj: Json, around: Circumstances) -> Json:
+    """``obj`` with what its pods will ask for by the LimitRanges of its namespace."""
+    return adapter.filled(obj, around.defaults.get(obj["metadata"]["namespace"], NO_DEFAULTS))
 
 
 def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:

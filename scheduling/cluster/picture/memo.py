@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
+from scheduling.cluster.adapters import ADAPTERS, Observed
 from scheduling.cluster.adapters.asked import Asked
+from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.kinship import Kinship
-from scheduling.cluster.vocabulary.devices import Devices
-from scheduling.cluster.vocabulary.runtimes import Runtimes
 
 Json = dict[str, Any]
 ByKind = Mapping[str, Sequence[Json]]
@@ -22,16 +20,6 @@ Words = tuple[int, Json | None, Json | None]
 
 BY_AGE = attrgetter("created", "namespace", "name", "kind")
 NO_PODS: list[Json] = []
-NO_DEVICES = Devices()
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What besides an object and its pods decides how it is read."""
-
-    classes: Sequence[ClassSpec]
-    devices: Devices = NO_DEVICES
-    runtimes: Runtimes = field(default_factory=dict)
 
 
 class Memo:
@@ -56,8 +44,8 @@ class Memo:
     def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
         """Begin a pass over ``objects`` by kind: uids of those that may have to be read.
 
-        All of them when GPU classes, claim templates or runtime classes changed; else what came or
-        changed, and what became a workload or a part of another one.
+        All of them when GPU classes, claim templates, runtime classes or LimitRanges changed; else what came
+        or changed, and what became a workload or a part of another one.
         """
         now = {
             kind: dict(zip(map(id, found), found, strict=True)) for kind, found in objects.items()
@@ -69,7 +57,12 @@ class Memo:
             self._retired.pop(uid, None)
             if uid not in self.kin.workloads:
                 self.drop(uid)
-        circumstances = (around.classes, around.devices.by_namespace, around.runtimes)
+        circumstances = (
+            around.classes,
+            around.devices.by_namespace,
+            around.runtimes,
+            around.defaults,
+        )
         if circumstances != self._circumstances:
             self._circumstances = circumstances
             for uid in [*self._read, *self.unreadable]:

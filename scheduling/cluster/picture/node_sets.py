@@ -13,6 +13,7 @@ from typing import Any
 from scheduling.cluster.adapters import bounds
 from scheduling.cluster.adapters.affinity import OPERATORS
 from scheduling.cluster.picture.nodes import ObservedNode, tolerates
+from scheduling.cluster.vocabulary.volumes import NO_VOLUMES, Volumes
 
 Json = dict[str, Any]
 Names = frozenset[str]
@@ -27,15 +28,20 @@ class NodeSets:
     """From one picture of a cluster to the next."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[object, ...]] = []
+        self._seen: list[object] = []
         self._index = _Index(())
         self._found: dict[str, Names] = {}
 
-    def of(self, bounds_there: Set[str], nodes: Sequence[ObservedNode]) -> dict[str, Names]:
+    def of(
+        self,
+        bounds_there: Set[str],
+        nodes: Sequence[ObservedNode],
+        volumes: Volumes = NO_VOLUMES,
+    ) -> dict[str, Names]:
         """Names of nodes by bounds, those in order of their text."""
-        seen: list[tuple[object, ...]] = [(n.name, n.labels, n.kept_for, n.beside) for n in nodes]
+        seen: list[object] = [volumes, *((n.name, n.labels, n.kept_for, n.beside) for n in nodes)]
         if seen != self._seen:
-            self._seen, self._index, self._found = seen, _Index(nodes), {}
+            self._seen, self._index, self._found = seen, _Index(nodes, volumes), {}
         told = list(islice(sorted(bounds_there), MOST))
         for each in told:
             if each not in self._found:
@@ -45,7 +51,8 @@ class NodeSets:
 
 
 class _Index:
-    def __init__(self, nodes: Iterable[ObservedNode]) -> None:
+    def __init__(self, nodes: Iterable[ObservedNode], volumes: Volumes = NO_VOLUMES) -> None:
+        self._volumes = volumes
         self._labels = {node.name: node.labels for node in nodes}
         self._kept = {node.name: node.kept_for for node in nodes if node.kept_for}
         self._beside = {node.name: node.beside for node in nodes}
@@ -71,11 +78,13 @@ class _Index:
             found = frozenset(name for name in found if self._offers(name, asked))
         for key, value in (said.get("selector") or {}).items():
             found &= self._by_value(key).get(value, frozenset())
+        for where in self._volumes.of(said.get("volumes") or {}):
+            found &= frozenset[str]().union(*map(self._term, where))
         terms = said.get("terms")
         return found & frozenset[str]().union(*map(self._term, terms)) if terms else found
 
     def _offers(self, name: str, asked: Mapping[str, int]) -> bool:
-        """Whether the empty node has what one pod asks for; how much of it is left no plan knows. Local
+        """Whether the empty node has what one pod asks for. Local
         storage is not announced by every kubelet."""
         has = self._beside[name]
         return all(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from scheduling.cluster.adapters import ClassSpec, bounds
+from scheduling.cluster.adapters import ClassSpec, bounds, needs
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.bounds import OWN_TAINTS
 from scheduling.cluster.vocabulary import labels
@@ -20,7 +21,7 @@ from scheduling.cluster.vocabulary.conditions import (
     without_gpus,
 )
 from scheduling.cluster.vocabulary.devices import Devices
-from scheduling.cluster.vocabulary.quantities import is_of_bytes, mib_below, milli
+from scheduling.cluster.vocabulary.quantities import is_of_bytes, mib_below, milli, whole
 
 Json = dict[str, Any]
 
@@ -45,7 +46,6 @@ class ObservedNode:
     gpus: int
     cpus: int
     memory_mib: int
-    topology: Mapping[str, str]
     ready: bool
     foreign_gpus: int
     taints: frozenset[Taint] = frozenset()
@@ -55,7 +55,12 @@ class ObservedNode:
     troubles: tuple[Trouble, ...] = ()
     """Why it takes no work, or less than it has."""
     beside: Mapping[str, int] = field(default_factory=dict)
-    """What it offers of resources that no plan adds up."""
+    """What it offers of other resources."""
+    foreign: Mapping[str, int] = field(default_factory=dict)
+    """What pods outside the queues hold of it beside GPUs, CPUs and memory, by the names of ``needs``."""
+    foreign_pods: int = 0
+    places: int | None = None
+    """Pods that it takes; None where it does not say."""
 
 
 def rows_of(
@@ -72,6 +77,7 @@ def rows_of(
     rows: dict[str, ObservedNode] = {}
     troubles = troubles_of(node)
     beside = pods_of.beside(_offered(offers), resources)
+    others = _others(foreign, held, resources)
     for name in resources:
         offered = milli(offers.get(name, 0)) + devices_here[name]
         if offered <= 0:
@@ -84,12 +90,14 @@ def rows_of(
             gpus=offered,
             cpus=max(0, milli(offers.get("cpu", 0)) - held.get("cpu", 0)),
             memory_mib=max(0, mib_below(offers.get("memory", 0)) - held.get("memory", 0)),
-            topology=_topology(node_labels),
             ready=_is_ready(node),
             foreign_gpus=min(offered, held.get(name, 0)),
             taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
             troubles=(*troubles, *unhealthy(node, name)),
             beside=beside,
+            foreign=others,
+            foreign_pods=len(foreign),
+            places=whole(str(offers.get("pods") or "")),
         )
     return list(rows.values())
 
@@ -114,7 +122,6 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
             gpus=0,
             cpus=0,
             memory_mib=0,
-            topology=_topology(node_labels),
             ready=False,
             foreign_gpus=0,
             troubles=(*troubles_of(node), trouble),
@@ -188,18 +195,20 @@ def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
     return total
 
 
+def _others(
+    foreign: Sequence[Json], held: Mapping[str, int], gpus: Sequence[str]
+) -> dict[str, int]:
+    """What ``foreign`` pods take of their node beside what is added up for CPU and memory."""
+    taken = Counter(port for pod in foreign for port in needs.ports(pod["spec"]))
+    for name, amount in pods_of.beside(held, gpus).items():
+        taken[needs.name_of(name)] += needs.amount_of(name, amount)
+    return dict(taken)
+
+
 def _offered(allocatable: Json) -> dict[str, int]:
     return {
         name: mib_below(amount) if is_of_bytes(name) else milli(amount)
         for name, amount in allocatable.items()
-    }
-
-
-def _topology(node_labels: Mapping[str, str]) -> dict[str, str]:
-    return {
-        level: node_labels[next(label for label in candidates if label in node_labels)]
-        for level, candidates in labels.TOPOLOGY_LEVELS.items()
-        if any(label in node_labels for label in candidates)
     }
 
 

@@ -23,6 +23,15 @@ TOPOLOGY_PREFERRED = "weir.dev/topology-preferred"
 HOLD = "weir.dev/hold"
 ON_HOLD, RUN_OVER = "true", "run-time-limit"
 """What it says: somebody holds it, or it ran for its limit and waits for its owner to decide."""
+NOT_BEFORE = "weir.dev/not-before"
+"""It starts no sooner than at this time (RFC 3339)."""
+AFTER = "weir.dev/after"
+"""Names of work that it starts after, commas between; ``:ended`` behind one whose failure will do."""
+ARRAY, ARRAY_INDEX = "weir.dev/array", "weir.dev/array-index"
+"""The array that it is a member of, and which."""
+ARRAY_AT_ONCE = "weir.dev/array-at-once"
+"""Members of it that may hold GPUs at once."""
+TURN = frozenset({NOT_BEFORE, AFTER, ARRAY, ARRAY_INDEX, ARRAY_AT_ONCE})
 GATE = "weir.dev/queue"
 """Scheduling gate that holds plain pods back."""
 POD_GROUP = "weir.dev/pod-group"
@@ -84,11 +93,6 @@ WRITTEN_BY_WEIR = (
 MADE_BY_JOB = "batch.kubernetes.io/controller-uid"
 """The uid of the Job that made a pod."""
 HOSTNAME = "kubernetes.io/hostname"
-TOPOLOGY_LEVELS = {
-    "block": ("weir.dev/block", "topology.kubernetes.io/zone"),
-    "rack": ("weir.dev/rack", "topology.kubernetes.io/rack"),
-}
-"""Level -> node labels that may name the domain, the first present wins."""
 
 
 def queue_of(labels: dict[str, str] | None) -> str:

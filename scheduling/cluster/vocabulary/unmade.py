@@ -6,6 +6,7 @@ Controllers say so in an Event on the object that the pods would belong to, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,11 +16,22 @@ from scheduling.cluster.vocabulary.quantities import instant
 
 Json = dict[str, Any]
 
-REASONS = ("FailedCreate", "FailedCreatePod")
-"""Of Kubernetes' own controllers, and of Kubeflow's."""
+REASONS = (
+    "FailedCreate",  # Kubernetes' own controllers and LeaderWorkerSet
+    "FailedCreatePod", "MPIJobFailed",  # Kubeflow's
+    "JobCreationFailed",  # JobSet, of its Jobs
+    "FailedToCreateHeadPod", "FailedToCreateWorkerPod", "FailedToCreateRayCluster",  # KubeRay
+)  # fmt: skip
+"""What controllers call it. Of a JobSet's or TrainJob's pods its Jobs say so."""
 LIST_PATHS = {reason: f"/api/v1/events?fieldSelector=reason%3D{reason}" for reason in REASONS}
 """Events alone that say so: of all others there are many."""
-PREFIX = "Error creating: "
+PREFIX = re.compile(
+    r"Error creating: |(launcher|worker) pod created failed: "
+    r"|Failed to create (head|worker) Pod( for the cluster)? [^ ,]*, |Failed to create RayCluster [^ ,]*[:,] "
+)
+"""What controllers say before the words of the API server."""
+FOR_MORE = {"MPIJobFailed": "pod created failed"}
+"""Reasons that also tell of other things, and what stands in the message where it is this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +49,16 @@ def trim(event: Json) -> Json:
     return {
         "metadata": {k: meta[k] for k in ("name", "namespace", "uid", "resourceVersion")},
         "of": (event.get("involvedObject") or {}).get("uid") or "",
-        "said": str(event.get("message") or "").removeprefix(PREFIX),
+        "said": _said(str(event.get("reason")), str(event.get("message") or "")),
         "at": series.get("lastObservedTime")
         or event.get("lastTimestamp")
         or event.get("eventTime"),
     }
+
+
+def _said(reason: str, message: str) -> str:
+    """The words of the API server; empty where the event tells of something else."""
+    return PREFIX.sub("", message, count=1) if FOR_MORE.get(reason, "") in message else ""
 
 
 def read(events: Iterable[Json]) -> Mapping[str, Unmade]:

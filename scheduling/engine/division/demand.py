@@ -6,7 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
-from scheduling.engine.placement.never_fits import fits_empty, known_row
+from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
 from scheduling.engine.quota.limits import limit_too_low, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
 from scheduling.engine.state.input import Tree, Users, Work, gpus_of
@@ -140,7 +140,7 @@ def _ask_all(world: Session) -> None:
     work, queues, known = world.work, world.queues, world.seats.known
     phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
     need, least, most, required = work.need, work.least, work.most, work.required
-    where = work.where
+    where, beside = work.where, work.beside
     stop = world.tree.stop
     ceiling = queues.limits.ceiling
     asked = queues.demand.asked
@@ -156,8 +156,8 @@ def _ask_all(world: Session) -> None:
             and not rationed[c]
             and least[w] * need[GPUS, w] <= ceiling[c, q]
         ):
-            row = known_row(known, need, least, required, where, w, c)
-            if row >= 0 and known[row, 7] == 1:
+            row = known_row(known, need, least, required, where, beside, w, c)
+            if row >= 0 and known[row, FITS_AT] == 1:
                 asked[c, q] += most[w] * need[GPUS, w]
                 continue
         _settle_or_ask(world, w)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from scheduling.engine import model as m
 from scheduling.engine.document.places import faults_of_places
 from scheduling.engine.document.schema import SnapshotDoc, WorkloadDoc
-from scheduling.engine.model import LEVELS, Fault
-from scheduling.engine.validate import in_loops
+from scheduling.engine.model import NODE_LEVEL, Fault
+from scheduling.engine.validate import faults_of_levels, in_loops
 
 MOST_LEVELS = 64
 MOST_IN_ALL = 2_000_000
@@ -22,8 +22,10 @@ WHOLE_OR_SHARE = "whole GPUs for each member, or less than 1 for a share"
 
 def faults_of(doc: SnapshotDoc) -> list[Fault]:
     """Names that stand twice or refer to nothing, and states that exclude each other."""
+    levels = [*doc.topology_levels, NODE_LEVEL]
     faults = [
         *_doubles(doc),
+        *(Fault(*found, RENAME) for found in faults_of_levels(levels)),
         *_references(doc),
         *_tree(doc),
         *_sizes(doc),
@@ -31,7 +33,7 @@ def faults_of(doc: SnapshotDoc) -> list[Fault]:
         *(
             fault
             for i, work in enumerate(doc.workloads)
-            for fault in _contradictions(f"workloads[{i}]", work)
+            for fault in _contradictions(f"workloads[{i}]", work, levels)
         ),
         *_devices(doc),
     ]
@@ -77,8 +79,13 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
             (f"node_sets[{i}].nodes[{k}]", name, nodes, "a name of nodes")
             for k, name in enumerate(one.nodes)
         ]
+    beside = {name for node in doc.nodes for name in node.beside}
     for i, work in enumerate(doc.workloads):
         at = f"workloads[{i}]"
+        wanted += [
+            (f"{at}.beside.{name}", name, beside, "a name that a node states beside its GPUs")
+            for name in (work.beside if doc.nodes else ())
+        ]
         if work.node_set is not None:
             wanted.append((f"{at}.node_set", work.node_set, node_sets, "a name of node_sets"))
         wanted.append(
@@ -157,7 +164,7 @@ def _members(doc: SnapshotDoc) -> Iterator[Fault]:
             return
 
 
-def _contradictions(at: str, work: WorkloadDoc) -> Iterator[Fault]:
+def _contradictions(at: str, work: WorkloadDoc, levels: list[str]) -> Iterator[Fault]:
     top, predicted = work.members.max, work.predicted_s
     if work.gpus > 1 and work.gpus % 1:
         yield Fault(f"{at}.gpus", f"{work.gpus:g}", WHOLE_OR_SHARE, "round it")
@@ -174,9 +181,12 @@ def _contradictions(at: str, work: WorkloadDoc) -> Iterator[Fault]:
             "correct one of them",
         )  # fmt: skip
     required, preferred = work.topology.required, work.topology.preferred
-    if required in LEVELS and preferred in LEVELS and not _closer(preferred, required):
+    if required in levels and preferred in levels[: levels.index(required) + 1]:
         yield Fault(
-            f"{at}.topology.preferred", preferred, f"a level below {required}", "name one, or none"
+            f"{at}.topology.preferred",
+            str(preferred),
+            f"a level below {required}",
+            "name one, or none",
         )
     yield from _running(at, work) if work.state is m.Phase.RUNNING else _pending(at, work)
     yield from _without_claim(at, work)
@@ -229,7 +239,3 @@ def _devices(doc: SnapshotDoc) -> list[Fault]:
         for device in devices
         if node in most and device >= most[node]
     ]  # fmt: skip
-
-
-def _closer(level: str, other: str) -> bool:
-    return LEVELS.index(level) > LEVELS.index(other)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from scheduling.engine import model as m
 from scheduling.engine.document.checks import faults_of
-from scheduling.engine.document.rows import read
+from scheduling.engine.document.rows import read, write
 from scheduling.engine.document.schema import (
     GpuClassDoc,
     NodeDoc,
@@ -22,7 +22,6 @@ from scheduling.engine.document.schema import (
     SnapshotDoc,
     WorkloadDoc,
 )
-from scheduling.engine.document.writing import write
 from scheduling.engine.validate import check
 
 MOST_FAULTS = 20
@@ -96,7 +95,7 @@ def schema() -> dict[str, Any]:
 def dump(snapshot: m.Snapshot) -> dict[str, Any]:
     """The document of ``snapshot``, defaults left out: ``parse(dump(s)) == s``.
 
-    Of a live cluster's oddities, what a file may not say comes at its bound (see document_writing).
+    Of a live cluster's oddities, what a file may not say comes at its bound (see rows.py).
     """
     return write(snapshot).model_dump(mode="json", exclude_defaults=True)
 

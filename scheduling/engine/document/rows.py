@@ -1,144 +1,198 @@
-"""Document to snapshot: the file's units become the engine's.
+"""Document to snapshot and back: each field stands under one name in both, but for those of ``WAYS``.
 
-GPUs are numbers there and milli-GPU here, CPUs are cores there and milli-CPU here, GiB there and MiB
-here.
+GPUs are numbers there and milli-GPU here, CPUs are cores there and milli-CPU here, GiB there and MiB here.
+A live cluster may show what no file says: numbers and texts that people typed without bounds, nodes that
+lost GPUs in use. Those are written at the bound, or said to be so, so that what is written can be read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
+from pydantic import BaseModel
+
 from scheduling.engine import model as m
-from scheduling.engine.document.schema import (
-    EntitlementDoc,
-    NodeDoc,
-    QueueDoc,
-    QuotaDoc,
-    SnapshotDoc,
-    WorkloadDoc,
+from scheduling.engine.document import schema as s
+from scheduling.engine.document.places import (
+    held_by_seat,
+    is_misplaced,
+    is_overfull,
+    kept_by_seat,
 )
+
+FIRST = datetime(s.FIRST_YEAR, 1, 1, tzinfo=UTC)
+LAST = datetime(s.LAST_YEAR, 12, 31, tzinfo=UTC)
+
+Convert = Callable[[Any], Any]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a field with a value is read and written, and its ``name`` in the model where that is another."""
+
+    read: Convert = _as_it_is
+    write: Convert = _as_it_is
+    name: str = ""
 
 
 def _milli(value: float) -> int:
     return round(value * m.MILLI)
 
 
-def _milli_or_none(value: float | None) -> int | None:
-    return None if value is None else _milli(value)
+def _gpus(value: int) -> float:
+    return value / m.MILLI
 
 
-def _mib(value: float | None) -> int | None:
-    return None if value is None else round(value * 1024)
+def _held_gpus(value: int) -> float:
+    return min(_gpus(value), s.MOST_HELD)
 
 
-def read(doc: SnapshotDoc) -> m.Snapshot:
+def _asked_gpus(value: int) -> float:
+    """Of one member: whole GPUs, or a share of one."""
+    return _held_gpus(value if value < m.MILLI else -(-value // m.MILLI) * m.MILLI)
+
+
+def _text(value: str) -> str:
+    """``value`` as it may stand in a file: without what is not printable, and of bounded length."""
+    if not value.isprintable():
+        value = value.encode("unicode_escape", "backslashreplace").decode("ascii")
+    return value[: s.LONGEST]
+
+
+def _row(kind: type[Any], doc: BaseModel) -> Any:
+    """The row of the model that ``doc`` describes."""
+    ways, found = WAYS.get(type(doc), {}), {}
+    for name in type(doc).model_fields:
+        way, value = ways.get(name, SAME), getattr(doc, name)
+        if way is not None:
+            found[way.name or name] = None if value is None else way.read(value)
+    return kind(**found)
+
+
+def _doc(kind: type[BaseModel], row: Any) -> Any:
+    """The part of the document that describes ``row``."""
+    ways, found = WAYS.get(kind, {}), {}
+    for name in kind.model_fields:
+        way = ways.get(name, SAME)
+        if way is not None:
+            value = getattr(row, way.name or name)
+            found[name] = None if value is None else way.write(value)
+    return kind(**found)
+
+
+def _nested(kind: type[Any], doc: type[BaseModel], name: str = "") -> Way:
+    return Way(partial(_row, kind), partial(_doc, doc), name)
+
+
+def _each(key: Convert = _as_it_is, *, read: Convert, write: Convert) -> Way:
+    """Of a mapping; ``key`` writes its keys."""
+    return Way(
+        lambda values: {k: read(v) for k, v in values.items()},
+        lambda values: {key(k): write(v) for k, v in values.items()},
+    )
+
+
+SAME = Way()
+MILLI = Way(_milli, _gpus)
+HELD = Way(_milli, _held_gpus)
+GIB = Way(lambda gib: round(gib * 1024), lambda mib: mib / 1024, "memory_mib")
+NAMES = Way(tuple, list)
+DEVICES = _each(read=tuple, write=list)
+AMOUNTS = _each(_text, read=_as_it_is, write=lambda amount: min(amount, s.MOST))
+BOUNDED = Way(write=lambda at: min(max(at, FIRST), LAST))
+ENTITLEMENT = {"nominal": MILLI, "borrowing_limit": MILLI, "lending_limit": MILLI}
+QUOTA = _nested(m.Quota, s.QuotaDoc)
+WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
+    s.NodeDoc: {
+        "gpus": HELD, "foreign_gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "overfull": None,
+        "beside": AMOUNTS, "foreign_beside": AMOUNTS,
+    },
+    s.NodeSetDoc: {"nodes": Way(frozenset, sorted), "constraints": Way(write=_text)},
+    s.LoweredDoc: ENTITLEMENT,
+    s.QuotaDoc: {**ENTITLEMENT, "lowered": _nested(m.Lowered, s.LoweredDoc)},
+    s.QueueDoc: {
+        "quotas": _each(read=QUOTA.read, write=QUOTA.write),
+        "eviction_budget_gpus": MILLI,
+        "max_gpus_per_user": MILLI,
+        "user_usage": _each(_text, read=_milli, write=_held_gpus),
+    },
+    s.WorkloadDoc: {
+        "user": Way(write=_text),
+        "members": Way(
+            lambda doc: m.Members(doc.min, doc.max or doc.min),
+            lambda of: s.MembersDoc(min=min(of.min, s.MOST_HELD), max=min(of.max, s.MOST_HELD)),
+        ),
+        "gpus": Way(_milli, _asked_gpus),
+        "cpus": MILLI,
+        "memory_gib": GIB,
+        "beside": AMOUNTS,
+        "gpu_classes": Way(tuple, lambda names: [_text(name) for name in names]),
+        "topology": _nested(m.Topology, s.TopologyDoc),
+        "predicted_s": _nested(m.Predicted, s.PredictedDoc, "predicted"),
+        "state": Way(name="phase"),
+        "checkpointed": BOUNDED,
+        "virtual_start": BOUNDED,
+        "victims": NAMES,
+        "taken_gpus": MILLI,
+        "misplaced": None,
+        "devices": DEVICES,
+        "leaving_devices": DEVICES,
+    },
+}  # fmt: skip
+"""By part of the document, what is not the same in the model; None: the file alone has it."""
+
+
+def read(doc: s.SnapshotDoc) -> m.Snapshot:
+    def rows(kind: type[Any], docs: Iterable[BaseModel]) -> tuple[Any, ...]:
+        return tuple(_row(kind, one) for one in docs)
+
     return m.Snapshot(
         now=doc.now,
-        policy=m.Policy(**doc.policy.model_dump()),
-        gpu_classes=tuple(m.GpuClass(c.name, c.exchange_rate) for c in doc.gpu_classes),
-        nodes=tuple(_node(n) for n in doc.nodes),
-        queues=tuple(_queue(q) for q in doc.queues),
-        priority_classes=tuple(m.PriorityClass(**p.model_dump()) for p in doc.priority_classes),
-        workloads=tuple(_workload(w) for w in doc.workloads),
-        node_sets=tuple(m.NodeSet(s.name, frozenset(s.nodes)) for s in doc.node_sets),
+        policy=_row(m.Policy, doc.policy),
+        gpu_classes=rows(m.GpuClass, doc.gpu_classes),
+        nodes=rows(m.Node, doc.nodes),
+        queues=rows(m.Queue, doc.queues),
+        priority_classes=rows(m.PriorityClass, doc.priority_classes),
+        workloads=tuple(map(_on_its_class, rows(m.Workload, doc.workloads))),
+        node_sets=rows(m.NodeSet, doc.node_sets),
+        topology_levels=tuple(doc.topology_levels),
     )
 
 
-def _node(doc: NodeDoc) -> m.Node:
-    return m.Node(
-        name=doc.name,
-        gpu_class=doc.gpu_class,
-        gpus=_milli(doc.gpus),
-        cpus=_milli_or_none(doc.cpus),
-        memory_mib=_mib(doc.memory_gib),
-        topology=dict(doc.topology),
-        ready=doc.ready,
-        foreign_gpus=_milli(doc.foreign_gpus),
-        dedicated=doc.dedicated,
-        outage=doc.outage,
-    )
+def _on_its_class(work: m.Workload) -> m.Workload:
+    """What runs and names no class runs on the first that it asked for."""
+    if work.phase is not m.Phase.RUNNING or work.gpu_class:
+        return work
+    return replace(work, gpu_class=work.gpu_classes[0])
 
 
-def _queue(doc: QueueDoc) -> m.Queue:
-    return m.Queue(
-        name=doc.name,
-        parent=doc.parent,
-        priority=doc.priority,
-        stop=doc.stop,
-        quotas={name: _quota(quota) for name, quota in doc.quotas.items()},
-        usage=dict(doc.usage),
-        eviction_budget_gpus=_milli_or_none(doc.eviction_budget_gpus),
-        max_running=doc.max_running,
-        max_running_per_user=doc.max_running_per_user,
-        max_gpus_per_user=_milli_or_none(doc.max_gpus_per_user),
-        user_usage={user: _milli(gpus) for user, gpus in doc.user_usage.items()},
-        eviction_budget_until=doc.eviction_budget_until,
-        min_run_time_s=doc.min_run_time_s,
-        sharing=doc.sharing,
-        evictions_left=doc.evictions_left,
-        played_along=doc.played_along,
-    )
-
-
-def _quota(doc: QuotaDoc) -> m.Quota:
-    return m.Quota(
-        **_entitlement(doc),
-        lowered=m.Lowered(doc.lowered.until, **_entitlement(doc.lowered)) if doc.lowered else None,
-        budget_gpu_hours=doc.budget_gpu_hours,
-        used_gpu_hours=doc.used_gpu_hours,
-        period_ends=doc.period_ends,
-    )
-
-
-def _entitlement(doc: EntitlementDoc) -> dict[str, Any]:
-    return {
-        "nominal": _milli(doc.nominal),
-        "borrowing_limit": _milli_or_none(doc.borrowing_limit),
-        "lending_limit": _milli_or_none(doc.lending_limit),
-        "weight": doc.weight,
-    }
-
-
-def _workload(doc: WorkloadDoc) -> m.Workload:
-    running = doc.state is m.Phase.RUNNING
-    return m.Workload(
-        name=doc.name,
-        queue=doc.queue,
-        user=doc.user,
-        priority_class=doc.priority_class,
-        submitted=doc.submitted,
-        gpus=_milli(doc.gpus),
-        cpus=_milli(doc.cpus),
-        memory_mib=round(doc.memory_gib * 1024),
-        members=m.Members(doc.members.min, doc.members.max or doc.members.min),
-        gpu_classes=tuple(doc.gpu_classes),
-        topology=m.Topology(doc.topology.required, doc.topology.preferred),
-        elastic=doc.elastic,
-        predicted=m.Predicted(doc.predicted_s.p50, doc.predicted_s.p90)
-        if doc.predicted_s
-        else None,
-        held=doc.held,
-        phase=doc.state,
-        started=doc.started,
-        checkpointed=doc.checkpointed,
-        restart_cost_s=doc.restart_cost_s,
-        stale_since=doc.stale_since,
-        leaving=doc.leaving,
-        awaits_victims=doc.awaits_victims,
-        victims=tuple(doc.victims),
-        claimed_since=doc.claimed_since,
-        room_due=doc.room_due,
-        taken_gpus=_milli(doc.taken_gpus),
-        gpu_class=(doc.gpu_class or doc.gpu_classes[0]) if running else doc.gpu_class,
-        placement=dict(doc.placement),
-        devices={node: tuple(d) for node, d in doc.devices.items()},
-        evictions=doc.evictions,
-        last_evicted=doc.last_evicted,
-        last_evicted_for=doc.last_evicted_for,
-        leaving_members=dict(doc.leaving_members),
-        leaving_devices={node: tuple(d) for node, d in doc.leaving_devices.items()},
-        node_set=doc.node_set,
-        rank_s=doc.rank_s,
-        virtual_start=doc.virtual_start,
-        saved_s=doc.saved_s,
+def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
+    works = [_doc(s.WorkloadDoc, work) for work in snapshot.workloads]
+    for work in works:
+        work.misplaced = is_misplaced(work)
+    nodes = [_doc(s.NodeDoc, node) for node in snapshot.nodes]
+    held, kept = held_by_seat(works), kept_by_seat(works)
+    for node in nodes:
+        seat = node.name, node.gpu_class
+        node.foreign_gpus = min(node.gpus, node.foreign_gpus)
+        # Of workloads there, now or once claims are met.
+        node.overfull = is_overfull(node, max(part.get(seat, 0) for part in (held, kept)))
+    return s.SnapshotDoc(
+        now=snapshot.now,
+        policy=s.PolicyDoc.model_validate(asdict(snapshot.policy)),
+        gpu_classes=[_doc(s.GpuClassDoc, one) for one in snapshot.gpu_classes],
+        nodes=nodes,
+        queues=[_doc(s.QueueDoc, queue) for queue in snapshot.queues],
+        priority_classes=[_doc(s.PriorityClassDoc, one) for one in snapshot.priority_classes],
+        workloads=works,
+        node_sets=[_doc(s.NodeSetDoc, one) for one in snapshot.node_sets],
+        topology_levels=list(snapshot.topology_levels),
     )

@@ -112,6 +112,12 @@ class NodeDoc(_Strict):
     outage: Annotated[m.Outage | None, Field(strict=False, description="Why it is not ready.")] = (
         None
     )
+    beside: Annotated[
+        dict[Name, Count], Field(description="What else pods take of it, amounts by name.")
+    ] = {}
+    foreign_beside: Annotated[
+        dict[Name, Count], Field(description="What pods outside the queues hold of that.")
+    ] = {}
 
 
 class NodeSetDoc(_Strict):
@@ -119,6 +125,7 @@ class NodeSetDoc(_Strict):
 
     name: Name
     nodes: list[Text] = []
+    constraints: Annotated[Text, Field(description="What they are bound by, in words.")] = ""
 
 
 class EntitlementDoc(_Strict):
@@ -198,6 +205,10 @@ class WorkloadDoc(_Strict):
     gpus: HeldGpus = 1
     cpus: Number = 0
     memory_gib: Number = 0
+    beside: Annotated[
+        dict[Name, Count],
+        Field(description="What else a member takes of its node, by the names that nodes state."),
+    ] = {}
     gpu_classes: list[Text] = []
     topology: TopologyDoc = TopologyDoc()
     elastic: bool = False
@@ -260,3 +271,7 @@ class SnapshotDoc(_Strict):
     priority_classes: list[PriorityClassDoc] = []
     workloads: list[WorkloadDoc] = []
     node_sets: list[NodeSetDoc] = []
+    topology_levels: Annotated[
+        list[Name],
+        Field(max_length=m.MOST_TOPOLOGY_LEVELS, description="Of nodes' topology, widest first."),
+    ] = list(m.TOPOLOGY_LEVELS)

@@ -258,7 +258,7 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
         work, rules, than, need_of(work, than)
     ):
         return False
-    for r in range(3):
+    for r in range(work.need.shape[0]):
         if work.need[r, w] < work.need[r, than]:
             return False
     if work.required[than] != ANYWHERE and work.required[w] != work.required[than]:

@@ -76,7 +76,8 @@ def _set_prices(
     work: Work, ranks: Ranks, rules: Rules, candidates: Candidates, first: int, last: int
 ) -> None:
     """The price of candidates of one leaf, whose shields are found, is the work it loses; but none is cheaper
-    than what runs there at a lower priority: inside the queue that gives back, that leaves first.
+    than what runs there at a lower priority, however many GPUs that holds, which cost a second each: inside
+    the queue that gives back, that leaves first.
     """
     dearest = candidates.dearest
     for c in range(dearest.shape[0]):
@@ -87,7 +88,8 @@ def _set_prices(
         c, p = work.gpu_class[w], work.priority[w]
         candidates.price[w] = candidates.lost_gpu_s[w]
         if rules.now >= work.started[w] + candidates.shortest_min_run_s[p]:
-            dearest[c, p] = max(dearest[c, p], candidates.lost_gpu_s[w])
+            lost = candidates.lost_gpu_s[w] + gpus_of(work, w) / 1000.0
+            dearest[c, p] = max(dearest[c, p], lost)
     for k in range(first, last):
         w = candidates.slot[k]
         for p in range(dearest.shape[1]):

@@ -133,7 +133,7 @@ def seats_hold(holds: Holds, room: NodeRoom, v: int) -> bool:
     h = holds.head[v]
     while h >= 0:
         n, d = holds.node[h], holds.device[h]
-        for r in range(3):
+        for r in range(room.free_later.shape[0]):
             if room.free_later[r, n] < 0:
                 return False
         if d >= 0 and room.shared_later[n, d] > 1000:

@@ -313,7 +313,7 @@ def has_its_seats(room: NodeRoom, out: Decisions, v: int) -> bool:
         n, device = out.pool.node[i], out.pool.device[i]
         if device >= 0 and max(room.shared_now[n, device], room.shared_later[n, device]) > ONE:
             return False
-        for r in range(3):
+        for r in range(room.free_now.shape[0]):
             if room.free_now[r, n] < room.pledged[r, n] or room.free_later[r, n] < 0:
                 return False
     return True

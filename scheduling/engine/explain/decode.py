@@ -16,10 +16,12 @@ from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import FreeForOther, Lapsed
+from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.snapshot.workload_columns import beside_of
 from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.units import MEMORY
 
 Row = tuple[Any, ...]
 """All that is said of a slot but what the workload itself states."""
@@ -84,6 +86,8 @@ class _Reader:
         self.frame, self.plan, self.starts, self.brief = frame, plan, starts, brief
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
+        self.constraints = {one.name: one.constraints for one in frame.source.node_sets}
+        self.others = beside_of(frame.source.nodes)
         self.outages = Outages(frame.source)
         self.reason = self._reasons()
         self.paths: dict[int, str] = {}
@@ -207,7 +211,8 @@ class _Reader:
             work.gpus,
             work.members.min,
             work.held,
-            _wanted(work, reason),
+            self._wanted(slot, work, reason),
+            self.constraints.get(work.node_set or "", ""),
             _beside(work, reason),
             work.gpu_classes if reason is m.Reason.NODES_OUT else (),
             self.starts.get(work.name) if reason is m.Reason.RESERVED else None,
@@ -241,12 +246,19 @@ class _Reader:
             rule=codes.RULES[int(plan.rule[slot])] if plan.rule[slot] >= 0 else "",
             until=self._until(slot, work, reason),
             lost_gpu_s=float(plan.lost[slot]),
-            wanted=_wanted(work, reason),
+            wanted=self._wanted(slot, work, reason),
+            constraints=self.constraints.get(work.node_set or "", ""),
             beside=_beside(work, reason),
             held_by_user=work.held,
             draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == codes.DRAINS),
             outages=self._said_of_outages(work, frame.class_names[c] if c >= 0 else "", reason),
         )
+
+    def _wanted(self, slot: int, work: m.Workload, reason: m.Reason) -> str:
+        """What it asks for by name."""
+        if reason is m.Reason.NO_FREE_OTHER:
+            return self.others[int(self.plan.figures[slot, NO_OTHER.other]) - MEMORY - 1]
+        return _wanted(work, reason)
 
     def _figures(self, slot: int, reason: m.Reason, rival: str) -> Any:
         """With the later start of the ``rival`` for whom room is kept, where any start of it is known."""
@@ -322,9 +334,11 @@ def _wanted(work: m.Workload, reason: m.Reason) -> str:
 
 
 def _beside(work: m.Workload, reason: m.Reason) -> str:
-    """CPUs and memory of a member, where they may be what no node has."""
+    """What a member needs beside its GPUs, where it may be what no node has."""
     if reason not in (m.Reason.NEVER_FITS, m.Reason.NODES_OUT):
         return ""
     cpus = f"{amount(work.cpus)} CPU{'s' * (work.cpus != m.MILLI)}" if work.cpus else ""
     memory = f"{gib(work.memory_mib)} of memory" if work.memory_mib else ""
-    return " and ".join(part for part in (cpus, memory) if part)
+    parts = [part for part in (cpus, memory) if part]
+    parts += [f"{each} × {name}" for name, each in work.beside.items() if each]
+    return " and ".join(parts)

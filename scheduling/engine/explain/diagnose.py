@@ -33,6 +33,7 @@ from scheduling.engine.reasons.figures import (
     LIMIT,
     NO_CPUS,
     NO_MEMORY,
+    NO_OTHER,
     NOT_PREEMPTIBLE,
     TOGETHER,
     TURN,
@@ -229,8 +230,12 @@ def _quote_lack(work: Work, out: Decisions, w: int, r: int, most: int) -> int:
     if r == CPUS:
         figures[w, NO_CPUS.member_cpus], figures[w, NO_CPUS.most_cpus] = each, most
         return codes.NO_FREE_CPUS
-    figures[w, NO_MEMORY.member_mib], figures[w, NO_MEMORY.most_mib] = each, most
-    return codes.NO_FREE_MEMORY
+    if r == MEMORY:
+        figures[w, NO_MEMORY.member_mib], figures[w, NO_MEMORY.most_mib] = each, most
+        return codes.NO_FREE_MEMORY
+    figures[w, NO_OTHER.member_amount], figures[w, NO_OTHER.most_amount] = each, most
+    figures[w, NO_OTHER.other] = r
+    return codes.NO_FREE_OTHER
 
 
 @inner
@@ -238,16 +243,17 @@ def _lack_beside_gpus(
     nodes: Nodes, work: Work, room: NodeRoom, out: Decisions, w: int, c: int
 ) -> int:
     """The free GPUs are scattered; or they lie so that the least members would fit, but their nodes lack
-    CPUs or memory: quotes what a member needs and the most that such a node has left.
+    CPUs, memory or something else: quotes what a member needs and the most that such a node has left.
     """
     by_gpus = 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         by_gpus += slots_of_gpus(room, work, w, nodes.of_class[i], NOW)
     if by_gpus < work.least[w]:
         return codes.FRAGMENTED
-    for r in (CPUS, MEMORY):
+    last = work.need.shape[0] - 1
+    for r in range(CPUS, last + 1):
         slots, most = _slots_beside(nodes, work, room, w, c, r)
-        if slots < work.least[w] or r == MEMORY:
+        if slots < work.least[w] or r == last:
             return _quote_lack(work, out, w, r, most)
     return codes.FRAGMENTED
 

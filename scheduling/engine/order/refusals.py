@@ -56,8 +56,9 @@ def note_refusal(work: Work, shapes: Shapes, w: int, settled: bool) -> None:
 
 @inner
 def waits_like_another(world: Session, w: int) -> bool:
-    """Whether ``w``, which has just arrived, cannot but wait: one of its kind did in the last plan, and
-    its queue asks for more than its share already, so that the division stays what it is.
+    """Whether ``w``, which has just arrived, cannot but wait: one of its kind and user did in the last plan,
+    and its queue asks for more than its share already, so that the division stays what it is. Work of
+    another user may go first, and then others behind it in turn.
     """
     rules, division, queues = world.rules, world.division, world.queues
     shapes, work = world.shapes, world.work
@@ -73,6 +74,7 @@ def waits_like_another(world: Session, w: int) -> bool:
             waits
             and ends_later
             and shapes.of[like] == shape
+            and work.user[w] == work.user[like]
             and _cell_of(work, rules, shapes, like) >= 0
         ):
             return True

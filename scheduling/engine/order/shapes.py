@@ -34,6 +34,7 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
         work.need[GPUS, w],
         work.need[CPUS, w],
         work.need[MEMORY, w],
+        work.beside[w],
         work.least[w],
         work.most[w],
         work.required[w],

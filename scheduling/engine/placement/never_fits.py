@@ -10,6 +10,8 @@ from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
+FITS_AT = 8
+"""Of a row of what is known: the answer, behind its key."""
 FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
 
 
@@ -20,28 +22,35 @@ def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
     """
     known = seats.known
-    row = known_row(known, work.need, work.least, work.required, work.where, w, c)
+    row = known_row(known, work.need, work.least, work.required, work.where, work.beside, w, c)
     if row < 0:
         row = -1 - row
         shape = (c, work.need[GPUS, w], work.need[CPUS, w], work.need[MEMORY, w],
-                 work.least[w], work.required[w], work.where[w])  # fmt: skip
-        for i in range(7):
+                 work.least[w], work.required[w], work.where[w], work.beside[w])  # fmt: skip
+        for i in range(8):
             known[row, i] = shape[i]
-        known[row, 7] = _fits(work, nodes, seats, w, c)
-    return known[row, 7] == 1
+        known[row, FITS_AT] = _fits(work, nodes, seats, w, c)
+    return known[row, FITS_AT] == 1
 
 
 @inner
 def known_row(
-    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, w: int, c: int
+    known: Ints,
+    need: Ints,
+    least: Ints,
+    required: Ints,
+    where: Ints,
+    beside: Ints,
+    w: int,
+    c: int,
 ) -> int:
     """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
     gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
     mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
-    row = (mixed + where[w] * 389) & (known.shape[0] - 1)
+    row = (mixed + where[w] * 389 + beside[w]) & (known.shape[0] - 1)
     same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
     same = same and known[row, 3] == memory and known[row, 4] == least[w]
-    same = same and known[row, 6] == where[w]
+    same = same and known[row, 6] == where[w] and known[row, 7] == beside[w]
     return row if same and known[row, 5] == required[w] else -1 - row
 
 
@@ -71,7 +80,7 @@ def slots_when_empty(nodes: Nodes, work: Work, w: int, n: int) -> int:
         slots = nodes.size[GPUS, n] // gpus
     elif gpus > 0:
         slots = nodes.size[GPUS, n] // ONE * (ONE // gpus)
-    for r in (CPUS, MEMORY):
+    for r in range(CPUS, work.need.shape[0]):
         if work.need[r, w] > 0:
             slots = min(slots, nodes.size[r, n] // work.need[r, w])
     return max(slots, 0)

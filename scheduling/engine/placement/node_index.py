@@ -18,7 +18,7 @@ from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, NodeIndex, NodeRoom
 from scheduling.engine.state.order import ALL
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, SPREADS
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, NOW, SPREADS
 
 WAYS = 8
 """Rows in which a shape may stand."""
@@ -36,7 +36,10 @@ def row_of(world: Session, w: int, c: int, when: int) -> int:
     index, need = world.index, world.work.need
     # Work without GPUs fits as often as it has members.
     most = world.work.most[w] if need[GPUS, w] == 0 else 0
-    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most, world.work.where[w])
+    key = (
+        c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most, world.work.where[w],
+        world.work.beside[w],
+    )  # fmt: skip
     at = 0
     for part in key:
         at = (at * 1000003 + part) & HASHED
@@ -58,7 +61,7 @@ def row_of(world: Session, w: int, c: int, when: int) -> int:
 
 
 @inner
-def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, int]) -> bool:
+def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, int, int]) -> bool:
     if index.seen[row] < 0:
         return False
     for i in range(KEY_PARTS):
@@ -150,7 +153,7 @@ def shut(nodes: Nodes, index: NodeIndex, row: int, n: int) -> None:
     many = index.slots[row, p]
     index.slots[row, p] = 0
     index.total[row] -= many
-    for level in range(NODE):
+    for level in range(node_level(index)):
         index.inside[row, index.domains.base[level] + nodes.domain[level, n]] -= many
     sum_up(index, row, p // BLOCK_SIZE)
 
@@ -167,7 +170,7 @@ def _measure(world: Session, row: int, w: int, n: int, p: int, when: int, twins:
         return
     index.slots[row, p] = slots
     index.total[row] += more
-    for level in range(NODE):
+    for level in range(node_level(index)):
         index.inside[row, index.domains.base[level] + world.nodes.domain[level, n]] += more
 
 
@@ -197,8 +200,8 @@ def _twin(room: NodeRoom, index: NodeIndex, n: int, when: int) -> int:
     alike[cell] = n
     if twin >= 0 and room.allowed_kind[twin] != room.allowed_kind[n]:
         return -1
-    for r in range(3):
-        if twin >= 0 and free_of(room, r, twin, when) != free[r]:
+    for r in range(room.free_now.shape[0]):
+        if twin >= 0 and free_of(room, r, twin, when) != free_of(room, r, n, when):
             return -1
     return twin
 
@@ -229,6 +232,12 @@ def _keep_learnt(world: Session) -> None:
 
 
 @inner
+def node_level(index: NodeIndex) -> int:
+    """The number of the level at which each node is a domain of its own: that of the levels above it."""
+    return int(index.domains.base.size) - 1
+
+
+@inner
 def sum_up(index: NodeIndex, row: int, b: int) -> None:
     widest, best = 0, -1
     for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.domains.position.size)):
@@ -245,10 +254,10 @@ def sum_up(index: NodeIndex, row: int, b: int) -> None:
 def pick_node(world: Session, row: int, c: int, left: int, level: int, domain: int) -> int:
     """The node of lowest score that takes all ``left`` members, else of those that take most of them.
 
-    Lowest name on ties; -1 if nothing fits. ``level`` BLOCK or RACK looks in ``domain`` alone; NODE is
-    that node.
+    Lowest name on ties; -1 if nothing fits. A level of the topology looks in ``domain`` alone; the node's
+    own is that node.
     """
-    if level == NODE:
+    if level == node_level(world.index):
         return domain
     if level != ANYWHERE:
         return _pick_inside(world, row, c, left, level, domain)
@@ -314,7 +323,7 @@ def pick_domain(
     above: int,
     whole: int,
 ) -> tuple[int, int]:
-    """The tightest domain of ``level`` (BLOCK or RACK) that takes ``most`` members, else the one that
+    """The tightest domain of ``level`` (above the node) that takes ``most`` members, else the one that
     takes most, and how many; (-1, 0) if none takes ``least``.
 
     With ``above`` not ANYWHERE, only domains inside ``whole`` of that level.

@@ -12,7 +12,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.snapshot.events import settle_node
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, RUNNING
+from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, NOW, RUNNING
 
 ONE = 1000
 
@@ -37,7 +37,7 @@ def may_use(room: NodeRoom, work: Work, w: int, n: int) -> bool:
 def slots_on(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
     """Members of ``w`` that fit on node ``n``."""
     slots = slots_of_gpus(room, work, w, n, when)
-    for r in (CPUS, MEMORY):
+    for r in range(CPUS, work.need.shape[0]):
         if work.need[r, w] > 0:
             slots = min(slots, free_of(room, r, n, when) // work.need[r, w])
     return max(slots, 0)
@@ -131,7 +131,7 @@ def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) 
         if used + gpus > ONE:
             return False
         gpus = ONE if used == 0 else 0
-    for r in range(3):
+    for r in range(work.need.shape[0]):
         need = gpus if r == GPUS else work.need[r, w]
         free = room.free_later[r, n] if when == LATER else room.free_now[r, n] - room.pledged[r, n]
         if need > 0 and free < need:
@@ -142,7 +142,7 @@ def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) 
 @inner
 def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int) -> None:
     """Free room on the node of a claimed seat goes to the claim first: nobody else starts on it."""
-    for r in range(3):
+    for r in range(work.need.shape[0]):
         need = work.need[r, w]
         if r == GPUS and device >= 0:
             need = ONE if room.shared_now[n, device] == 0 else 0
@@ -178,11 +178,11 @@ def _move(
 
 @inner
 def _take_shared(table: Ints, beside: Ints, work: Work, w: int, n: int, members: int) -> None:
-    """CPUs and memory, which all rows of a machine share."""
+    """All but GPUs, which all rows of a machine share."""
     row = n
     while True:
-        table[CPUS, row] -= work.need[CPUS, w] * members
-        table[MEMORY, row] -= work.need[MEMORY, w] * members
+        for r in range(CPUS, work.need.shape[0]):
+            table[r, row] -= work.need[r, w] * members
         row = beside[row]
         if row == n:
             return
@@ -258,8 +258,8 @@ def clear_room(nodes: Nodes, room: NodeRoom) -> None:
 def _empty(nodes: Nodes, room: NodeRoom, n: int) -> None:
     """Loops, because assigning arrays to slices compiles slowly."""
     size = nodes.size
-    for r in range(3):
-        room.free_now[r, n] = room.free_later[r, n] = size[r, n]
+    for r in range(size.shape[0]):
+        room.free_now[r, n] = room.free_later[r, n] = size[r, n] - nodes.foreign[r, n]
         room.pledged[r, n] = 0
     for d in range(room.shared_now.shape[1]):
         room.shared_now[n, d] = room.shared_later[n, d] = 0
@@ -303,8 +303,8 @@ def _occupy_node(work: Work, holds: Holds, room: NodeRoom, n: int) -> None:
 
 @inner
 def _note(room: NodeRoom, n: int) -> None:
-    for r in range(3):
-        room.baseline.free[r, n], room.baseline.free[3 + r, n] = (
+    for r in range(room.free_now.shape[0]):
+        room.baseline.free[0, r, n], room.baseline.free[1, r, n] = (
             room.free_now[r, n],
             room.free_later[r, n],
         )
@@ -317,10 +317,10 @@ def _note(room: NodeRoom, n: int) -> None:
 
 @inner
 def _recall(room: NodeRoom, n: int) -> None:
-    for r in range(3):
+    for r in range(room.free_now.shape[0]):
         room.free_now[r, n], room.free_later[r, n] = (
-            room.baseline.free[r, n],
-            room.baseline.free[3 + r, n],
+            room.baseline.free[0, r, n],
+            room.baseline.free[1, r, n],
         )
         room.pledged[r, n] = 0
     for d in range(room.shared_now.shape[1]):

@@ -13,7 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.node_index import look_at, pick_domain, pick_node, row_of, sum_up
+from scheduling.engine.placement.node_index import (
+    look_at,
+    node_level,
+    pick_domain,
+    pick_node,
+    row_of,
+    sum_up,
+)
 from scheduling.engine.placement.node_room import (
     fits_at,
     leave,
@@ -25,7 +32,7 @@ from scheduling.engine.placement.node_room import (
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeIndex, NodeRoom, Seats
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NODE, NOW, RACK, SPREADS
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW, SPREADS
 
 APART = 1e6
 """Above any score: a node with one member more of the same workload comes after every other."""
@@ -51,8 +58,9 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
     many, level, domain = min(most, index.total[row]), ANYWHERE, 0
     if many < least:
         return 0
-    if required == NODE:
-        level, domain = NODE, pick_node(world, row, c, most, ANYWHERE, 0)
+    node = node_level(index)
+    if required == node:
+        level, domain = node, pick_node(world, row, c, most, ANYWHERE, 0)
         many = min(most, index.slots[row, index.domains.position[domain]])
     elif required != ANYWHERE:
         level = required
@@ -60,7 +68,7 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
         many = min(most, reach)
     if many < least:
         return 0
-    for near in range(min(work.preferred[w], RACK), required, -1):
+    for near in range(min(work.preferred[w], node - 1), required, -1):
         closest, reach = pick_domain(world.nodes, world.index, row, near, many, many, ANYWHERE, 0)
         if reach >= many:
             level, domain = near, closest
@@ -94,7 +102,7 @@ def choose_class(world: Session, w: int, when: int) -> int:
 @inner
 def reach_of(world: Session, row: int, c: int, level: int, most: int) -> int:
     """The most of ``most`` members that one domain of ``level`` takes."""
-    if level != NODE:
+    if level != node_level(world.index):
         _, reach = pick_domain(world.nodes, world.index, row, level, 1, most, ANYWHERE, 0)
         return int(min(most, reach))
     n = pick_node(world, row, c, most, ANYWHERE, 0)
@@ -167,7 +175,7 @@ def _seat(
     world: Session, row: int, w: int, c: int, many: int, when: int, level: int, domain: int
 ) -> None:
     """Seat ``many`` members in the domain, which holds them, in few domains of the preferred level."""
-    group, done = min(world.work.preferred[w], RACK), 0
+    group, done = min(world.work.preferred[w], node_level(world.index) - 1), 0
     if many == 1 or group <= level or _takes_all(world, row, c, many, level, domain):
         _fill_nodes(world, row, w, c, 0, many, when, level, domain)
         return

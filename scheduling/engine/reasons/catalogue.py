@@ -163,6 +163,11 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "Too little memory", of.FreeWithoutMemory, waits.no_free_memory,
         "the free GPUs would do, but their nodes lack memory",
     ),
+    Reason.NO_FREE_OTHER: Declared(
+        "Something else is short", of.FreeWithoutOther, waits.no_free_other,
+        "the free GPUs would do, but their nodes lack something else that a member takes: other devices,"
+        " local storage, a host port, a place for a pod, a place apart from others",
+    ),
     Reason.NO_ROOM_ON_ITS_NODES: Declared(
         "No room on its nodes", of.FreeOnItsNodes, waits.no_room_on_its_nodes,
         "too few GPUs are free, or they lie scattered, on the nodes that it may use, which are some only",
@@ -218,6 +223,21 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "it ran for its run-time limit, and its owner decides",
         outside=True,
     ),
+    Reason.NOT_BEFORE: Declared(
+        "Not before its time", of.Nothing, waits.not_before,
+        "its author asks that it starts no sooner than at a time that has not come",
+        outside=True,
+    ),
+    Reason.AFTER_OTHERS: Declared(
+        "After other work", of.Nothing, waits.after_others,
+        "its author has it start after other work, which has not ended as it must",
+        outside=True,
+    ),
+    Reason.ARRAY_AT_LIMIT: Declared(
+        "Array at its limit", of.Nothing, waits.array_at_limit,
+        "as many members of its array hold GPUs as may at once",
+        outside=True,
+    ),
 }  # fmt: skip
 """Of work that does not start now."""
 
@@ -242,7 +262,8 @@ def number(milli: float) -> float | int:
 
 
 FOR_NODES = {
-    Reason.NODES_OUT, Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.FRAGMENTED,
+    Reason.NODES_OUT, Reason.NO_FREE_GPUS, Reason.NO_FREE_CPUS, Reason.NO_FREE_MEMORY, Reason.NO_FREE_OTHER,
+    Reason.FRAGMENTED,
     Reason.NO_ROOM_ON_ITS_NODES, Reason.NO_ROOM_IN_TOPOLOGY, Reason.RESERVED, Reason.WAITS_FOR_QUOTA,
     Reason.ABOVE_FAIR_SHARE,
 }  # fmt: skip

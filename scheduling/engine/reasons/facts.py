@@ -39,6 +39,8 @@ class Facts:
     """What the user asked for by name: the queue label, the GPU classes, the topology level."""
     beside: str = ""
     """What a member needs beside its GPUs, as "8 CPUs and 64 GiB of memory"."""
+    constraints: str = ""
+    """By what it is bound to some nodes, as "node selector and volumes"."""
     held_by_user: bool = False
     draining: bool = False
     outages: str = ""

@@ -258,6 +258,18 @@ class FreeWithoutMemory(NamedTuple):
     most_mib: Mib
 
 
+class FreeWithoutOther(NamedTuple):
+    """``other`` is the row of ``Work.need`` that is short."""
+
+    free: Gpus
+    needs: Gpus
+    nodes: Count
+    fits_members: Count
+    member_amount: Count
+    most_amount: Count
+    other: Hidden
+
+
 class FreeOnItsNodes(NamedTuple):
     free: Gpus
     needs: Gpus
@@ -299,7 +311,8 @@ class OverCap(NamedTuple):
 MIN_RUN_TIME, GRACE, COOLDOWN = 0, 1, 2
 
 KINDS_OF_FREE = (
-    FreeTogether, FreeKept, FreeForOther, FreeWithoutCpus, FreeWithoutMemory, FreeOnItsNodes,
+    FreeTogether, FreeKept, FreeForOther, FreeWithoutCpus, FreeWithoutMemory, FreeWithoutOther,
+    FreeOnItsNodes,
 )  # fmt: skip
 KINDS_OF_STAY = (OverBudget, OverCap)
 """These begin as ``WouldLeave`` does, up to ``would_leave``."""
@@ -350,9 +363,10 @@ FREE_KEPT = places(FreeKept)
 FOR_OTHER = places(FreeForOther)
 NO_CPUS = places(FreeWithoutCpus)
 NO_MEMORY = places(FreeWithoutMemory)
+NO_OTHER = places(FreeWithoutOther)
 ITS_NODES = places(FreeOnItsNodes)
 WOULD_LEAVE = places(WouldLeave)
 OVER_BUDGET = places(OverBudget)
 OVER_CAP = places(OverCap)
-WIDEST = 6
+WIDEST = 7
 """Figures of a kind at most: so wide is the row of a workload."""

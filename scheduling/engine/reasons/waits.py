@@ -93,13 +93,14 @@ CONSTRAINTS = "node selector, node affinity, tolerations, runtime class and devi
 
 def _its_nodes(f: Facts) -> str:
     some, every = f.figures.nodes_allowed, f.figures.nodes_in_class
-    return f"Its {CONSTRAINTS} let it run on {some:.0f} of {every:.0f} nodes of {f.gpu_class}"
+    let = f"Its {f.constraints or CONSTRAINTS} let it run on"
+    return f"{let} {some:.0f} of {every:.0f} nodes of {f.gpu_class}"
 
 
 def _never_on_its_nodes(f: Facts) -> str:
     if not f.figures.nodes_allowed:
         every = plural(f.figures.nodes_in_class, "node")
-        return f"Its {CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
+        return f"Its {f.constraints or CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
     where = f" in one {f.wanted}" if f.wanted else ""
     each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
     return f"{_its_nodes(f)}, which never take {plural(f.least, 'member')} of {each}{where}, even when empty."
@@ -261,6 +262,11 @@ def no_free_memory(f: Facts) -> str:
     return _short_beside(f, f"{gib(each)} of memory", gib(most))
 
 
+def no_free_other(f: Facts) -> str:
+    each, most = f.figures.member_amount, f.figures.most_amount
+    return _short_beside(f, f"{each:.0f} × {f.wanted}", f"{most:.0f}")
+
+
 def _short_beside(f: Facts, each: str, most: str) -> str:
     free, need, slots = f.figures.free, f.figures.needs, f.figures.fits_members
     a_member = "each of its members" if f.least > 1 else "it"
@@ -387,3 +393,15 @@ def not_allowed(f: Facts) -> str:
 
 def run_time_over(f: Facts) -> str:
     return "It ran for its run-time limit; release it to queue it again."
+
+
+def not_before(f: Facts) -> str:
+    return "Its author asks that it starts no sooner than at a later time."
+
+
+def after_others(f: Facts) -> str:
+    return "Its author has it start after other work."
+
+
+def array_at_limit(f: Facts) -> str:
+    return "As many members of its array hold GPUs as may at once."

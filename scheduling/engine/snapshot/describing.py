@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +14,12 @@ from scheduling.engine.state.units import ANYWHERE, PENDING
 
 if TYPE_CHECKING:
     from scheduling.engine.snapshot.frame import Frame
+
+
+@lru_cache(maxsize=4096)
+def number_of(beside: tuple[int, ...]) -> int:
+    """One number for those amounts, 0 for none of anything: members of one number need the same."""
+    return int.from_bytes(sha256(repr(beside).encode()).digest()[:6]) if any(beside) else 0
 
 
 def describe(
@@ -28,6 +36,7 @@ def describe(
     classes: Sequence[int] = (0,),
     cpus: int = 0,
     memory_mib: int = 0,
+    beside: Sequence[int] = (),
     elastic: bool = False,
     where: int = ANYWHERE,
     required: int = ANYWHERE,
@@ -44,16 +53,20 @@ def describe(
 ) -> None:
     """Write a pending workload into ``slot`` of a table, that of ``frame`` or one of work to come.
 
-    ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
-    (least, most), ``classes`` are class numbers in order of preference, ``where`` is the row of
-    ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology levels
-    (0 block, 1 rack, 2 node), times are seconds, ``ends_within`` is the run time at the policy's
-    quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
+    ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name)
+    are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
+    ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
+    numbers of ``frame.level_names``, times are seconds, ``ends_within`` is the run time at the
+    policy's quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of
+    arrival.
     """
     w.phase[slot] = PENDING
     w.queue[slot], w.priority[slot] = queue, priority
     w.user[slot] = frame.pair(queue, user)
-    w.need[:, slot] = gpus, cpus, memory_mib
+    w.need[:, slot] = 0
+    w.need[:3, slot] = gpus, cpus, memory_mib
+    w.need[3 : 3 + len(beside), slot] = beside
+    w.beside[slot] = number_of(tuple(beside))
     w.least[slot], w.most[slot] = members
     w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
     w.due[slot], w.taken[slot] = np.inf, 0

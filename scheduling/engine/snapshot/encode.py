@@ -12,7 +12,13 @@ from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.snapshot.workload_columns import Columns, Numbers, Roster, seconds
+from scheduling.engine.snapshot.workload_columns import (
+    Columns,
+    Numbers,
+    Roster,
+    beside_of,
+    seconds,
+)
 from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Sharing, Tree
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING, SPREADS
 from scheduling.engine.validate import check
@@ -38,7 +44,9 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     tree = _tree(queues, snapshot.policy)
     node_sets = sorted(snapshot.node_sets, key=lambda s: s.name)
     allowed, where = _allowed(node_sets, nodes)
-    roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities, node_sets))
+    roster.follow(
+        snapshot.workloads, _numbers(tree, queues, classes, priorities, node_sets, snapshot.levels)
+    )
     frame = Frame(
         now=snapshot.now.timestamp(),
         rules=_rules(snapshot.policy, snapshot.now.timestamp()),
@@ -47,11 +55,14 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
             "queues": ["", *(q.name for q in queues)],
             "nodes": [n.name for n in nodes],
             "priorities": [p.name for p in priorities],
+            "levels": list(snapshot.levels),
         },
         tree=tree,
         quotas=_quotas(queues, names),
         former=_quotas(queues, names, lowered=True),
-        nodes=_nodes(nodes, names, [c.exchange_rate for c in classes], allowed),
+        nodes=_nodes(
+            nodes, names, [c.exchange_rate for c in classes], allowed, snapshot.topology_levels
+        ),
         ranks=Ranks(
             np.array([p.value for p in priorities] or [0], np.int64),
             np.array([p.preemptible for p in priorities] or [False]),
@@ -174,41 +185,46 @@ def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[Flags, Ints]:
     return allowed, np.array(where, np.int64)
 
 
-def _nodes(nodes: list[m.Node], names: list[str], rates: list[float], allowed: Flags) -> Nodes:
+def _nodes(
+    nodes: list[m.Node],
+    names: list[str],
+    rates: list[float],
+    allowed: Flags,
+    levels: tuple[str, ...],
+) -> Nodes:
     gpu_class = np.array([names.index(n.gpu_class) for n in nodes], np.int64)
-    size = np.zeros((3, len(nodes)), np.int64)
+    others = beside_of(nodes)
+    size = np.zeros((3 + len(others), len(nodes)), np.int64)
+    foreign = np.zeros_like(size)
     for i, node in enumerate(nodes):
         if node.ready:
             size[GPUS, i] = max(0, node.gpus - node.foreign_gpus)
             size[CPUS, i] = MANY if node.cpus is None else node.cpus
             size[MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
-    labels: list[list[tuple[str, ...]]] = [
-        [
-            (
-                n.topology.get("block", ""),
-                "" if "block" in n.topology else n.topology.get("rack", ""),
-                "" if n.topology.keys() & {"block", "rack"} else n.name,
-            )
-            for n in nodes
-        ],
-        [
-            (
-                n.topology.get("block", ""),
-                n.topology.get("rack", ""),
-                "" if "rack" in n.topology else n.name,
-            )
-            for n in nodes
-        ],
-        [(n.name,) for n in nodes],
-    ]
-    domain = np.array([_numbered(row) for row in labels], np.int64).reshape(3, len(nodes))
+            size[MEMORY + 1 :, i] = [node.beside.get(name, 0) for name in others]
+            foreign[MEMORY + 1 :, i] = [node.foreign_beside.get(name, 0) for name in others]
+    domain = [_numbered([_domain(n, levels, at) for n in nodes]) for at in range(len(levels))]
+    domain.append(_numbered([(n.name,) for n in nodes]))
     of_class = np.argsort(gpu_class, kind="stable")
     start = np.searchsorted(gpu_class[of_class], np.arange(len(names) + 1))
     capacity = np.array([size[GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
     return Nodes(
-        gpu_class, size, domain, start.astype(np.int64), of_class.astype(np.int64),
+        gpu_class, size, foreign, np.array(domain, np.int64), start.astype(np.int64),
+        of_class.astype(np.int64),
         np.array(rates, np.float64), capacity, allowed, _columns(allowed),
     )  # fmt: skip
+
+
+def _domain(node: m.Node, levels: tuple[str, ...], at: int) -> tuple[str, ...]:
+    """What tells apart the domains of level ``at``: the names of it and of those around it. A node that names
+    none stands for what it does name below, else for itself."""
+    named = [node.topology.get(level, "") for level in levels]
+    is_known = False
+    for below in range(at, len(levels)):
+        if is_known:
+            named[below] = ""
+        is_known |= levels[below] in node.topology
+    return (*named, "" if is_known else node.name)
 
 
 def _columns(table: Flags) -> Ints:
@@ -284,6 +300,7 @@ def _numbers(
     classes: list[m.GpuClass],
     priorities: list[m.PriorityClass],
     node_sets: list[m.NodeSet],
+    levels: tuple[str, ...],
 ) -> Numbers:
     rates = [c.exchange_rate for c in classes]
     start = tree.kid_start
@@ -294,6 +311,7 @@ def _numbers(
         # Only leaves take workloads.
         leaves={q.name: i for i, q in enumerate(queues, 1) if start[i] == start[i + 1]},
         node_sets={s.name: i for i, s in enumerate(node_sets)},
+        levels={level: i for i, level in enumerate(levels)} | {None: ANYWHERE},
     )
 
 

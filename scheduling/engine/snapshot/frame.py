@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.structs import Struct, as_struct
+from scheduling.engine.compile.structs import as_struct
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.snapshot.describing import describe
@@ -40,6 +40,9 @@ from scheduling.engine.state.input import (
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.tables import buffers_for, empty_work
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, PENDING, RUNNING
+
+if TYPE_CHECKING:
+    from scheduling.engine.compile.words import Struct
 
 
 class Frame:
@@ -71,6 +74,7 @@ class Frame:
         self.queue_names = names["queues"]
         self.node_names = names["nodes"]
         self.priority_names = names["priorities"]
+        self.level_names = names["levels"]
         self.tree, self.quotas, self.former = tree, quotas, former
         self.nodes, self.ranks = nodes, ranks
         self.rules = rules
@@ -180,6 +184,7 @@ class Frame:
             gpus=need[GPUS],
             cpus=need[CPUS],
             memory_mib=need[MEMORY],
+            beside=need[MEMORY + 1 :],
             members=(0, 0),
             classes=(),
         )
@@ -336,7 +341,7 @@ class Frame:
         """Make the tables of workloads at least this large; what is in them stays."""
         old = self.work.phase.size if hasattr(self, "work") else 0
         old_holds = self.holds.node.size if old else 0
-        work = empty_work(slots, wishes)
+        work = empty_work(slots, wishes, self.nodes.size.shape[0])
         table = Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
         pool = Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
         if old:

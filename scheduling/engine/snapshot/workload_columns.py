@@ -7,7 +7,7 @@ what was held earlier: they are those that a roster would make of the newest sna
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine import model as m
-from scheduling.engine.model import LEVELS
+from scheduling.engine.snapshot.describing import number_of
 from scheduling.engine.state.tables import empty_work
-from scheduling.engine.state.units import ANYWHERE, PENDING, RUNNING
+from scheduling.engine.state.units import PENDING, RUNNING
 
 Columns = dict[str, NDArray[Any]]
 """By the names of ``Work``; the last axis runs over workloads."""
@@ -42,6 +42,17 @@ class Numbers:
     leaves: Mapping[str, int]
     """Queues that take workloads."""
     node_sets: Mapping[str, int]
+    levels: Mapping[str | None, int]
+
+
+def beside_of(nodes: Iterable[m.Node]) -> list[str]:
+    """Names of what nodes have beside GPUs, CPUs and memory."""
+    return sorted({name for node in nodes for name in node.beside})
+
+
+def _amount(work: m.Workload, name: str) -> int:
+    """Of what nodes call so, for one member."""
+    return work.beside.get(name, 1 if name == m.PLACES and work.gpus else 0)
 
 
 class Roster:
@@ -58,6 +69,8 @@ class Roster:
         self._names: object = None
         self._quantile = m.Policy().backfill_quantile
         """Of the column ``ends_within``."""
+        self._beside: Sequence[str] = ()
+        """What members need beside GPUs, CPUs and memory, by the rows of ``need``."""
         self._node_sets: Sequence[str] = ()
         """By the numbers in the column ``where``."""
         self._have_rivals = False
@@ -77,10 +90,12 @@ class Roster:
             snapshot.gpu_classes,
             [(q.name, q.parent) for q in snapshot.queues],
             [p.name for p in snapshot.priority_classes],
+            snapshot.topology_levels,
+            others := beside_of(snapshot.nodes),
         )
         if names != self._names or quantile != self._quantile:
             self.__init__()  # type: ignore[misc] # as new
-            self._names, self._quantile = names, quantile
+            self._names, self._quantile, self._beside = names, quantile, others
 
     def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
         """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
@@ -159,14 +174,16 @@ class Roster:
                 [w.gpus for w in works],
                 [w.cpus for w in works],
                 [w.memory_mib for w in works],
+                *([_amount(w, name) for w in works] for name in self._beside),
             ],
+            "beside": [number_of(tuple(_amount(w, n) for n in self._beside)) for w in works],
             "least": [w.members.min for w in works],
             "most": [w.members.max for w in works],
             "elastic": [w.elastic for w in works],
             "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
             "where": [numbers.node_sets.get(w.node_set or "", -1) for w in works],
-            "required": [_level(w.topology.required) for w in works],
-            "preferred": [_level(w.topology.preferred) for w in works],
+            "required": [numbers.levels[w.topology.required] for w in works],
+            "preferred": [numbers.levels[w.topology.preferred] for w in works],
             "submitted": [w.submitted.timestamp() for w in works],
             "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
             "ends_within": [
@@ -208,10 +225,6 @@ def _joined(before: Columns, fresh: Columns) -> Columns:
 
 def _padded(wish: NDArray[Any], rows: int) -> NDArray[Any]:
     return np.pad(wish, ((0, rows - wish.shape[0]), (0, 0)), constant_values=-1)
-
-
-def _level(name: str | None) -> int:
-    return ANYWHERE if name is None else LEVELS.index(name)
 
 
 def seconds(instant: datetime | None, otherwise: float) -> float:

@@ -77,13 +77,16 @@ class Users(NamedTuple):
 class Nodes(NamedTuple):
     """``of_class[class_start[c]:class_start[c + 1]]`` are the nodes of class ``c``, by name.
 
-    ``size`` is what the queues may use ``[resource, node]`` (nothing on a node that is not ready);
-    ``domain`` numbers the topology domain ``[level, node]``. ``allowed`` says who may use which: a workload
-    of set ``Work.where`` those marked in its row; nodes of one ``allowed_kind`` are marked in the same rows.
+    ``size`` is what the queues may use ``[resource, node]`` (nothing on a node that is not ready),
+    ``foreign`` what of it others hold for now; ``domain`` numbers the topology domain ``[level, node]``, the
+    widest level first and machines last.
+    ``allowed`` says who may use which: a workload of set ``Work.where`` those marked in its row; nodes of one
+    ``allowed_kind`` are marked in the same rows.
     """
 
     gpu_class: Ints
     size: Ints
+    foreign: Ints
     domain: Ints
     class_start: Ints
     of_class: Ints
@@ -102,6 +105,7 @@ class Work(NamedTuple):
     user: Ints  # number of the pair (queue, user)
     priority: Ints  # index into Ranks
     need: Ints  # [resource, slot], one member
+    beside: Ints  # the same for those who need the same beside GPUs, CPUs and memory, 0 for nothing
     least: Ints
     most: Ints
     elastic: Flags

@@ -13,10 +13,10 @@ from scheduling.engine.state.axes import per
 
 BLOCK_SIZE = 64
 """Positions that share one summary."""
-KEY_PARTS = 7
+KEY_PARTS = 8
 SHAPES = 64
 """Those that ask for most stand for all."""
-BY_NODE = per("3", "node")
+BY_NODE = per("resource", "node")
 
 
 @declare
@@ -37,7 +37,7 @@ class NodeChanges:
 class Baseline(NamedTuple):
     """Free room before any decision: who sits there now (``placement.node_room``)."""
 
-    free: Annotated[Ints, per("6", "node")]  # the three resources free now, then those free later
+    free: Annotated[Ints, per("2", "resource", "node")]  # [now or later]
     open: Annotated[Ints, per("node")]
     shared: Annotated[Ints, per("2", "node", "device")]  # [now or later]
 
@@ -73,7 +73,7 @@ class NodeRoom(NamedTuple):
     gpu_class: Ints  # [node]
     allowed: Flags  # as in Nodes
     allowed_kind: Ints
-    next_on_machine: Ints  # [node] in a ring: rows of one machine share CPUs and memory
+    next_on_machine: Ints  # [node] in a ring: rows of one machine share all but GPUs
     changes: NodeChanges
     baseline: Baseline
     holders: HoldsByNode
@@ -83,7 +83,7 @@ class NodeRoom(NamedTuple):
 class Domains(NamedTuple):
     """Topology domains and positions, fixed while the nodes are the same."""
 
-    base: Ints  # [level] where its domains begin in ``inside``; one more ends them
+    base: Ints  # [level] where its domains begin in ``inside``; one more ends them, at the node's own level
     member: Ints  # [level, i] nodes domain after domain, by name
     begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
     position: Ints  # [node]
@@ -108,7 +108,7 @@ class NodeIndex(NamedTuple):
     summary by block of positions, and ``inside``, the members that fit by topology domain.
     """
 
-    key: Annotated[Ints, per("row", "7")]
+    key: Annotated[Ints, per("row", "8")]
     seen: Annotated[Ints, per("row", fill=-1)]  # the clock up to which it is right, -1 empty
     lesson: Annotated[Ints, per("row")]  # the lesson of the mix that its scores rest on
     used: Annotated[Ints, per("row")]  # when it was asked for last
@@ -134,7 +134,7 @@ class Seats(NamedTuple):
     device: Annotated[Ints, per("member")]
     slots: Annotated[Ints, per("node")]
     known: Annotated[
-        Ints, per("1024", "8", fill=-1)
+        Ints, per("1024", "9", fill=-1)
     ]  # what fits on empty nodes, see ``never_fits``
 
 

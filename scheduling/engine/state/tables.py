@@ -22,7 +22,7 @@ from scheduling.engine.state.order import (
 )
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import GPUS, NODE
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 
 INDEX_CELLS = 1 << 21
@@ -58,7 +58,7 @@ def buffers_for(
         division=laid_out(Division, sizes),
         room=laid_out(
             NodeRoom, sizes, gpu_class=nodes.gpu_class, allowed=nodes.allowed,
-            allowed_kind=nodes.allowed_kind, next_on_machine=_rings(nodes.domain[NODE]),
+            allowed_kind=nodes.allowed_kind, next_on_machine=_rings(nodes.domain[-1]),
         ),
         queues=laid_out(Queues, sizes),
         seats=laid_out(Seats, sizes),
@@ -80,6 +80,7 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
     class_blocks = size // BLOCK_SIZE + 1 + nodes.rate.size
     return {
         "class": nodes.rate.size, "queue": tree.parent.size, "slot": slots, "node": size,
+        "resource": nodes.size.shape[0],
         "hold": holds.node.size, "holder": max(holds.node.size, slots), "figure": WIDEST,
         "device": int(nodes.size[GPUS].max(initial=0)) // 1000, "member": members,
         "trial": 2 * slots + members, "shape": shapes, "cell": shapes * DUES,
@@ -109,10 +110,11 @@ def _rings(machine: Ints) -> Ints:
 
 def _domains(nodes: Nodes) -> Domains:
     size = nodes.gpu_class.size
-    many = nodes.domain[:NODE].max(axis=1, initial=-1) + 1
-    member = np.argsort(nodes.domain[:NODE], axis=1, kind="stable")
-    begin = np.zeros((NODE, int(many.max(initial=0)) + 1), np.int64)
-    for level in range(NODE):
+    wide = nodes.domain[:-1]
+    many = wide.max(axis=1, initial=-1) + 1
+    member = np.argsort(wide, axis=1, kind="stable")
+    begin = np.zeros((len(wide), int(many.max(initial=0)) + 1), np.int64)
+    for level in range(len(wide)):
         labels = nodes.domain[level, member[level]]
         begin[level] = np.searchsorted(labels, np.arange(begin.shape[1]))
     position = np.zeros(size, np.int64)
@@ -120,14 +122,15 @@ def _domains(nodes: Nodes) -> Domains:
     return Domains(np.append(0, np.cumsum(many)), member, begin, position, np.arange(size))
 
 
-def empty_work(slots: int, wishes: int) -> Work:
+def empty_work(slots: int, wishes: int, resources: int = 3) -> Work:
     """A table of so many workloads that accept up to ``wishes`` classes each."""
     ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
     floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
     flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
     return Work(
         phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
-        need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
+        need=np.zeros((resources, slots), np.int64), beside=ints(),
+        least=ints(1), most=ints(1), elastic=flags(),
         wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         due=floats(np.inf), taken=ints(),

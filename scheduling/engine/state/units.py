@@ -6,7 +6,6 @@ EPS = 1e-3
 """Two shares closer than this (milli-GPU) are equal: far below the smallest quantity, 1 milli-GPU."""
 
 GPUS, CPUS, MEMORY = 0, 1, 2
-BLOCK, RACK, NODE = 0, 1, 2
 ANYWHERE = -1
 SPREADS = 1.0  # the weight of an even load with which nothing else counts
 

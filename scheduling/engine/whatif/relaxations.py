@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.model import LEVELS, MILLI, Snapshot
+from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
@@ -95,7 +95,7 @@ def _topology(again: Again) -> Relaxation | None:
             again.starts,
             Change.TOPOLOGY,
             "preferred",
-            f"Preferring one {LEVELS[level]} instead of requiring it, it would start on",
+            f"Preferring one {again.frame.level_names[level]} instead of requiring it, it would start on",
         ),
     )
 
@@ -199,7 +199,7 @@ def _with_gpus(again: Again, fewer: int) -> Relaxation | None:
     """With ``fewer`` milli-GPU per member."""
     need = again.frame.work.need[:, again.slot].copy()
     gpus = int(need[GPUS])
-    need = need * fewer // gpus
+    need[: MEMORY + 1] = need[: MEMORY + 1] * fewer // gpus
     text = (
         f"With {amount(fewer)} instead of {gpus_in_words(gpus)} per member, CPUs and memory in proportion,"
         " it would start on"

@@ -19,11 +19,12 @@ from scheduling.cluster.guardrails import rights as access
 from scheduling.cluster.guardrails.manifests import ENGINE, MEMBER_ROLE
 from scheduling.cluster.guardrails.rights import Need
 from scheduling.cluster.picture.compose import count_devices
-from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import quantity
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services.clusters import guardrails, tokens
+from scheduling.services.policy.levels import levels_of
 
 Json = dict[str, Any]
 
@@ -267,7 +268,7 @@ def _nodes(cluster: Cluster, client: Client) -> Iterator[Item]:
     for gpu_class in classes:
         yield _class(gpu_class, nodes)
     yield from _unclaimed(classes, nodes)
-    yield from _topology(nodes)
+    yield from _topology(nodes, levels_of(cluster))
     if not Queue.objects.filter(cluster=cluster, parent__isnull=False).exists():
         yield Item(
             Grade.MISSING, "queues", "There is no queue below the root, so no work is routed.",
@@ -332,8 +333,8 @@ def _unclaimed(classes: list[GpuClass], nodes: list[Json]) -> Iterator[Item]:
         )  # fmt: skip
 
 
-def _topology(nodes: list[Json]) -> Iterator[Item]:
-    for level, keys in labels.TOPOLOGY_LEVELS.items():
+def _topology(nodes: list[Json], levels: Levels) -> Iterator[Item]:
+    for level, keys in levels.labels.items():
         bare = [
             n["metadata"]["name"]
             for n in nodes

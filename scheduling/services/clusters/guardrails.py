@@ -61,14 +61,6 @@ def guard(cluster: Cluster, link: ClusterLink) -> Guarded:
     return Guarded(tuple(findings), skipped)
 
 
-def establish(cluster: Cluster, client: Client) -> list[Finding]:
-    """Make all guardrails of a cluster that no worker serves yet; what was refused is among them."""
-    due = rails.prudent(client, look(cluster, client), check=lambda: None)
-    findings = rails.repair(client, due, check=lambda: None)
-    record(cluster, findings, at=timezone.now())
-    return findings
-
-
 def look(cluster: Cluster, client: Client, mirror: Mirror | None = None) -> list[Finding]:
     """How every guardrail of ``cluster`` stands now; reads only, nodes from a ``mirror`` that has seen them.
     Raises ApiError."""

@@ -15,7 +15,7 @@ from scheduling.cluster.adapters import ClassSpec
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.picture import compose as picture
-from scheduling.cluster.picture.memo import NO_DEVICES
+from scheduling.cluster.picture.around import NO_DEVICES
 from scheduling.cluster.picture.nodes import rows_of, trim_node
 from scheduling.cluster.vocabulary import devices, vendors
 from scheduling.cluster.vocabulary.devices import Devices

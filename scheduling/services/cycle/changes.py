@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from scheduling.models import CheckpointHabit, Eviction, Transition, Workload
+from scheduling.cluster.adapters import key_of
+from scheduling.models import CheckpointHabit, Eviction, State, Transition, Workload
 from scheduling.services.tables.bulk import insert_keyed, write_columns
 from scheduling.services.workloads import checkpoints, lifecycle
 
@@ -31,6 +32,7 @@ PROJECTED = [
     "predicted_p50_s",
     "predicted_p90_s",
     "held",
+    "turn",
     "checkpointed_at",
     "members",
     "placement",
@@ -50,6 +52,7 @@ AUTHORED = frozenset(
         "topology",
         "run_time_limit_s",
         "held",
+        "turn",
     }
 )
 """Those that people set, as ``assign`` calls them."""
@@ -67,6 +70,11 @@ class Changes:
     transitions: list[Transition] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     habits: list[CheckpointHabit] = field(default_factory=list)
+
+    def ended(self) -> dict[str, Workload]:
+        """Engine name -> row of what this projection found ended."""
+        over = (row for row in self.stepped.values() if row.state == State.FINISHED)
+        return {key_of(row.kind, row.namespace, row.name): row for row in over}
 
     def resize(self, row: Workload, members: int, now: datetime) -> None:
         """So many of its members hold GPUs from ``now`` on."""

@@ -11,18 +11,19 @@ from scheduling.models import Cluster
 from scheduling.services.cycle.backstops import Machines
 from scheduling.services.cycle.enforce.status import Spoken
 from scheduling.services.cycle.project.projection import Projection
+from scheduling.services.cycle.record.booking import Ledger
 from scheduling.services.cycle.record.causes import Causes
 from scheduling.services.cycle.record.nodes import NodeRows
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.cycle.record.throttle import Telling
 from scheduling.services.cycle.record.word import Word
 from scheduling.services.forecasts.told import Foreseen
-from scheduling.services.ledger.booking import Ledger
 from scheduling.services.merit.own_quotas import OwnQuotas
 from scheduling.services.merit.standings import RunTimes, Standings
 from scheduling.services.snapshot.blocked import Refusals
 from scheduling.services.snapshot.failed import FailedGroups
 from scheduling.services.snapshot.situations import Known
+from scheduling.services.snapshot.turns import Others
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.starts.etas import Etas
 from scheduling.services.tables.unchanged import Unchanged
@@ -55,6 +56,9 @@ class Memory:
     """Look."""
     at_limit: dict[str, Known] = field(default_factory=dict)
     """Look: what is known of work whose users hold as much as they may at once."""
+    turns: dict[str, Known] = field(default_factory=dict)
+    """Look: what is known of work that its author has wait for other work."""
+    others: Others | None = None
     waiting: Waiting = field(default_factory=Waiting)
     """Make the snapshot."""
     foreseen: Foreseen = field(default_factory=Foreseen)
@@ -77,6 +81,11 @@ class Memory:
         if self.rows is None or not keep:
             self.rows = Rows(cluster)
         return self.rows
+
+    def others_of(self, cluster: Cluster) -> Others:
+        """What had ended of the work that other work starts after."""
+        self.others = self.others or Others(cluster)
+        return self.others
 
     def own_of(self, cluster: Cluster) -> OwnQuotas:
         """The partitions of own quotas; from the rows where there are none in memory."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -320,12 +321,17 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
     unfit = barred(suspects, now)
     known |= {uid: replace(known[uid], barred=nodes) for uid, nodes in unfit.items()}
     supposed = suppose(picture, known, under_way)
+    turned = supposed.among(suspects)
+    live = ChainMap(projection.by_name, changes.ended())
+    late = memory.others_of(rows.cluster).late(turned, supposed.known, live)
+    memory.turns = hindered(known, late, memory.turns)
+    supposed.known.update(memory.turns)
     full = at_limit(supposed.picture.workloads, supposed.known, rows)
     memory.at_limit = hindered(known, full, memory.at_limit)
     supposed.known.update(memory.at_limit)
     leaving = projection.claims.leaving(known, projection.by_name) if enforce else {}
     supposed.known.update(leaving)
-    blocked_by = {observed.key: why for observed, why in (*found, *full)}
+    blocked_by = {observed.key: why for observed, why in (*found, *late, *full)}
     said = {o.key: left_out(o, nodes) for o in suspects if (nodes := unfit.get(o.uid))}
     return View(
         rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s, said,
@@ -388,6 +394,7 @@ def _enforce(
         restless=projection.restless,
         under_way=view.supposed.starting,
         etas=one.memory.etas.words(),
+        levels=view.rows.levels,
     )
     try:
         phases, words = phases_of(scene, one.memory.spoken, hurried=one.call.is_due())

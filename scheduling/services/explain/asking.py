@@ -43,6 +43,10 @@ ASK_FUTURES = 10
 """Somebody waits for the answer while they type."""
 ASKED = "(asked)"
 """Its name in the snapshot. No object of a cluster is called so."""
+AUTHORED = (
+    "priority_class", "gpus", "cpus", "memory_mib", "members", "gpu_classes", "topology", "elastic",
+)  # fmt: skip
+"""What a change of waiting work may set of the engine's value; its place in line stays its own."""
 NEVER = (m.Reason.NEVER_FITS, m.Reason.NO_SUCH_CLASS)
 
 
@@ -98,15 +102,25 @@ class Asked:
 
     def said(self, decision: m.Decision) -> Said:
         """What the plan says of it, to be told to a reader."""
-        return Said(
-            cluster_id=self.queue.cluster_id,
-            queue=self.queue.path,
-            user=self.observed.user,
-            reason=decision.reason.value,
-            sentence=decision.sentence,
-            sealed=sealed_of(decision),
-            numbers=dict(decision.numbers),
-        )
+        return _said(decision, self.queue, self.observed.user)
+
+
+def said_of(work: Workload, decision: m.Decision) -> Said:
+    """What a plan says of ``work``, which stands in a queue, to be told to a reader."""
+    assert work.queue is not None  # noqa: S101 - what no queue takes is in no plan
+    return _said(decision, work.queue, work.user)
+
+
+def _said(decision: m.Decision, queue: Queue, user: str) -> Said:
+    return Said(
+        cluster_id=queue.cluster_id,
+        queue=queue.path,
+        user=user,
+        reason=decision.reason.value,
+        sentence=decision.sentence,
+        sealed=sealed_of(decision),
+        numbers=dict(decision.numbers),
+    )
 
 
 def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) -> Asked:
@@ -122,6 +136,16 @@ def ask(asked: Asked, gpu_classes: Sequence[str] = ()) -> list[Answer]:
     """
     with _reading_of(asked.cluster) as reading:
         return [reading.answer(asked.observed, name) for name in ("", *gpu_classes)]
+
+
+def compare(work: Workload, changed: Observed, *, held: bool) -> tuple[Answer, Answer]:
+    """What becomes of ``work``, which waits, as it is and as ``changed`` would have it, in one picture;
+    ``held``: it says itself that it is not to start yet.
+
+    Raises ServiceError as ``ask`` does, and when the cluster does not show it.
+    """
+    with _reading_of(work.cluster) as reading:
+        return reading.compare(name_in_plan(work), changed, held=held)
 
 
 def ask_run_times(asked: Asked, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
@@ -197,6 +221,24 @@ class _Reading:
         if gpu_class:
             work = replace(work, gpu_classes=(gpu_class,))
         asked = replace(self.snapshot, workloads=(*self.snapshot.workloads, work))
+        return self._answer(asked, work, gpu_class)
+
+    def compare(self, name: str, changed: Observed, *, held: bool) -> tuple[Answer, Answer]:
+        """Of the workload ``name`` as it waits, and in its place as it would be ``changed``."""
+        works = self.snapshot.workloads
+        work = next((one for one in works if one.name == name), None)
+        if work is None or work.phase is not m.Phase.PENDING:
+            raise ServiceError(
+                "not_waiting", f"{name} does not wait in the cluster.", "Reload the page."
+            )
+        made = snapshots.newcomer(changed, self.rows, self.snapshot.now)
+        other = replace(work, held=held, **{part: getattr(made, part) for part in AUTHORED})
+        instead = tuple(other if one is work else one for one in works)
+        asked = replace(self.snapshot, workloads=instead)
+        return self._answer(self.snapshot, work, ""), self._answer(asked, other, "")
+
+    def _answer(self, asked: m.Snapshot, work: m.Workload, gpu_class: str) -> Answer:
+        """Of ``work``, which waits in ``asked``."""
         plan = _planned(self._planner.plan, asked)
         decision, ahead = self._found(plan, work)
         name = decision.gpu_class or gpu_class
@@ -204,16 +246,16 @@ class _Reading:
             gpu_class=gpu_class,
             decision=decision,
             share=plan.fair_share.get(work.queue, {}).get(name),
-            start=self._start(asked) if _may_start_later(decision) else None,
+            start=self._start(asked, work.name) if _may_start_later(decision) else None,
             ahead=ahead,
             leaving=tuple(
                 act.workload
                 for act in plan.acts
-                if act.for_workload == ASKED and act.action in (m.Action.EVICT, m.Action.SHRINK)
+                if act.for_workload == work.name and act.action in (m.Action.EVICT, m.Action.SHRINK)
             ),
         )
 
-    def _start(self, asked: m.Snapshot) -> tuple[datetime, datetime] | None:
+    def _start(self, asked: m.Snapshot, name: str) -> tuple[datetime, datetime] | None:
         """As forecasts are told of who waits already."""
         if self._known is None:
             now = self.snapshot.now
@@ -221,8 +263,8 @@ class _Reading:
         known, correction = self._known
         if known.ended < KNOWN_RUNS:
             return None
-        ahead = look_ahead(asked, known, futures=ASK_FUTURES, only=ASKED)
-        band = correction.correct(ahead.bands()[ASKED], Kind.FIRST)
+        ahead = look_ahead(asked, known, futures=ASK_FUTURES, only=name)
+        band = correction.correct(ahead.bands()[name], Kind.FIRST)
         if not math.isfinite(band.p90_s):
             return None
         return rounded(asked.now, band.p50_s), rounded(asked.now, band.p90_s)
@@ -252,10 +294,10 @@ class _Reading:
     def _found(self, plan: Outline, work: m.Workload) -> tuple[m.Decision, tuple[str, ...]]:
         """The decision on it, and who goes before it where it waits."""
         for act in plan.acts:
-            if act.workload == ASKED:
+            if act.workload == work.name:
                 return act, ()
         waits = plan.waits
-        at = list(waits.names).index(ASKED)
+        at = list(waits.names).index(work.name)
         place = waits.positions[at]
         ahead = [
             (position, name)

@@ -9,7 +9,6 @@ from django.db import transaction
 
 from scheduling.models import Cluster, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.booking import MEANS
 from scheduling.services.ledger.kept import HOURS_KEPT, MINUTES_KEPT
 
 STEPS = (
@@ -25,13 +24,37 @@ LOOK_BACK = timedelta(hours=6)
 """Finer samples change no more after that: a worker that was down for longer has none to add."""
 LOOK_BACK_WALL = timedelta(minutes=10)
 """The same for a cluster whose clock runs fast, in wall time."""
+MEANS = [
+    "installed_gpus",
+    "ready_gpus",
+    "allocated_gpus",
+    "nominal_gpus",
+    "fair_share_gpus",
+    "pending_gpus",
+]
+
+
+def floor_minute(when: datetime) -> datetime:
+    return when.replace(second=0, microsecond=0)
+
+
+HOURLY = Resolution.HOUR
+
+
+def settled_before(cluster: Cluster) -> datetime:
+    """Hours that begin before it are whole and change no more, not by a pass of the hour before either."""
+    return floor(cluster.now() - _back(cluster), Resolution.HOUR) - timedelta(hours=1)
+
+
+def _back(cluster: Cluster) -> timedelta:
+    return max(LOOK_BACK, LOOK_BACK_WALL * max(1.0, cluster.clock_speed))
 
 
 def roll_up(cluster: Cluster, *, since: datetime | None = None) -> int:
     """Bring hours and days from ``since`` (cluster time; default: some hours back) into line with the
     finer samples; how many rows were written."""
     now = cluster.now()
-    back = max(LOOK_BACK, LOOK_BACK_WALL * max(1.0, cluster.clock_speed))
+    back = _back(cluster)
     written = 0
     for fine, coarse, kept in STEPS:
         first = floor(since or now - back, coarse)

@@ -287,26 +287,6 @@ class OwnQuotas:
             self._free.append(number)
 
 
-def play_back(rows: Iterable[Workload], layout: Layout, cluster: Cluster) -> None:
-    """Find for ``rows``, a past that is known whole, when each would have begun on its own; in memory."""
-    every = sorted(rows, key=_arrival)
-    ends = [row for row in every if row.state == State.FINISHED and row.finished_at]
-    moments = sorted(
-        {row.submitted_at for row in every} | {row.finished_at for row in ends if row.finished_at}
-    )
-    ends.sort(key=lambda row: (row.finished_at or row.submitted_at, row.uid), reverse=True)
-    waiting, own = list(reversed(every)), OwnQuotas(cluster)
-    for now in moments[:1]:
-        own.follow({}, {}, layout, now - timedelta(seconds=1))
-    for now in moments:
-        came, ended = [], []
-        while waiting and waiting[-1].submitted_at <= now:
-            came.append(waiting.pop())
-        while ends and (ends[-1].finished_at or now) <= now:
-            ended.append(ends.pop())
-        own.pass_on(came, ended, now)
-
-
 def save(began: Iterable[Workload]) -> None:
     """Write when they began, in the caller's transaction."""
     write_columns([row for row in began if row.pk is not None], KEPT)

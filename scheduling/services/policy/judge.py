@@ -13,12 +13,18 @@ from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import labels
-from scheduling.models import MILLI, PriorityClass, Workload
+from scheduling.cluster.vocabulary.topology import Levels
+from scheduling.engine.model import NODE_LEVEL
+from scheduling.models import MILLI, Cluster, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
+from scheduling.services.policy import service_classes
+from scheduling.services.policy.levels import levels_of
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
 MISROUTED = "misrouted"
 """Code of the fault of work that names no queue which takes it."""
+NO_LEVEL = "no_level"
+"""Of work that requires a level of topology that the cluster has not."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,16 @@ class Rules:
 
     service_classes: ServiceClasses
     priority_classes: tuple[PriorityClass, ...]
+    levels: Levels
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Rules:
+        """Those in force now."""
+        return cls(
+            service_classes.load(cluster),
+            tuple(PriorityClass.objects.all()),
+            levels_of(cluster),
+        )
 
     @cached_property
     def priority_by_name(self) -> dict[str, PriorityClass]:
@@ -55,7 +71,7 @@ def judge(observed: Observed, path: str, rules: Rules) -> Judgement:
     In a queue that no team is bound to only its pods' priority is judged. Of several classes of service
     that its user has there the most generous counts: of those that allow it, each brings its GPU classes.
     """
-    always = tuple(_pod_priority_faults(observed, rules))
+    always = (*_pod_priority_faults(observed, rules), *_level_faults(observed, rules))
     held = rules.service_classes
     if not held.binds(path):
         return Judgement(always, observed.gpu_classes)
@@ -121,6 +137,18 @@ def _pod_priority_faults(observed: Observed, rules: Rules) -> Iterator[ServiceEr
             f"Its pods name the priority class {wrong[0]}, and it is queued as {own or 'of none'}.",
             f"Leave priorityClassName out{f', or set it to {own}' if own else ''}.",
             field="priority_class",
+        )
+
+
+def _level_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
+    level = observed.topology.get("required")
+    if level and not rules.levels.find(level):
+        there = ", ".join((*rules.levels.names, NODE_LEVEL))
+        yield ServiceError(
+            NO_LEVEL,
+            f"It asks to be together in one {level[:63]!r}, which is no level.",
+            f"Set {labels.TOPOLOGY_REQUIRED} to one of {there}.",
+            field="topology",
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
+from scheduling.cluster.vocabulary import topology
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
@@ -28,6 +29,8 @@ class Knob:
     most: float = 1_000_000
     optional: bool = False
     choices: tuple[str, ...] = ()
+    read: Callable[[str], object] | None = None
+    """Of a text: raises ValueError with what is wrong with it."""
 
     @property
     def default(self) -> Any:
@@ -213,6 +216,16 @@ KNOBS = (
         most=1000,
     ),
     Knob(
+        "topology_levels",
+        PLACING,
+        "Topology levels",
+        "Which labels of nodes name what is close together, the widest level first:"
+        " NAME=LABEL,LABEL; NAME=LABEL. A gang asks for a level by its name or label; the node itself is"
+        " always one.",
+        "Gangs that want to be together.",
+        read=topology.parse,
+    ),
+    Knob(
         "idle_after_s",
         IDLING,
         "Told after",
@@ -303,11 +316,24 @@ def check(field: str, value: Any) -> None:
         if value not in knob.choices:
             _refuse(knob, f"Use {' or '.join(knob.choices)}.")
         return
+    if knob.read:
+        _read(knob, value)
+        return
     if not isinstance(value, int | float) or isinstance(value, bool):
         _refuse(knob, "Write a number.")
     if not knob.least <= value <= knob.most or (knob.whole and value != int(value)):
         kind = "whole number" if knob.whole else "number"
         _refuse(knob, f"Write a {kind} from {knob.least:g} to {knob.most:,.10g}.")
+
+
+def _read(knob: Knob, value: Any) -> None:
+    if not isinstance(value, str):
+        _refuse(knob, "Write a text.")
+    try:
+        assert knob.read  # noqa: S101 - looked at by the caller
+        knob.read(value)
+    except ValueError as wrong:
+        _refuse(knob, f"Correct it: {wrong}. Its default is {knob.default}.")
 
 
 def _refuse(knob: Knob, remedy: str) -> None:

@@ -11,6 +11,7 @@ from django.db.models import Min, Sum
 from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import (
     Cluster,
@@ -25,6 +26,7 @@ from scheduling.services.policy import service_classes, user_usage
 from scheduling.services.policy.entitlements import Entitlements
 from scheduling.services.policy.judge import Judgement, Rules, judge, misrouted
 from scheduling.services.policy.knobs import KNOBS
+from scheduling.services.policy.levels import levels_of
 from scheduling.services.policy.service_classes import ServiceClasses, is_within
 from scheduling.services.policy.sharing import evictions_left
 from scheduling.services.tables.unchanged import Unchanged
@@ -94,7 +96,12 @@ class PolicyRows:
 
     @cached_property
     def rules(self) -> Rules:
-        return Rules(self.service_classes, self.priority_classes)
+        return Rules(self.service_classes, self.priority_classes, self.levels)
+
+    @property
+    def levels(self) -> Levels:
+        """Of the cluster's topology."""
+        return levels_of(self.cluster)
 
     @cached_property
     def leaf_names(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import clock
-from scheduling.services.policy.judge import MISROUTED, Judgement
+from scheduling.services.policy.judge import MISROUTED, NO_LEVEL, Judgement
 
 START_BACK_OFF_S = (60.0, 3600.0)
 """First and longest wait of a gang whose pods were not all ready in time; doubled each time."""
@@ -21,6 +21,7 @@ RAN_OUT = (
     "It ran for its run-time limit, so Weir ended it. Release it to queue it again from where it left off, or"
     " cancel it."
 )
+EARLIEST = "It starts no sooner than {}, as its author asked."
 SHOWN = 8
 """Nodes that are named one by one."""
 NOTHING_MORE: Mapping[str, str] = {}
@@ -68,6 +69,8 @@ def forbidden(judgement: Judgement) -> Blocked | None:
     first = judgement.faults[0]
     if first.code == MISROUTED:
         return Blocked(m.Reason.MISROUTED, str(first))
+    if first.code == NO_LEVEL:
+        return Blocked(m.Reason.NEVER_FITS, str(first))
     return Blocked(m.Reason.NOT_ALLOWED, " ".join(str(fault) for fault in judgement.faults))
 
 
@@ -87,6 +90,9 @@ def _not_yet(observed: Observed, now: datetime) -> Blocked | None:
         return Blocked(m.Reason.RUN_TIME_OVER, RAN_OUT)
     if observed.incomplete:
         return Blocked(m.Reason.GANG_INCOMPLETE, observed.incomplete)
+    begins = observed.turn.not_before
+    if begins is not None and begins > now:
+        return Blocked(m.Reason.NOT_BEFORE, EARLIEST.format(clock(begins)), begins)
     if observed.retry_at is not None and observed.retry_at > now:
         late = _late(observed, observed.retry_at)
         return Blocked(m.Reason.GANG_INCOMPLETE, late, observed.retry_at)
@@ -115,6 +121,7 @@ def may_be_blocked(observed: Observed) -> bool:
         or observed.incomplete
         or observed.retry_at
         or observed.ran_out
+        or observed.turn
         or observed.start_fault.barred
     )
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
-from hashlib import sha256
-from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import Observed, bounds, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
-from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary import conditions
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
@@ -24,6 +21,7 @@ from scheduling.services.ledger.claims import NOTHING, remembered
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.departing import left_behind, orphans_in
@@ -41,11 +39,11 @@ from scheduling.services.snapshot.situations import (
     priority_of,
 )
 from scheduling.services.snapshot.supposed import firm
+from scheduling.services.snapshot.turns import Others
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
 
 NO_HEIRS: Heirs = {}
-BOUNDS = attrgetter("bounds")
 
 
 def build(
@@ -70,7 +68,7 @@ def build(
     parts = parts_of(changed, picture, known, rows)
     strange = strange_gpus(changed, picture, parts)
     nodes = [
-        *(_node(n, strange) for n in picture.nodes),
+        *beside_gpus(picture, (_node(n, strange, rows.levels) for n in picture.nodes)),
         *vanished_nodes(changed, picture, known, parts),
     ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
@@ -97,7 +95,8 @@ def build(
             *orphans_in(picture, rows, class_by_node, now, heirs=heirs),
         ),
         policy=policies.engine_policy(rows),
-        node_sets=_node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
+        node_sets=node_sets(picture, waiting.node_sets, _narrowed_bounds(made)),
+        topology_levels=rows.levels.names,
     )
 
 
@@ -166,10 +165,12 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
     for observed in picture.workloads:
         row = held.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
+    turned = [o for o in picture.workloads if o.turn]
+    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
+    hindered(known, Others(cluster).late(turned, known, by_name), {})
     hindered(known, at_limit(picture.workloads, known, rows), {})
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
     snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
-    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
     return rows, standing_in(snapshot, rows, by_name)
 
 
@@ -195,7 +196,7 @@ def _judged(
     return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
 
 
-def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
+def _node(node: ObservedNode, strange: Mapping[Seat, int], levels: Levels) -> m.Node:
     foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
     return m.Node(
         name=node.name,
@@ -203,7 +204,7 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
         gpus=node.gpus,
         cpus=node.cpus,
         memory_mib=node.memory_mib,
-        topology=dict(node.topology),
+        topology=levels.domains(node.labels),
         ready=node.ready,
         foreign_gpus=min(node.gpus, foreign_gpus),
         dedicated=bool(node.kept_for),
@@ -236,18 +237,6 @@ def _narrowed_bounds(made: Iterable[Made]) -> set[str]:
     return {_bounds(observed, known) for observed, known, _ in made if known.barred}
 
 
-def _node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.NodeSet, ...]:
-    there = set(map(BOUNDS, picture.workloads)) - {""} | narrowed
-    sets = found.of(there, picture.nodes) if there else {}
-    return tuple(m.NodeSet(_set_name(text), names) for text, names in sets.items())
-
-
-@lru_cache(maxsize=4096)
-def _set_name(text: str) -> str:
-    """The same for the same bounds, whatever nodes there are: what waits is read once."""
-    return f"bounds-{sha256(text.encode()).hexdigest()[:12]}"
-
-
 def _workload(
     observed: Observed,
     known: Known,
@@ -273,15 +262,16 @@ def _workload(
         # Without GPUs it goes where kube-scheduler finds room, on nodes that are not in any class as well.
         cpus=observed.cpus if observed.gpus else 0,
         memory_mib=observed.memory_mib if observed.gpus else 0,
+        beside=dict(observed.beside) if observed.gpus else {},
         members=m.Members(observed.min_members, observed.max_members),
         gpu_classes=_wishes(observed, known, rows, foreseen, now),
-        topology=m.Topology(**observed.topology),
+        topology=rows.levels.wish(observed.topology, observed.together),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
         held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
-        node_set=_set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
+        node_set=set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
         **_remembered(known, waits=running is None),
         **(running or {}),
     )

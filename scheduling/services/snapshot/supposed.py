@@ -34,6 +34,10 @@ class Supposed:
     starting: Starts
     """Those that wait in the cluster and hold GPUs here."""
 
+    def among(self, workloads: Iterable[Observed]) -> list[Observed]:
+        """Those of ``workloads`` whose author says when they start, as they count here."""
+        return [self.picture.by_uid.get(o.uid, o) for o in workloads if o.turn]
+
 
 def suppose(picture: Picture, known: dict[str, Known], under_way: Starts) -> Supposed:
     """``picture`` and what is ``known`` of it with the starts ``under_way`` made.

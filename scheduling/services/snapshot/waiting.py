@@ -18,7 +18,7 @@ class Waiting:
     """The engine's values of what waits, kept from snapshot to snapshot while nothing of it changes."""
 
     def __init__(self) -> None:
-        self._priorities: tuple[object, ...] = ()
+        self._names: tuple[object, ...] = ()
         self._known: dict[str, Known] = {}
         """What was known of those in ``works``. It is made anew for whatever is seen otherwise."""
         self.works: dict[str, m.Workload] = {}
@@ -32,11 +32,14 @@ class Waiting:
         self, rows: PolicyRows, picture: Picture, known: Mapping[str, Known]
     ) -> list[Observed]:
         """Begin a snapshot: the workloads that are not in ``works`` as they are now. All have to be made
-        anew when the priority classes changed."""
-        priorities = tuple((p.name, p.is_default) for p in rows.priority_classes)
-        if priorities != self._priorities:
+        anew when the priority classes or the levels of topology changed."""
+        names = (
+            rows.cluster.topology_levels,
+            *((p.name, p.is_default) for p in rows.priority_classes),
+        )
+        if names != self._names:
             self._forget(list(self.works))
-        self._priorities = priorities
+        self._names = names
         # Thousands, of which a few changed: this goes through them without a line of Python for each.
         uids = picture.by_uid.keys()
         differs = map(is_not, map(self._known.get, uids), map(known.get, uids))

@@ -10,17 +10,19 @@ from datetime import datetime, timedelta
 import numpy as np
 from django.db.models import Q
 
+from scheduling.cluster.vocabulary.topology import NO_LEVELS, Levels
 from scheduling.engine import Frame
-from scheduling.engine.model import Members, Snapshot, Topology
+from scheduling.engine.model import Members, Snapshot
 from scheduling.engine.model import Workload as Work
 from scheduling.models import Cluster, Outcome, Workload
 from scheduling.services.forecasts.told import Rest, rests_by_name
 from scheduling.services.ledger.past import kinds_of_row, useful_s
+from scheduling.services.policy.levels import levels_of
 from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
 from scheduling.simulation.ahead.runs import RunTimes
-from scheduling.simulation.run.frames import Scribe
 from scheduling.simulation.run.jobs import RESTART_S
+from scheduling.simulation.run.scribe import Scribe
 
 MOST_ARRIVALS = 20_000
 """The latest arrivals of a cluster that are drawn from."""
@@ -54,6 +56,7 @@ class Known:
     rhythm: Rhythm
     rests: Mapping[str, Rest] = field(default_factory=dict)
     """What was learned of the rest of runs, by the engine's name."""
+    levels: Levels = NO_LEVELS
 
 
 def known_of(cluster: Cluster, now: datetime) -> Known:
@@ -64,7 +67,8 @@ def known_of(cluster: Cluster, now: datetime) -> Known:
         if past is None or not past.since < now < past.whole_at + timedelta(days=1):
             past = _pasts[cluster.pk] = _Past(now)
         rows = past.renewed(cluster, now)
-    return replace(known_from(rows, now), rests=rests_by_name(cluster))
+    levels = levels_of(cluster)
+    return replace(known_from(rows, now), rests=rests_by_name(cluster), levels=levels)
 
 
 class _Past:
@@ -135,7 +139,10 @@ def stage(known: Known, snapshot: Snapshot, frame: Frame) -> Newcomers:
     scribe = Scribe(frame)
     classes = set(frame.class_names)
     priorities = {p.name for p in snapshot.priority_classes}
-    rows = [scribe.columns(_work(one.row, classes, priorities, frame)) for one in known.arrivals]
+    rows = [
+        scribe.columns(_work(one.row, classes, priorities, frame, known.levels))
+        for one in known.arrivals
+    ]
     cast = described(frame, rows, RESTART_S)
     steps = [one.row.checkpoint_interval_s or 0 for one in known.arrivals]
     count = len(rows)
@@ -145,7 +152,9 @@ def stage(known: Known, snapshot: Snapshot, frame: Frame) -> Newcomers:
     )  # fmt: skip
 
 
-def _work(row: Workload, classes: set[str], priorities: set[str], frame: Frame) -> Work:
+def _work(
+    row: Workload, classes: set[str], priorities: set[str], frame: Frame, levels: Levels
+) -> Work:
     priority = row.priority_class.name if row.priority_class else ""
     return Work(
         name=row.name,
@@ -159,5 +168,5 @@ def _work(row: Workload, classes: set[str], priorities: set[str], frame: Frame) 
         members=Members(row.min_members, row.max_members),
         elastic=row.elastic,
         gpu_classes=tuple(name for name in row.gpu_classes if name in classes),
-        topology=Topology(**row.topology),
+        topology=levels.wish(row.topology),
     )

@@ -2,22 +2,48 @@
 document that can be kept. GPUs are numbers.
 
 Plans alone: no futures are drawn and no past is lived again, so that an answer comes while somebody looks.
+
+Quotas that a change lowers, as the engine spares them: for the grace nobody leaves for what was taken.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Container, Mapping, Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster
+from scheduling.services.policy.entitlements import gives_less
 from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.grace import spared
-from scheduling.services.whatif.now import AtOnce, Line, beside, plan_of
+from scheduling.services.whatif.now import AtOnce, ComparedWork, beside, plan_of
 from scheduling.services.words.told import sealed_of
+
+Quotas = Mapping[str, m.Quota]
+
+
+def spared(before: m.Snapshot, after: m.Snapshot, until: datetime) -> m.Snapshot | None:
+    """``after`` as it is planned until ``until``, the end of the grace; None where nothing was lowered."""
+    was = {queue.name: queue.quotas for queue in before.queues}
+    queues = tuple(_spared(queue, was.get(queue.name, {}), until) for queue in after.queues)
+    return None if queues == after.queues else replace(after, queues=queues)
+
+
+def _spared(queue: m.Queue, was: Quotas, until: datetime) -> m.Queue:
+    lowered = {
+        name: replace(quota, lowered=_former(was[name], until))
+        for name, quota in queue.quotas.items()
+        if name in was and quota.lowered is None and gives_less(quota, was[name])
+    }
+    return replace(queue, quotas={**queue.quotas, **lowered}) if lowered else queue
+
+
+def _former(was: m.Quota, until: datetime) -> m.Lowered:
+    return m.Lowered(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
+
 
 Json = dict[str, Any]
 Document = Sequence[Mapping[str, Any]]
@@ -60,7 +86,7 @@ def preview(
     return answer
 
 
-def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[Line, str, bool]]:
+def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[ComparedWork, str, bool]]:
     """What ``first`` moves, at once, and what ``planned`` moves beside that, once the grace is over."""
     now = _moved(first)
     known = {(line.workload, kind) for line, kind in now}
@@ -68,14 +94,14 @@ def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[Line, str, bool]]:
     return [(*one, False) for one in now] + [(*one, True) for one in late]
 
 
-def _moved(planned: AtOnce) -> list[tuple[Line, str]]:
+def _moved(planned: AtOnce) -> list[tuple[ComparedWork, str]]:
     """What is otherwise, and how. For whom others leave starts as soon as they have left."""
     heirs = {line.after.for_workload for line in planned.leaves if line.after} - {None}
     told = ((line, _kind(line, heirs)) for line in planned.lines)
     return [(line, kind) for line, kind in told if kind]
 
 
-def _kind(line: Line, heirs: Container[str | None]) -> str:
+def _kind(line: ComparedWork, heirs: Container[str | None]) -> str:
     if line.starts or line.workload in heirs:
         return STARTS
     if line.leaves:
@@ -83,7 +109,7 @@ def _kind(line: Line, heirs: Container[str | None]) -> str:
     return WAITS if line.stays_out else ""
 
 
-def _line(line: Line, kind: str, gpus: Mapping[str, int]) -> Json:
+def _line(line: ComparedWork, kind: str, gpus: Mapping[str, int]) -> Json:
     decision = line.after or line.before
     assert decision is not None  # noqa: S101 - a line is of one plan or the other
     return {

@@ -31,7 +31,6 @@ from scheduling.models.workloads import WAITING
 from scheduling.services.clusters.talking import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
-from scheduling.services.policy import service_classes
 from scheduling.services.policy.judge import Rules, judge, priority_fault
 from scheduling.services.workloads import shapes
 from scheduling.services.workloads.written import as_written, unmark
@@ -161,14 +160,14 @@ def cancel(workload: Workload, *, user: str) -> None:
     Raises ServiceError when the workload has finished or the server refuses.
     """
     _delete(workload, user)
-    _tell("work.cancelled", workload, user)
+    tell("work.cancelled", workload, user)
 
 
 def cull(workload: Workload) -> None:
     """``cancel`` by the policy, of work whose GPUs idle: in the name of its owner, as Weir's own account may
     delete nobody's work."""
     _delete(workload, workload.user)
-    _tell("work.culled", workload, "")
+    tell("work.culled", workload, "")
 
 
 def _delete(workload: Workload, user: str) -> None:
@@ -199,14 +198,14 @@ def hold(workload: Workload, *, user: str) -> None:
             "Cancel it to stop it.",
         )
     _annotate(workload, {labels.HOLD: "true"}, user)
-    _tell("work.held", workload, user)
+    tell("work.held", workload, user)
 
 
 def release(workload: Workload, *, user: str) -> None:
     """Undo ``hold``, and a suspension by hand. Raises ServiceError when it has finished."""
     _refuse_finished(workload)
     _annotate(workload, {labels.HOLD: None}, user)
-    _tell("work.released", workload, user)
+    tell("work.released", workload, user)
 
 
 def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
@@ -228,10 +227,10 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
             raise fault
     _patch(workload, {"labels": {labels.PRIORITY_CLASS: name}}, user)
     before = workload.priority_class.name if workload.priority_class else None
-    _tell("work.priority_set", workload, user, before={"class": before}, after={"class": name})
+    tell("work.priority_set", workload, user, before={"class": before}, after={"class": name})
 
 
-def _tell(kind: str, workload: Workload, user: str, **changed: Any) -> None:
+def tell(kind: str, workload: Workload, user: str, **changed: Any) -> None:
     """The cluster holds what was done, so it is told once that has answered."""
     announce(
         kind,
@@ -249,7 +248,7 @@ def _faults_as(workload: Workload, name: str, user: str) -> tuple[ServiceError, 
     cluster, queue = workload.cluster, workload.queue
     if queue is None:
         return ()
-    rules = Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
+    rules = Rules.of(cluster)
     own = judge(replace(observed(workload), priority_class=name), queue.path, rules).faults
     actors = priority_fault(user, queue.path, name, rules)
     return own if actors is None else (*own, actors)

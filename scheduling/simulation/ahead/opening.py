@@ -145,7 +145,8 @@ def picked(cast: Work, which: Ints) -> Work:
 
 def described(frame: Frame, rows: Sequence[Mapping[str, Any]], restart_s: float) -> Work:
     """A table of work that ``frame`` does not hold yet, a row for each of ``rows`` (a Scribe's columns)."""
-    cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
+    wishes = max([1, *(len(row["classes"]) for row in rows)])
+    cast = empty_work(len(rows), wishes, frame.work.need.shape[0])
     for i, row in enumerate(rows):
         describe(frame, cast, i, **row)
     cast.restart[:] = restart_s
@@ -206,7 +207,7 @@ def _cast(opening: Opening, coming: Newcomers) -> Work:
     """Newcomers behind as many rows as there are open ones, which the loop reads nothing of."""
     count = opening.slots.size
     wishes = max(coming.cast.wish.shape[0], opening.frame.work.wish.shape[0])
-    cast = empty_work(count + len(coming), wishes)
+    cast = empty_work(count + len(coming), wishes, opening.frame.work.need.shape[0])
     for name, table in coming.cast._asdict().items():
         target: Any = getattr(cast, name)
         if table.ndim > 1:

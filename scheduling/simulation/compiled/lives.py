@@ -18,7 +18,6 @@ from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.simulation.compiled.outlook import Outlook, no_outlook, outlook_on
-from scheduling.simulation.run.frames import Scribe
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import (
     EVERY_EVENT,
@@ -26,6 +25,7 @@ from scheduling.simulation.run.options import (
     Options,
     UnsettledError,
 )
+from scheduling.simulation.run.scribe import Scribe
 from scheduling.simulation.run.usage import no_usage
 
 from .life import NEVER, Clock, Entries, Jobs, copy_entries, empty_entries, joined, new_jobs
@@ -152,7 +152,8 @@ def live_submissions(
     frame = encode(replace(template, workloads=()))
     scribe = Scribe(frame)
     rows = [scribe.columns(s.workload) for s in submissions]
-    cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
+    wishes = max([1, *(len(row["classes"]) for row in rows)])
+    cast = empty_work(len(rows), wishes, frame.work.need.shape[0])
     for i, row in enumerate(rows):
         describe(frame, cast, i, **row)
     cast.restart[:] = [s.restart_s for s in submissions]

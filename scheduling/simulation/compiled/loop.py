@@ -230,17 +230,38 @@ def _carry_out(
             first = out.pool.first[w]
             last = first + out.members[w]
             seats = out.pool.node[first:last], out.pool.device[first:last]
+            if out.lapsed[w] >= 0:
+                forget_promise(world, w)
             promise(world, w, out.gpu_class[w], seats[0], seats[1])
         else:
             if work.claims[w]:
                 forget_promise(world, w)
             if out.until[w] > clock.origin + clock.now:
                 alarm = min(alarm, out.until[w] - clock.origin)
+    _expect_room(world, jobs, clock, job_in)
     if outlook.on:
         next_due, again = world.ordering.merit.next_due[0], world.candidates.merit.asks_again[0]
         alarm = min(alarm, next_due - clock.origin, again - clock.origin)
     if alarm < NEVER:
         _ask_for_plan(clock, max(clock.now + 1, -int(-alarm // 1)))
+
+
+@inner
+def _expect_room(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
+    """Write down of each claim when its room is due."""
+    out, work, running, now = world.out, world.work, world.ordering.running, clock.now
+    for k in range(out.size[0]):
+        w, gone_by = out.order[k], -1
+        if out.action[w] == codes.ADMIT or out.reason[w] != codes.AWAITS_VICTIMS:
+            continue
+        for i in range(running.size[0]):
+            v = running.slot[i]
+            if work.leaving[v] and work.evicted_for[v] == work.tie[w]:
+                gone_by = max(gone_by, jobs.due[job_in[v]])
+        if gone_by >= 0:
+            work.due[w] = clock.origin + gone_by
+        else:
+            work.due[w] = min(work.due[w], clock.origin + now)
 
 
 @inner

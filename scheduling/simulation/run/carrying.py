@@ -133,16 +133,17 @@ def gone(work: Workload) -> Workload:
     )
 
 
-def with_room_due(snapshot: Snapshot) -> Snapshot:
-    """Room of claims for which nobody leaves any more is due now."""
-    going = {w.name for w in snapshot.workloads if w.leaving or w.leaving_members}
-    works = (
-        replace(work, room_due=snapshot.now)
-        if work.awaits_victims and work.room_due is None and going.isdisjoint(work.victims)
-        else work
-        for work in snapshot.workloads
-    )
-    return replace(snapshot, workloads=tuple(works))
+def room_due(
+    gone_by: Iterable[datetime | None], known: datetime | None, now: datetime
+) -> datetime | None:
+    """When the room of a claim is due: when the last of those who leave for it is ``gone_by``, None where
+    that is not known of one; once nobody leaves, at once, or when it was due by what is ``known``.
+    """
+    left = list(gone_by)
+    if not left:
+        return now if known is None else min(known, now)
+    times = [at for at in left if at is not None]
+    return max(times) if len(times) == len(left) else None
 
 
 def _reseated(work: Workload, decision: Decision, now: datetime, *, at_once: bool) -> Workload:

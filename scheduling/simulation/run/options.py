@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from .outages import Outage
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Seconds after the origin. Work on ``node`` falls back to its last checkpoint and waits again at once;
+    until ``up_s`` the node takes none."""
+
+    node: str
+    down_s: int
+    up_s: int
+
 
 MAX_PLANS_AT_ONCE = 1000
 """More plans than this within one second mean that the engine undoes what it did."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.simulation.run.jobs import Job
-from scheduling.simulation.run.simulator import simulate
+from scheduling.engine.model import MILLI, Action
+from scheduling.simulation.compiled.life import Jobs
+from scheduling.simulation.compiled.lives import live_submissions
+from scheduling.simulation.run.jobs import Submission
 
 from .document import Scenario
 from .model import Organisation
@@ -50,7 +52,10 @@ def play(scenario: Scenario, days: float, seed: int) -> list[Fared]:
             "lower load or days, or let work be longer"
         )
     cluster = scenario.cluster
-    return fared(simulate(cluster, generate(scenario.organisation, cluster.now, days, seed)).jobs)
+    work = list(generate(scenario.organisation, cluster.now, days, seed))
+    life = live_submissions(cluster, work)
+    resized = Counter(act.job for act in life.acts() if act.action in (Action.GROW, Action.SHRINK))
+    return fared(work, life.jobs, resized)
 
 
 def expected(organisation: Organisation, days: float) -> float:
@@ -59,32 +64,27 @@ def expected(organisation: Organisation, days: float) -> float:
     return 24 * days * (per_hour + sum(service.most for service in organisation.services))
 
 
-def fared(jobs: Iterable[Job]) -> list[Fared]:
-    """In order of queue, then priority class."""
-    groups: dict[tuple[str, str], list[Job]] = defaultdict(list)
-    for job in jobs:
-        groups[job.workload.queue, job.workload.priority_class].append(job)
-    return [row_of(*key, group) for key, group in sorted(groups.items())]
+def fared(work: Sequence[Submission], jobs: Jobs, resized: Mapping[int, int]) -> list[Fared]:
+    """In order of queue, then priority class. ``resized``: how often, by number of the job."""
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, one in enumerate(work):
+        groups[one.workload.queue, one.workload.priority_class].append(number)
+    return [row_of(*key, jobs, group, resized) for key, group in sorted(groups.items())]
 
 
-def row_of(queue: str, priority_class: str, jobs: list[Job]) -> Fared:
-    waits = [job.runs[0].start_s - job.submit_s for job in jobs if job.runs]
+def row_of(
+    queue: str, priority_class: str, jobs: Jobs, group: list[int], resized: Mapping[int, int]
+) -> Fared:
+    started = [number for number in group if jobs.first[number] >= 0]
+    waits = jobs.first[started] - jobs.submit[started]
     return Fared(
         queue=queue,
         priority_class=priority_class,
-        workloads=len(jobs),
-        not_started=len(jobs) - len(waits),
-        avg_wait_s=round(float(np.mean(waits)), 1) if waits else 0.0,
-        p99_wait_s=round(float(np.percentile(waits, 99)), 1) if waits else 0.0,
-        gpu_hours=round(sum(job.held_gpu_s for job in jobs) / 3600, 1),
-        evictions=sum(job.evictions for job in jobs),
-        resized=sum(resizes(job) for job in jobs),
-    )
-
-
-def resizes(job: Job) -> int:
-    """A run that follows another at once with other members."""
-    return sum(
-        before.end_s == after.start_s and before.members != after.members
-        for before, after in zip(job.runs, job.runs[1:], strict=False)
+        workloads=len(group),
+        not_started=len(group) - len(started),
+        avg_wait_s=round(float(np.mean(waits)), 1) if started else 0.0,
+        p99_wait_s=round(float(np.percentile(waits, 99)), 1) if started else 0.0,
+        gpu_hours=round(float(jobs.held[group].sum()) / MILLI / 3600, 1),
+        evictions=int(jobs.evictions[group].sum()),
+        resized=sum(resized[number] for number in group),
     )

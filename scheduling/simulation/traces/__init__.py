@@ -7,20 +7,17 @@ from pathlib import Path
 
 from .kubernetes import read_kubernetes
 from .ledger import read_ledger
-from .model import Fault, Trace, TraceError, TraceJob
-from .philly import BUSY_FROM, BUSY_TO, CLUSTER_FILE, TIGHT_NODES, read_philly
+from .model import Fault, Trace, TraceError, TraceJob, gang
+from .philly import CLUSTER_FILE, Sort, in_file_order, read_philly
 from .swf import read_swf
-from .ties import Ties
 
 __all__ = [
-    "BUSY_FROM",
-    "BUSY_TO",
-    "TIGHT_NODES",
     "Fault",
-    "Ties",
     "Trace",
     "TraceError",
     "TraceJob",
+    "gang",
+    "in_file_order",
     "read_kubernetes",
     "read_ledger",
     "read_philly",
@@ -38,14 +35,14 @@ def read_trace(
     *,
     begin: datetime | None = None,
     end: datetime | None = None,
-    ties: Ties = Ties.FILE,
+    sort: Sort | None = None,
 ) -> Trace:
     """The trace at ``path``: a ``.csv`` (of Philly's columns; Weir's own if it ends in ``.ledger.csv``) or a
     ``.swf`` file, packed or not, a ``.json`` of Kubernetes objects, or a folder that holds one of these.
 
-    ``begin`` and ``end`` (aware, both included) cut a window out of it. ``ties`` orders equal
-    submit times of a ``.csv``; a ``.swf`` keeps its own. Raises TraceError when there is no such file, more
-    than one to choose from, or a line in it is broken.
+    ``begin`` and ``end`` (aware, both included) cut a window out of it. ``sort`` orders equal
+    submit times of a ``.csv``, which else stay as in the file; a ``.swf`` keeps its own. Raises TraceError
+    when there is no such file, more than one to choose from, or a line in it is broken.
     """
     file = find_file(path)
     if file.name.endswith(LEDGER):
@@ -53,7 +50,7 @@ def read_trace(
     if file.name.endswith(JSON):
         return read_kubernetes(file, begin=begin, end=end)
     if file.name.endswith(CSV):
-        return read_philly(file, begin=begin, end=end, ties=ties)
+        return read_philly(file, begin=begin, end=end, sort=sort)
     return read_swf(file, begin=begin, end=end)
 
 

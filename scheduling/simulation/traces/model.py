@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -124,3 +125,12 @@ class Trace:
 def checksum(file: Path) -> str:
     """sha256 of the file's bytes."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def gang(gpus: int, per_node: int, nodes: int | None = None) -> int:
+    """Members of a job: the fewest equal parts that each fit on one node, and together on ``nodes``, if that
+    is known and so many GPUs are there: 249 GPUs are 83 parts of 3, but no 32 nodes of 8 hold those.
+    """
+    parts = [n for n in range(-(-gpus // per_node), gpus + 1) if gpus % n == 0]
+    room = math.inf if nodes is None else nodes
+    return next((n for n in parts if n <= room * (per_node // (gpus // n))), parts[0])

@@ -7,7 +7,7 @@ Beside it, ``philly_vc.csv`` names the virtual clusters that count and their 8-G
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,29 +16,16 @@ import numpy as np
 
 from .lines import FIRST_S, LAST_S, LONGEST_S, MOST_GPUS, MOST_NODES, Faults, read_lines, whole
 from .model import Ints, Trace
-from .ties import Ties, sort_order
-
-TIGHT_NODES: Mapping[str, int] = {
-    "6214e9": 9,
-    "7f04ca": 12,
-    "11cb48": 3,
-    "b436b2": 6,
-    "ee9e8c": 25,
-    "e13805": 4,
-    "6c71a0": 9,
-    "2869ce": 9,
-    "ed69ec": 1,
-    "103959": 4,
-    "0e4a51": 9,
-}
-"""Nodes by virtual cluster that the busy two months just fill, 91 in all; published comparisons use them."""
-
-BUSY_FROM = datetime(2017, 10, 1, tzinfo=UTC)
-BUSY_TO = datetime(2017, 11, 30, 23, 59, tzinfo=UTC)
-"""The two months that published comparisons replay, both ends included."""
 
 REQUIRED = ("timestamp", "duration", "num_gpus", "cluster")
 CLUSTER_FILE = "philly_vc.csv"
+
+Sort = Callable[[Ints], Ints]
+"""Positions of what it is given in ascending order."""
+
+
+def in_file_order(at_s: Ints) -> Ints:
+    return np.argsort(at_s, kind="stable")
 
 
 @dataclass(slots=True)
@@ -57,13 +44,13 @@ def read_philly(
     *,
     begin: datetime | None = None,
     end: datetime | None = None,
-    ties: Ties = Ties.FILE,
+    sort: Sort | None = None,
 ) -> Trace:
     """The trace in a CSV file (``.gz`` or not), only rows with ``begin <= timestamp <= end``.
 
-    Rows are sorted by timestamp, equal ones as ``ties`` says; durations are rounded half to even and
-    are at least 1 s; submit times count from the first job kept. With a list of virtual clusters beside the
-    file, only their jobs count.
+    Rows are sorted by timestamp, equal ones in the order of the file or as ``sort`` puts them; durations are
+    rounded half to even and are at least 1 s; submit times count from the first job kept. With a list of
+    virtual clusters beside the file, only their jobs count.
     Raises TraceError with every fault of the file (up to 20); then nothing is imported.
     """
     rows = read_rows(file)
@@ -72,7 +59,7 @@ def read_philly(
     names = tuple(clusters) or tuple(sorted(set(rows.queue)))
     at_s = np.array(rows.at_s, dtype=np.int64)
     keep = in_window(at_s, begin, end) & np.isin(np.array(rows.queue, dtype=str), names)
-    order = sort_order(at_s, ties)
+    order = (sort or in_file_order)(at_s)
     order = order[keep[order]]
     first_s = int(at_s[order[0]]) if len(order) else 0
     users = tuple(sorted(set(rows.user)))

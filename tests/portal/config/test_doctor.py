@@ -17,6 +17,7 @@ from kubernetes import client as official
 
 from portal.accounts.models import User
 from portal.config import doctoring
+from portal.streams.models import Stream
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Process, Role
 from scheduling.models.credentials import keep
@@ -38,6 +39,7 @@ def server() -> Iterator[EmbeddedServer]:
 def cluster(server: EmbeddedServer, settings: Any) -> Cluster:
     """An installation of which nothing is wrong."""
     settings.WEIR_MAIL_HOST = ""
+    settings.WEIR_STREAMS = {"audit": "https://log.example.org/in", "usage": ""}
     settings.SECRET_KEY = "kX8-2vQmZr7_LpT4wYb" * 4
     now = timezone.now()
     for role in Role:
@@ -90,11 +92,19 @@ def not_migrated(_: Cluster) -> None:
     MigrationRecorder.Migration.objects.filter(app="alerts").latest("pk").delete()
 
 
+def failing_stream(_: Cluster) -> None:
+    Stream.objects.create(name="audit", fault="It answered 500.", failing_since=timezone.now())
+
+
 FAULTS = {
     "plan of an hour ago": (late, "cluster fra1: It was planned last", "engine's log"),
     "cluster out of reach": (unreached, "cluster fra1: The API server does not answer", "Check address"),
     "key that is gone": (lost_key, "secret key: metrics_token_file of fra1", "FALLBACKS"),
     "no engine": (no_engine, "processes: No engine worker is heard of.", "Start it"),
+    "failing stream": (
+        failing_stream, "stream audit: https://log.example.org:443 takes nothing",
+        "WEIR_STREAM_AUDIT",
+    ),
     "migration": (not_migrated, "migrations: 1 migrations are not applied", "manage.py migrate"),
 }  # fmt: skip
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from scheduling.models import Cluster
-from scheduling.simulation.run.simulator import simulate
 from scheduling.simulation.scenario import generate
 from tests.factories import make_cluster
 from workshop.demo import seed
@@ -14,6 +13,7 @@ from workshop.demo.past import live
 from workshop.demo.past.foretold import Foretold
 from workshop.demo.setting import CALM, CLUSTER
 from workshop.demo.week import BEGIN, snapshot
+from workshop.simulator.simulator import simulate
 
 
 def organisation() -> Cluster:

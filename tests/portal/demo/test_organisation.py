@@ -6,9 +6,8 @@ import pytest
 
 from portal.accounts.models import User
 from portal.approvals.who import Bound, Decider
-from portal.teams.service import service_classes
 from scheduling.engine.model import GpuClass, Node, Snapshot
-from scheduling.models import PriorityClass, Queue, Quota, Workload
+from scheduling.models import Queue, Quota, Workload
 from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import submit as workloads
 from scheduling.simulation.scenario import stream
@@ -49,7 +48,7 @@ def test_lead_approves_a_few_gpus_and_the_admin_any_number():
 @pytest.mark.django_db
 def test_everybody_may_have_run_what_is_submitted_in_their_name():
     cluster = example_cluster()
-    rules = Rules(service_classes(cluster), tuple(PriorityClass.objects.all()))
+    rules = Rules.of(cluster)
     queues = {q.name: q for q in cluster.queues.all()}
     nodes = [Node(n.name, n.gpu_class.name, n.gpus) for n in cluster.nodes.all()]
     kinds = [GpuClass(c.name) for c in cluster.gpu_classes.all()]

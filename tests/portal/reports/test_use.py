@@ -29,6 +29,7 @@ def small(small: Small) -> Small:
     )
     small.cluster.refresh_from_db()
     GpuClass.objects.filter(pk=small.h100.pk).update(price_per_gpu_hour=2)
+    GpuClass.history.filter(id=small.h100.pk).update(price_per_gpu_hour=2)  # type: ignore[attr-defined]
     small.sample(small.root, small.h100, installed=16, ready=16)
     return small
 

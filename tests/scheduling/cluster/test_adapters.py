@@ -13,7 +13,7 @@ import pytest
 from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.pods import trim
 from scheduling.cluster.picture import compose as picture
-from scheduling.cluster.picture.memo import Circumstances
+from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.nodes import trim_node
 from scheduling.cluster.vocabulary import labels
 from tests.scheduling import kube, manifests

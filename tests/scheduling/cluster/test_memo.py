@@ -8,8 +8,9 @@ import pytest
 
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.adapters.roles import RoleAdapter
+from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.compose import compose
-from scheduling.cluster.picture.memo import Circumstances, Memo
+from scheduling.cluster.picture.memo import Memo
 
 CLASSES = (ClassSpec("h100", "nvidia.com/gpu", {}),)
 

@@ -27,7 +27,6 @@ def a_node(name: str, *taints: Taint, **labels: str) -> ObservedNode:
         8000,
         96000,
         1024,
-        {},
         True,
         0,
         frozenset(taints),

@@ -8,8 +8,9 @@ import pytest
 
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.compose import compose
-from scheduling.cluster.picture.memo import Circumstances, Memo
+from scheduling.cluster.picture.memo import Memo
 from scheduling.cluster.vocabulary import runtimes
 from tests.scheduling import manifests
 from tests.scheduling.operators import adapter_of

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
+from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.compose import compose
-from scheduling.cluster.picture.memo import Circumstances, Memo
+from scheduling.cluster.picture.memo import Memo
 from tests.scheduling import manifests
 from tests.scheduling.operators import adapter_of
 

@@ -17,7 +17,7 @@ from scheduling.engine import (
     plan,
 )
 from scheduling.simulation.run.carrying import carried_out as apply
-from scheduling.simulation.run.carrying import gone, with_room_due
+from scheduling.simulation.run.carrying import gone, room_due
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
@@ -59,6 +59,18 @@ def plan_again(snapshot: Snapshot, made: Plan) -> tuple[Snapshot, Plan]:
         after = apply(after, again)
         again = plan(after)
     return after, again
+
+
+def with_room_due(snapshot: Snapshot) -> Snapshot:
+    """Room of claims for which nobody leaves any more is due."""
+    going = {w.name for w in snapshot.workloads if w.leaving or w.leaving_members}
+    works = (
+        replace(work, room_due=room_due((), work.room_due, snapshot.now))
+        if work.awaits_victims and going.isdisjoint(work.victims)
+        else work
+        for work in snapshot.workloads
+    )
+    return replace(snapshot, workloads=tuple(works))
 
 
 def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:

@@ -109,6 +109,8 @@ def test_tables_state_a_sentence_for_every_reason_of_a_plan() -> None:
         if "sentence" in line
     }
 
-    # What pods there are, what people may have run and how long a run lasted is known outside the engine.
-    outside = {Reason.GANG_INCOMPLETE, Reason.NOT_ALLOWED, Reason.RUN_TIME_OVER}
+    # What pods there are, what people may have run and ask for, and how long a run lasted is known outside
+    # the engine.
+    outside = {Reason.GANG_INCOMPLETE, Reason.NOT_ALLOWED, Reason.RUN_TIME_OVER, Reason.NOT_BEFORE}
+    outside |= {Reason.AFTER_OTHERS, Reason.ARRAY_AT_LIMIT}
     assert set(Reason) - told == outside

@@ -30,7 +30,6 @@ from scheduling.engine import (
     plan,
     plan_frame,
 )
-from scheduling.simulation.laws.room import check
 from tests.scheduling.engine import oracle
 from tests.scheduling.engine.evolve import (
     acts,
@@ -47,11 +46,13 @@ from tests.scheduling.engine.worlds import (
     CLASSES,
     NOW,
     bounded,
+    crowded,
     lent,
     organisations,
     scattered,
     worlds,
 )
+from workshop.simulator.laws.room import check
 
 pytestmark = pytest.mark.long
 
@@ -66,6 +67,17 @@ def test_limits_nodes_gangs_and_reasons_hold_in_any_plan(world: Snapshot) -> Non
 
 @given(bounded())
 def test_nobody_is_sent_to_a_node_that_it_may_not_use(world: Snapshot) -> None:
+    """And all other laws hold; a second plan on what the first made finds nothing to do."""
+    made = plan(world)
+    check_plan(world, made)
+    check(world, made)
+    after, again = plan_again(world, made)
+    check(after, again)
+    assert acts(again) == []
+
+
+@given(crowded())
+def test_nobody_is_sent_to_a_node_that_lacks_what_it_takes_beside_gpus(world: Snapshot) -> None:
     """And all other laws hold; a second plan on what the first made finds nothing to do."""
     made = plan(world)
     check_plan(world, made)

@@ -23,9 +23,9 @@ from scheduling.engine import (
     plan,
 )
 from scheduling.engine.model import Policy, Queue, Sharing
-from scheduling.simulation.laws.room import check
 from tests.scheduling.engine.evolve import apply, check_plan, let_leave
 from tests.scheduling.engine.worlds import NOW, worlds
+from workshop.simulator.laws.room import check
 
 pytestmark = pytest.mark.long
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from scheduling.engine import (
     Queue,
     Quota,
     Snapshot,
+    SnapshotError,
     Topology,
     Workload,
     WorkloadType,
@@ -153,3 +155,54 @@ def test_inference_members_are_spread_as_evenly_as_nodes_allow(members: int) -> 
 
     counts = sorted([decision.placement.get(n.name, 0) for n in nodes])
     assert counts[-1] - counts[0] <= 1
+
+
+def _renamed(snapshot: Snapshot, names: dict[str, str], around: str = "") -> Snapshot:
+    """``snapshot`` with other names of its levels, and with ``around`` one that holds all nodes."""
+    new: dict[str | None, str | None] = {None: None, "node": "node", **names}
+    wide = {around: "all"} if around else {}
+    return replace(
+        snapshot,
+        topology_levels=(*wide, *(names[level] for level in snapshot.topology_levels)),
+        nodes=tuple(
+            replace(n, topology=wide | {names[k]: v for k, v in n.topology.items()})
+            for n in snapshot.nodes
+        ),
+        workloads=tuple(
+            replace(w, topology=Topology(new[w.topology.required], new[w.topology.preferred]))
+            for w in snapshot.workloads
+        ),
+    )
+
+
+@given(clusters(), gangs(), st.sampled_from(["", "region"]))
+def test_names_of_levels_and_one_around_them_all_decide_nothing(
+    nodes: tuple[Node, ...], gang: Workload, around: str
+) -> None:
+    usual = world_of(nodes, gang)
+
+    other = _renamed(usual, {"block": "zone", "rack": "cloud.example/pod"}, around)
+
+    assert plan(other).decisions[0].placement == plan(usual).decisions[0].placement
+
+
+@pytest.mark.parametrize(
+    ("levels", "path"),
+    [
+        (("zone", "zone"), "topology_levels[1]"),
+        (("zone", "node"), "topology_levels[1]"),
+        (("", "rack"), "topology_levels[0]"),
+    ],
+)
+def test_levels_that_cannot_be_told_apart_are_refused_with_their_path(
+    levels: tuple[str, ...], path: str
+) -> None:
+    with pytest.raises(SnapshotError, match=re.escape(path)):
+        plan(replace(world_of(()), topology_levels=levels))
+
+
+def test_gang_that_requires_a_level_the_snapshot_does_not_name_is_refused() -> None:
+    gang = Workload("gang", "q", "train", NOW, topology=Topology("rack"))
+
+    with pytest.raises(SnapshotError, match="one of zone, node"):
+        plan(replace(world_of((), gang), topology_levels=("zone",)))

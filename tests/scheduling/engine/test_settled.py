@@ -16,7 +16,6 @@ import yaml
 
 from scheduling.engine import Action, Phase, Snapshot, plan
 from scheduling.engine.document.reader import parse
-from scheduling.simulation.laws.room import check
 from tests.scheduling.engine.evolve import (
     acts,
     apply,
@@ -25,6 +24,7 @@ from tests.scheduling.engine.evolve import (
     without_prompt_starts,
 )
 from tests.scheduling.engine.twins import TWINS, shares_gpus
+from workshop.simulator.laws.room import check
 
 TABLE = Path(__file__).parent / "cases" / "settled.yaml"
 MOST_PLANS = 8

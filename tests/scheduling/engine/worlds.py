@@ -381,3 +381,34 @@ def bounded(draw: st.DrawFn) -> Snapshot:
             for work in world.workloads
         ),
     )
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> Snapshot:
+    """A world whose nodes have few of what some of those who wait take beside GPUs, and pods outside the
+    queues hold some of it."""
+    world = draw(worlds())
+    few, one = st.sampled_from([0, 1, 2, 4]), st.sampled_from([0, 0, 1])
+    by_name = {
+        node.name: ({"card": draw(few), "port": 1}, {"card": draw(one), "port": draw(one)})
+        for node in world.nodes
+    }
+    takes = st.sampled_from([{}, {"card": 1}, {"card": 2}, {"port": 1}, {"card": 1, "port": 1}])
+    return replace(
+        world,
+        nodes=tuple(
+            replace(
+                node,
+                beside=by_name[node.name][0],
+                foreign_beside={
+                    what: min(held, by_name[node.name][0][what])
+                    for what, held in by_name[node.name][1].items()
+                },
+            )
+            for node in world.nodes
+        ),
+        workloads=tuple(
+            replace(work, beside=draw(takes) if work.phase is Phase.PENDING else {})
+            for work in world.workloads
+        ),
+    )

@@ -1,7 +1,7 @@
 """Starts that fail for what no plan reads: the node is left out for that work, in kube-scheduler's words.
 
 An empty cluster is filled from n1 on. Each node has one network card, and those of n1 and n2 are taken by
-pods outside the queues: how many are left no plan reads.
+pods outside the queues, which plans are kept from reading here.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import start_faults
+from scheduling.cluster.adapters import needs, start_faults
 from scheduling.cluster.adapters.bounds import barring
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary import unmade
+from scheduling.cluster.vocabulary.quantities import rfc3339
 from scheduling.models import Cluster, State, Workload
 from scheduling.services.cycle.project import missing
 from scheduling.services.snapshot import blocked
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, node
+from tests.scheduling.manifests import MANIFESTS
+from tests.scheduling.operators import adapter_of, install
 from tests.scheduling.services.test_pod_groups import pod
 
 CARD = "rdma/hca"
@@ -28,6 +32,8 @@ CARD = "rdma/hca"
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans do not see how many cards are left, as they do not see what depends on pods to come."""
+    monkeypatch.setattr(needs, "amounts", lambda pod, said: {})
     monkeypatch.setattr(missing, "UNPLACED_S", 0.0)
     monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
@@ -127,7 +133,7 @@ def test_nonsense_on_an_object_bars_nothing(text: str) -> None:
 
 
 def _node(name: str) -> ObservedNode:
-    return ObservedNode(name, name, {}, "h100", 8000, 0, 0, {}, True, 0)
+    return ObservedNode(name, name, {}, "h100", 8000, 0, 0, True, 0)
 
 
 def test_node_that_failed_a_group_of_plain_pods_is_left_out_for_its_pods_that_are_made_anew(
@@ -199,3 +205,59 @@ def test_refusal_of_an_earlier_start_ends_no_later_one(
     world.cycle()
 
     assert world.row("w1").state == State.RUNNING
+
+
+REFUSED = 'pods "w1-0" is forbidden: exceeded quota: small'
+TOLD = [
+    ("RayCluster", "FailedToCreateWorkerPod",
+     f"Failed to create worker Pod for the cluster default/w1, {REFUSED}"),
+    ("RayCluster", "FailedToCreateHeadPod", f"Failed to create head Pod default/w1-head, {REFUSED}"),
+    ("RayJob", "FailedToCreateRayCluster", f"Failed to create RayCluster default/w1-x: {REFUSED}"),
+    ("JobSet", "JobCreationFailed", REFUSED),
+    ("MPIJob", "MPIJobFailed", f"worker pod created failed: {REFUSED}"),
+    ("PyTorchJob", "FailedCreatePod", f"Error creating: {REFUSED}"),
+]  # fmt: skip
+
+
+def told_of(world: World, kind: str, reason: str, message: str) -> None:
+    """An Event of the operator on the object ``w1``."""
+    adapter = adapter_of(kind)
+    uid = world.kube.get(adapter.path("default", "w1"))["metadata"]["uid"]
+    of = {"kind": kind, "namespace": "default", "name": "w1", "uid": uid}
+    at = rfc3339(datetime.now(UTC) + timedelta(seconds=1))
+    body = {
+        "metadata": {"generateName": "w1."}, "involvedObject": {**of, "apiVersion": adapter.api_version},
+        "type": "Warning", "reason": reason, "message": message, "lastTimestamp": at, "count": 1,
+        "source": {"component": "operator"},
+    }  # fmt: skip
+    world.kube.create("/api/v1/namespaces/default/events", body)
+
+
+@pytest.mark.parametrize(("kind", "reason", "message"), TOLD, ids=[f"{k}_{r}" for k, r, _ in TOLD])
+def test_words_of_the_api_server_are_told_whichever_operator_heard_them(
+    world: World, settled_at_once: None, kind: str, reason: str, message: str
+) -> None:
+    Cluster.objects.update(stale_gang_grace_s=3600)
+    install(world.kube)
+    adapter = adapter_of(kind)
+    world.kube.create(adapter.path("default", ""), MANIFESTS[kind]("w1"))
+    world.cycles_until(
+        lambda: not adapter.is_suspended(world.kube.get(adapter.path("default", "w1")))
+    )
+    told_of(world, kind, reason, message)
+    world.cycles_until(lambda: world.row("w1").reason == "gang_incomplete")
+
+    assert world.row("w1").sentence.startswith(f"The API server refuses its pods: {REFUSED}. ")
+    assert world.row("w1").placement == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "said"),
+    [(r, m, REFUSED) for _, r, m in TOLD]
+    + [("MPIJobFailed", "MPIJob default/w1 has failed", ""), ("FailedCreate", "", "")],
+)
+def test_event_says_what_the_api_server_said(reason: str, message: str, said: str) -> None:
+    meta = {"name": "e", "namespace": "default", "uid": "u", "resourceVersion": "1"}
+    event = {"metadata": meta, "reason": reason, "message": message}
+
+    assert unmade.trim(event)["said"] == said

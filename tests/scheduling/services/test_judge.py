@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import Observed
+from scheduling.cluster.vocabulary import topology
 from scheduling.models import PriorityClass
 from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
 TEAM = "research/vision"
+LEVELS = topology.parse("zone=example.com/zone; example.com/switch")
 CLASSES = (
     PriorityClass(name="urgent", value=90, preemptible=False),
     PriorityClass(name="normal", value=50, is_default=True),
@@ -36,7 +38,7 @@ def service(**gives: Any) -> ServiceClass:
 
 def judged(*held: ServiceClass, path: str = TEAM, **asked: Any) -> tuple[list[str], list[str]]:
     """(codes of faults, GPU classes that are left)."""
-    rules = Rules(ServiceClasses(held or (service(),), frozenset({TEAM})), CLASSES)
+    rules = Rules(ServiceClasses(held or (service(),), frozenset({TEAM})), CLASSES, LEVELS)
     found = judge(work(**asked), path, rules)
     return [fault.code for fault in found.faults], list(found.gpu_classes)
 
@@ -129,3 +131,20 @@ def test_gpu_classes_of_one_that_forbids_it_do_not_count() -> None:
         service(gpu_classes=frozenset({"h100"}), max_gpus=1000),
     )
     assert found == ([], ["l4"])
+
+
+@pytest.mark.parametrize(
+    ("level", "faults"),
+    [
+        ("zone", []),
+        ("example.com/zone", []),
+        ("example.com/switch", []),
+        ("node", []),
+        ("kubernetes.io/hostname", []),
+        ("rack", ["no_level"]),
+    ],
+)
+def test_gang_may_require_a_level_by_its_name_or_its_label(level: str, faults: list[str]) -> None:
+    found, _ = judged(topology={"required": level})
+
+    assert found == faults

@@ -9,12 +9,13 @@ import pytest
 from scheduling.engine.merit.gittins import UNKNOWN_S
 from scheduling.models import Cluster, Outcome, Queue, Sharing, State, Workload
 from scheduling.services.merit import leads, own_quotas
-from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s, play_back
+from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s
 from scheduling.services.merit.standings import RunTimes
 from scheduling.services.policy.sharing import sharing_of
 from scheduling.services.snapshot import build as snapshots
 from tests.scheduling.killing import KilledError, restart
 from tests.scheduling.kube import World, policy
+from workshop.demo.past.alone import play_back
 
 T0 = datetime(2026, 1, 5, 8, tzinfo=UTC)
 LAYOUT = Layout({1: 0}, {"gpu": 0}, ((8000,),), (8000,))

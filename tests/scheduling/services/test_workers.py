@@ -82,7 +82,7 @@ def test_change_that_is_about_to_call_keeps_no_cycle_from_its_turn(
 def test_kernels_do_without_linear_algebra_and_others_still_find_it() -> None:
     program = """
 import sys
-import scheduling.engine.compile
+import scheduling.engine.compile.kernel
 import numba
 assert numba.njit(lambda: sum(range(3)))() == 3
 assert "scipy.linalg" not in sys.modules

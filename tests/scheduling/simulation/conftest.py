@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from scheduling.simulation.run.frames import FramePlanner
-from scheduling.simulation.run.planners import SnapshotPlanner
-from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+from scheduling.simulation.traces import Trace
+from workshop.simulator.frames import FramePlanner
+from workshop.simulator.planners import SnapshotPlanner
+from workshop.simulator.ties import BUSY_FROM, BUSY_TO, Ties, read_published
 
 
 @pytest.fixture(autouse=True)
@@ -56,4 +57,4 @@ def busy_months() -> Trace:
     folder = Path(settings.WEIR_TRACES) / "philly"
     if not folder.exists():
         pytest.skip(f"no Philly trace in WEIR_TRACES ({settings.WEIR_TRACES})")
-    return read_trace(folder, begin=BUSY_FROM, end=BUSY_TO, ties=Ties.PUBLISHED)
+    return read_published(folder, begin=BUSY_FROM, end=BUSY_TO, ties=Ties.PUBLISHED)

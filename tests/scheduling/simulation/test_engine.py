@@ -19,9 +19,8 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.replay import EngineRun, replay_engine
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.simulator import Observer, Options, simulate
+from scheduling.simulation.run.options import Options
 from scheduling.simulation.scenario import (
     Kind,
     Organisation,
@@ -31,6 +30,8 @@ from scheduling.simulation.scenario import (
     Source,
     generate,
 )
+from workshop.simulator.replay import EngineRun, replay_engine
+from workshop.simulator.simulator import Observer, simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import small_cluster

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from scheduling.engine.model import MILLI, Workload
-from scheduling.simulation.replay import EngineRun
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.outages import Outage
-from scheduling.simulation.run.simulator import Outcome, simulate
+from scheduling.simulation.run.options import Options, Outage
 from workshop.compare.failures import outages
+from workshop.simulator.replay import EngineRun
+from workshop.simulator.simulator import Outcome, simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import first_come, small_cluster

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from scheduling.simulation.result import Replay
 from workshop.rivals.costs import Costs
 from workshop.rivals.kai import divide, replay_kai
 from workshop.rivals.kueue import replay_kueue
 from workshop.rivals.sharing import Quotas
+from workshop.simulator.result import Replay
 
 from .conftest import make_trace
 

@@ -27,7 +27,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.laws.room import broken_laws
+from workshop.simulator.laws.room import broken_laws
 
 from .conftest import ORIGIN
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Workload
 from scheduling.simulation.compiled.lives import live_submissions
-from scheduling.simulation.replay import EngineRun, lived_replay
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.simulator import simulate
+from workshop.simulator.replay import EngineRun, lived_replay
+from workshop.simulator.simulator import simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import small_cluster
@@ -179,13 +179,13 @@ def test_trace_in_the_loop_has_the_figures_of_the_simulator(checkpoint_s: int | 
 
 
 @pytest.mark.parametrize(
-    ("gpus", "plans"),
-    [(8, 1), (4, 2)],
-    ids=["like those that wait", "of another size"],
+    ("gpus", "user", "plans"),
+    [(8, "", 1), (4, "", 2), (8, "v", 2)],
+    ids=["like those that wait", "of another size", "of another user, who may go first"],
 )
-def test_arrival_asks_for_a_plan_unless_its_like_waits(gpus: int, plans: int) -> None:
+def test_arrival_asks_for_a_plan_unless_its_like_waits(gpus: int, user: str, plans: int) -> None:
     crowd = [Submission(pending(f"w{i}", 0, gpus=8), 100) for i in range(6)]
-    late = Submission(pending("late", 10, gpus=gpus), 100)
+    late = Submission(replace(pending("late", 10, gpus=gpus), user=user), 100)
     until = Options(until=ORIGIN + timedelta(seconds=20))
 
     life = live_submissions(small_cluster(), [*crowd, late], until)

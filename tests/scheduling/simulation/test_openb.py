@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from scheduling.simulation.traces import TraceError
-from scheduling.simulation.traces.openb import OpenbNode, OpenbPod, find_list, read_nodes, read_pods
 from workshop.benches.engine.bound import most_allocated
 from workshop.benches.engine.fragmentation import Run, arrivals, frame_of, place_all
 from workshop.benches.engine.moving import bounds_pct, with_moves
+from workshop.benches.engine.openb import OpenbNode, OpenbPod, find_list, read_nodes, read_pods
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,16000,65536,2,T4\nn2,8000,65536,2,P100\n"
 PODS = (

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.simulation.replay import TooLargeError
-from scheduling.simulation.result import jain_index, metrics
-from scheduling.simulation.traces import TIGHT_NODES
 from workshop.rivals.queues import (
     Rival,
     replay_pooled,
     replay_static,
     starts,
 )
+from workshop.simulator.replay import TooLargeError
+from workshop.simulator.result import jain_index, metrics
+from workshop.simulator.ties import TIGHT_NODES
 
 from .conftest import make_trace
 

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from scheduling.simulation.replay import TooLargeError
 from scheduling.simulation.replications import interval
-from scheduling.simulation.result import Replay
-from scheduling.simulation.traces import TIGHT_NODES, Trace, read_trace
+from scheduling.simulation.traces import Trace, read_trace
 from workshop.compare.replays import POLICIES, replay
 from workshop.rivals.backfill import replay_backfill
 from workshop.rivals.costs import Costs
 from workshop.rivals.noised import noised
 from workshop.rivals.preemptive import Preemption, Rank, replay_preemptive
 from workshop.rivals.registry import RULES, replay_rule
+from workshop.simulator.replay import TooLargeError
+from workshop.simulator.result import Replay
+from workshop.simulator.ties import TIGHT_NODES
 
 from .conftest import make_trace
 

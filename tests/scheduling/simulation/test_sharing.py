@@ -9,9 +9,9 @@ import pytest
 
 from scheduling.engine.model import Policy, Sharing
 from scheduling.simulation.compiled.lives import Life
-from scheduling.simulation.replay import EngineRun, lived_replay
 from scheduling.simulation.traces import Trace
 from workshop.compare.sharing_lives import Lived, fairness_figures, jittered
+from workshop.simulator.replay import EngineRun, lived_replay
 
 from .conftest import make_trace
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from scheduling.engine import plan as engine_plan
 from scheduling.engine.model import (
     Action,
     Decision,
@@ -20,12 +21,15 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.laws.room import LawError, broken_laws
-from scheduling.simulation.replay import EngineRun, gang, pool, replay_engine, submissions
-from scheduling.simulation.run.agenda import Agenda, Turn
+from scheduling.simulation.compiled import lives
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.simulator import Observer, Options, UnsettledError, simulate
+from scheduling.simulation.run.options import Options, UnsettledError
+from scheduling.simulation.traces.model import gang
 from workshop.rivals.queues import Rival, replay_pooled
+from workshop.simulator.agenda import Agenda, Turn
+from workshop.simulator.laws.room import LawError, broken_laws
+from workshop.simulator.replay import EngineRun, pool, replay_engine, submissions
+from workshop.simulator.simulator import Observer, simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import Evicting, first_come
@@ -366,3 +370,33 @@ def test_eviction_on_a_faster_class_keeps_what_was_done_there() -> None:
     ran_s = sum(run.end_s - run.start_s for run in job.runs)
     assert job.evictions == 1
     assert ran_s == 4000 + 200 + job.submission.restart_s
+
+
+def test_claim_is_due_when_the_last_who_leaves_for_it_is_gone(monkeypatch) -> None:
+    """Planned on a frame, on snapshots and by the compiled loop."""
+    template = replace(
+        cluster(2),
+        queues=(Queue("q", quotas={"gpu": Quota(16000)}), Queue("other")),
+        priority_classes=(PriorityClass("train"),),
+    )
+    quick, slow = work("quick", 0, 9000, leave_s=20), work("slow", 0, 9000, leave_s=50)
+    borrowers = [
+        replace(one, workload=replace(one.workload, queue="other")) for one in (quick, slow)
+    ]
+    jobs = [*borrowers, work("gang", 100, 60, members=2)]
+    due: dict[int, set[object]] = {}
+
+    class Watch(Observer):
+        def on_plan(self, now, snapshot, plan) -> None:
+            due[number].update(w.room_due for w in snapshot.workloads if w.awaits_victims)
+
+    for number, planner in enumerate((None, engine_plan)):
+        due[number] = set()
+        simulate(template, jobs, plan=planner, options=Options(until=at(400)), observer=Watch())
+
+    assert due == {0: {at(150)}, 1: {at(150)}}
+    frames = []
+    lived = lives.live_through
+    monkeypatch.setattr(lives, "live_through", lambda f, *a: frames.append(f) or lived(f, *a))
+    life = lives.live_submissions(template, jobs, Options(leave_s=50, until=at(130)))
+    assert frames[0].work.due[life.jobs.slot[2]] == at(150).timestamp()

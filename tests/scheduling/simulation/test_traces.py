@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduling.simulation.traces import Ties, TraceError, read_trace
-from scheduling.simulation.traces.ties import sort_order
+from scheduling.simulation.traces import TraceError, read_trace
+from workshop.simulator.ties import Ties, sort_order
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"
 ROWS = (

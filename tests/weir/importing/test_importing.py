@@ -83,7 +83,7 @@ def test_kueue_dry_run_names_what_has_no_counterpart_and_saves_nothing(weir, clu
         ("quota of cpu", "ClusterQueue team_a"),
         ("2 namespaces", "ClusterQueue team-b"),
         ("no LocalQueue", "ClusterQueue alone"),
-        ("spec.topologyName", "ResourceFlavor h100"),
+        ("its levels", "Topology zones"),
         ("the object", "ResourceFlavor cpu-only"),
         ("the object", "AdmissionCheck autoscale"),
     }
@@ -91,6 +91,7 @@ def test_kueue_dry_run_names_what_has_no_counterpart_and_saves_nothing(weir, clu
     assert said.exit_code == 0, said.output
     assert "pool=training" in said.stdout
     assert "new, below models" in said.stdout
+    assert "Topology levels: example.com/block; example.com/rack" in said.stdout
     assert not Queue.objects.filter(name="lab").exists()
     assert not GpuClass.objects.filter(name="h100").exists()
 
@@ -101,6 +102,7 @@ def test_kueue_applied_is_in_force_and_applied_again_changes_nothing(weir, clust
     assert done.exit_code == 0, done.output
     made = GpuClass.objects.get(cluster=cluster, name="h100")
     assert made.node_labels == {"pool": "training"}
+    assert made.cluster.topology_levels == "example.com/block; example.com/rack"
     assert Queue.objects.get(name="team-b").parent.name == "models"
     assert Queue.objects.get(name="team-a").namespace == "team-a-jobs"
     change = QuotaChange.objects.latest("pk")

@@ -12,8 +12,8 @@ from scheduling.prediction.learner import Learner
 from scheduling.prediction.runs import Run, Work
 from scheduling.simulation.traces import Trace, read_trace
 from scheduling.simulation.traces.model import checksum
-from scheduling.simulation.traces.requests import Request, read_requests
 from workshop.benches.engine.outcomes import Outcome, Progress
+from workshop.benches.engine.requests import Request, read_requests
 
 TRACES = ("wagap-2013", "LCG-2005-0")
 PHILLY = "philly"

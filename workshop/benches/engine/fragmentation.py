@@ -24,7 +24,7 @@ from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.nodes import BLOCK_SIZE
 from scheduling.engine.state.units import NOW
-from scheduling.simulation.traces.openb import OpenbNode, OpenbPod
+from workshop.benches.engine.openb import OpenbNode, OpenbPod
 
 LEARN_EVERY = 1000
 """Arrivals between two looks at the demand mix; a cycle of the engine learns it afresh."""

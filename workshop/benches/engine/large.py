@@ -17,7 +17,7 @@ from scheduling.engine.model import GpuClass, Node, PriorityClass, Queue, Quota,
 from scheduling.engine.state.units import PENDING
 from scheduling.engine.whatif.change import Reach
 from scheduling.engine.whatif.relaxations import relaxations_in
-from scheduling.simulation.run.frames import leaves
+from scheduling.simulation.run.scribe import leaves
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 CLASSES, TEAMS, RACK, BLOCK = 4, 40, 16, 32

@@ -15,14 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine.model import Policy, Sharing
-from scheduling.simulation.partition import mean_load_nodes
-from scheduling.simulation.replay import EngineRun
 from scheduling.simulation.replications import Verdict, compare
-from scheduling.simulation.result import Metrics
-from scheduling.simulation.traces import Ties, Trace, read_trace
+from scheduling.simulation.traces import Trace, read_trace
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.compare.replays import BASELINE, replay
 from workshop.compare.sharing_lives import LIVES, Lived, lives, mean
+from workshop.simulator.partition import mean_load_nodes
+from workshop.simulator.replay import EngineRun
+from workshop.simulator.result import Metrics
+from workshop.simulator.ties import Ties, read_published
 
 POOLED_NODES = 72
 LEARNED = {"throughput": Sharing.THROUGHPUT, "promise": Sharing.PROMISE}
@@ -59,7 +60,7 @@ def bench_learned_policy(traces: Path, progress: Progress) -> Outcome:
 def november(traces: Path) -> Window:
     """Of Philly; its clock begins with the month."""
     begin, end = datetime(2017, 11, 1, tzinfo=UTC), datetime(2017, 11, 30, 23, 59, tzinfo=UTC)
-    trace = read_trace(traces / "philly", begin=begin, end=end, ties=Ties.PUBLISHED)
+    trace = read_published(traces / "philly", begin=begin, end=end, ties=Ties.PUBLISHED)
     return Window("november", trace, POOLED_NODES)
 
 

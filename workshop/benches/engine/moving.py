@@ -16,7 +16,7 @@ from scheduling.engine import model as m
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.state.units import GPUS, RUNNING
-from scheduling.simulation.traces.openb import OpenbNode, OpenbPod
+from workshop.benches.engine.openb import OpenbNode, OpenbPod
 
 from .bound import most_allocated
 from .fragmentation import Run, machines

@@ -14,19 +14,9 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import MILLI, Frame, codes
-from scheduling.engine.model import Sharing
-from scheduling.simulation.replay import SHIPPED, lived_replay
-from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+from scheduling.engine.model import Sharing, Topology
+from scheduling.simulation.traces import Trace
 from scheduling.simulation.traces.model import checksum
-from scheduling.simulation.traces.openb import (
-    LISTS,
-    NODES,
-    OpenbNode,
-    OpenbPod,
-    find_list,
-    read_nodes,
-    read_pods,
-)
 from workshop.benches.engine.dividing import SEED, division_ms, organisation
 from workshop.benches.engine.durations import bench_duration
 from workshop.benches.engine.fragmentation import Run, frame_of, place_all
@@ -35,8 +25,18 @@ from workshop.benches.engine.large import TRAINING, Load, figures, measure_large
 from workshop.benches.engine.learned import bench_learned_policy
 from workshop.benches.engine.lp import shares_by_lp
 from workshop.benches.engine.moving import bounds_pct, with_moves
+from workshop.benches.engine.openb import (
+    LISTS,
+    NODES,
+    OpenbNode,
+    OpenbPod,
+    find_list,
+    read_nodes,
+    read_pods,
+)
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.reclaim import reclaim_large_job
+from workshop.benches.engine.together import HOSTS, placed, read_hosts
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
 from workshop.compare.sharing_lives import (
     LIVES,
@@ -47,6 +47,8 @@ from workshop.compare.sharing_lives import (
     wait_figures,
 )
 from workshop.rivals.queues import Rival
+from workshop.simulator.replay import SHIPPED, lived_replay
+from workshop.simulator.ties import BUSY_FROM, BUSY_TO, Ties, read_published
 
 OPENB_SEEDS = range(42, 52)
 FGD_PUBLISHED_PCT = {
@@ -97,7 +99,7 @@ def cpu_model() -> str:
 
 def busy_months(traces: Path, ties: Ties = Ties.PUBLISHED) -> Trace:
     """The two months of Philly that published comparisons replay."""
-    return read_trace(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
+    return read_published(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
 
 
 def average_jct(trace: Trace, policy: str, nodes: int | None) -> float:
@@ -123,8 +125,8 @@ def bench_replay(traces: Path, progress: Progress) -> Outcome:
         inputs=trace.checksums(),
         notes=[
             "jobs_per_cpu_s: a plan at every event while anybody waits, but for arrivals that wait as "
-            "another of their kind does; all that the engine decides and a ledger of it, without reading "
-            "the trace and without compiling (a short run before loads the kernels)"
+            "another of their kind and user does; all that the engine decides and a ledger of it, without "
+            "reading the trace and without compiling (a short run before loads the kernels)"
         ],
     )
 
@@ -222,6 +224,33 @@ def bench_reclaim(_traces: Path, progress: Progress) -> Outcome:
             f"promised_members_{nodes}": found.promised,
         }
     return Outcome(measured, notes=["s_*: CPU seconds of one whole cycle, the snapshot in arrays"])
+
+
+def bench_topology(traces: Path, progress: Progress) -> Outcome:
+    """Switches that gangs span on a cluster whose topology has three levels of its own names."""
+    hosts, measured = read_hosts(traces / HOSTS), dict[str, float]()
+    placed(hosts, Topology(), SEED)  # loads the kernels
+    wishes = {
+        "without": Topology(),
+        "preferred": Topology(preferred="ASW"),
+        "inside_pod": Topology("PSW", "ASW"),
+        "required": Topology("ASW"),
+    }
+    for name, wish in wishes.items():
+        progress(name)
+        found = placed(hosts, wish, SEED)
+        measured |= {
+            f"{name}_cpu_s": round(found.cpu_s, 4),
+            f"{name}_started": found.started,
+            f"{name}_switches": round(found.switches, 3),
+            f"{name}_outside": found.outside,
+        }
+    return Outcome(
+        measured,
+        inputs={HOSTS.name: checksum(traces / HOSTS)},
+        seeds=[SEED],
+        notes=["*_switches: mean by gang; *_outside: gangs that left the domain that they require"],
+    )
 
 
 def bench_division(_traces: Path, progress: Progress) -> Outcome:
@@ -342,6 +371,7 @@ BENCHES: Mapping[str, Bench] = {
     "jct-philly": bench_jct_philly,
     "fairness-philly": bench_fairness_philly,
     "reclaim": bench_reclaim,
+    "topology": bench_topology,
     "division": bench_division,
     "cycle": bench_cycle,
     "cycle-huge": bench_cycle_huge,

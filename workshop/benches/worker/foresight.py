@@ -12,11 +12,11 @@ from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.now import at_once
 from scheduling.services.whatif.replay import Replayed, replayed
-from scheduling.simulation.replay import DEFAULT_POLICY, GPU_CLASS, pool, submissions
 from scheduling.simulation.traces import Trace
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.registry import busy_months
 from workshop.compare.judged import FIRST_OF_NOVEMBER_S, SEED, judge, told_over
+from workshop.simulator.replay import DEFAULT_POLICY, GPU_CLASS, pool, submissions
 
 NODES, TIGHT = 72, 48
 """On the second the week's work waits for days, which is what a replay takes longest for."""

@@ -8,11 +8,13 @@ from typing import Any, Protocol
 
 import yaml
 from django.conf import settings
+from django.utils import timezone
 
+from scheduling.cluster import guardrails as rails
 from scheduling.cluster.connection.client import Client, ConflictError
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.models import Cluster
-from scheduling.services.clusters.guardrails import establish
+from scheduling.services.clusters.guardrails import look, record
 from workshop.testbed.kubelets import Machine, node_manifest
 from workshop.testbed.server import Clock
 
@@ -51,8 +53,14 @@ def furnish(cluster: Cluster, *, machines: Iterable[Machine]) -> None:
     for machine in machines:
         _ensure(client, "/api/v1/nodes", node_manifest(machine))
     _ensure(client, "/apis/rbac.authorization.k8s.io/v1/clusterroles", _member_role())
-    establish(cluster, client)
+    _guard(cluster, client)
     client.close()
+
+
+def _guard(cluster: Cluster, client: Client) -> None:
+    """Make all guardrails of a cluster that no worker serves yet."""
+    due = rails.prudent(client, look(cluster, client), check=lambda: None)
+    record(cluster, rails.repair(client, due, check=lambda: None), at=timezone.now())
 
 
 def _member_role() -> Json:

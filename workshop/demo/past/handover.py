@@ -15,10 +15,10 @@ from scheduling.cluster.connection.client import Client
 from scheduling.engine.model import Phase
 from scheduling.models import GpuClass, Workload
 from scheduling.services.workloads.submit import submit
-from scheduling.simulation.run.jobs import Job
 from workshop.demo.cluster.furnish import Played
 from workshop.demo.past.history import History, job_name
 from workshop.demo.work.arrivals import manifest_of
+from workshop.simulator.jobs import Job
 
 Json = dict[str, Any]
 

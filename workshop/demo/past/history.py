@@ -35,12 +35,12 @@ from scheduling.models import (
 from scheduling.services.tables.bulk import insert_keyed, insert_rows, insert_values
 from scheduling.services.words.told import sealed_of
 from scheduling.services.workloads import lifecycle
-from scheduling.simulation.run.jobs import Job
-from scheduling.simulation.run.simulator import Observer
 from workshop.demo.past.hourly import SAMPLE, HourlyUsage
 from workshop.demo.past.scattered import Scattered
 from workshop.demo.past.used import HOUR_OF_USE, Run, used
 from workshop.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
+from workshop.simulator.jobs import Job
+from workshop.simulator.simulator import Observer
 
 RULES: Mapping[Reason, EvictionRule] = {
     Reason.RECLAIMED: EvictionRule.RECLAIM,

@@ -15,20 +15,21 @@ from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.demand.booking import book
-from scheduling.services.merit.own_quotas import Layout, node_gpus, play_back
+from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.simulator import simulate
 from scheduling.simulation.scenario import Kind, Organisation, Source, generate, stream
 from workshop.demo import organisation as org
 from workshop.demo.cluster.furnish import Played
+from workshop.demo.past.alone import play_back
 from workshop.demo.past.foretold import Foretold, Moment
 from workshop.demo.past.handover import hand_over
 from workshop.demo.past.history import unfinished
 from workshop.demo.work import kinds
 from workshop.demo.work.arrivals import Arrival, manifest_of
+from workshop.simulator.simulator import simulate
 
 SEED = 20261119
 PLAN_EVERY_S = 120

@@ -18,8 +18,8 @@ from scheduling.services.forecasts.learning import FITTED_AGAIN
 from scheduling.services.forecasts.runs import ran_s, run_of, work_of
 from scheduling.services.forecasts.told import Rest
 from scheduling.services.starts.known import Known, known_from
-from scheduling.simulation.run.jobs import Job
 from workshop.demo.past.foretold import Foretold, Moment, Teller, compare_with_simple
+from workshop.simulator.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)

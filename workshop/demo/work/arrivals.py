@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.simulation.partition import nominal_gpus, static_nodes
-from scheduling.simulation.replay import gang, workload_of
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, read_trace
+from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, gang, read_trace
 from workshop.demo.work.uses import notes_of
+from workshop.simulator.partition import nominal_gpus, static_nodes
+from workshop.simulator.replay import workload_of
 
 Json = dict[str, Any]
 Ints = npt.NDArray[np.int64]

@@ -11,17 +11,17 @@ from typing import Any
 
 from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
 from scheduling.management.command import FileCommand
-from scheduling.simulation.partition import static_nodes
-from scheduling.simulation.replay import EngineRun, TooLargeError, node_names
-from scheduling.simulation.result import Metrics
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
-from scheduling.simulation.run.options import Options
-from scheduling.simulation.run.outages import Outage
-from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
+from scheduling.simulation.run.options import Options, Outage
+from scheduling.simulation.traces import Trace, TraceError
 from workshop.compare.failures import REPAIR_H, outages
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
 from workshop.compare.replicated import lived, means_of
 from workshop.rivals.costs import Costs
+from workshop.simulator.partition import static_nodes
+from workshop.simulator.replay import EngineRun, TooLargeError, node_names
+from workshop.simulator.result import Metrics
+from workshop.simulator.ties import Ties, read_published
 
 MOST_LIVES = 1_000
 FAILING_S = 400 * 86_400
@@ -79,7 +79,7 @@ class Command(FileCommand):
             self.say(line)
 
     def read(self, options: dict[str, Any]) -> Trace:
-        trace = read_trace(
+        trace = read_published(
             options["trace"], begin=options["begin"], end=options["end"], ties=options["ties"]
         )
         return trace.head(options["limit"]) if options["limit"] else trace

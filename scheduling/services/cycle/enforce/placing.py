@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from scheduling.cluster.adapters import Admission, ClassSpec, Observed
-from scheduling.cluster.picture.nodes import ObservedNode
-from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.services.cycle.enforce.scene import Scene
 
@@ -28,6 +26,7 @@ def placed(
     """``members`` of ``observed`` on ``placement``: engine's name of a node -> how many."""
     nodes = scene.nodes
     chosen = [nodes[n] for n in placement if n in nodes]
+    there = [node.labels for node in chosen]
     # One that is preferred only must not keep an elastic gang from growing past it.
     rigid = observed.min_members == observed.max_members
     liked = observed.topology.get("preferred") if rigid else None
@@ -37,8 +36,8 @@ def placed(
         nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
         placement=placement if observed.gpus else {},
         at=scene.now,
-        domain=_domain(observed.topology.get("required"), chosen),
-        liked_domain=_domain(liked, chosen),
+        domain=scene.levels.shared_label(observed.topology.get("required"), there),
+        liked_domain=scene.levels.shared_label(liked, there),
         labels={node.name: node.labels for node in chosen},
         runtimes=scene.picture.runtimes,
         resource_names=scene.resource_names,
@@ -46,15 +45,6 @@ def placed(
         group_uid=observed.uid if observed.parts else "",
         is_loose=bool(observed.start_fault.barred),
     )
-
-
-def _domain(level: str | None, nodes: list[ObservedNode]) -> dict[str, str]:
-    """The label of the domain of ``level`` that holds all ``nodes``."""
-    for label in labels.TOPOLOGY_LEVELS.get(level or "", ()):
-        values = {node.labels.get(label) for node in nodes}
-        if len(values) == 1 and None not in values:
-            return {label: str(values.pop())}
-    return {}
 
 
 def once_started(observed: Observed, admission: Admission) -> Observed:

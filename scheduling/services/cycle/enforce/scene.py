@@ -9,6 +9,7 @@ from datetime import datetime
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import Outline
 from scheduling.models import Workload
 from scheduling.services.snapshot.situations import Known
@@ -29,6 +30,7 @@ class Scene:
     """By the engine's name."""
     restless: Sequence[Observed]
     """The workloads but those that wait, as they should, and did not change."""
+    levels: Levels
     under_way: Container[str] = frozenset()
     """uids of those whose start is on its way: nothing else is written of them before it is."""
     etas: Mapping[str, str] = field(default_factory=dict)

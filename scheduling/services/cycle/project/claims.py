@@ -12,6 +12,7 @@ from scheduling.models import Cluster, ClusterMode, LapseCause, State, Workload
 from scheduling.services.cycle.changes import Changes
 from scheduling.services.ledger.claims import UNDONE, Claim, Lapse, claim_of, undone
 from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.simulation.run.carrying import room_due
 
 
 class Claims:
@@ -104,9 +105,9 @@ class Claims:
             there = tuple(v for v in claim.victims if _is_there(by_name.get(v.name), picture))
             told = replace(claim, victims=there)
             if claim.room_due is None:
-                due, is_over = _room_due(claim, known, picture, by_name, now)
-                told = replace(told, room_due=due)
-                if is_over:
+                going = _gone_by(claim, known, picture, by_name)
+                told = replace(told, room_due=room_due(going, None, now))
+                if not going:
                     self.put(row, replace(claim, room_due=now))
                     self.dirty.add(uid)
             if what.remembered.claim != told:
@@ -143,23 +144,19 @@ def _is_there(row: Workload | None, picture: Picture) -> bool:
     return observed is not None and bool(observed.pods_left or not observed.deleting)
 
 
-def _room_due(
+def _gone_by(
     claim: Claim,
     known: Mapping[str, Known],
     picture: Picture,
     by_name: Mapping[str, Workload],
-    now: datetime,
-) -> tuple[datetime | None, bool]:
-    """When the room of ``claim`` is due, and whether it is there."""
+) -> list[datetime | None]:
+    """When each of those who still leave for ``claim`` is gone at the latest, None where nobody knows."""
     if undone(claim, by_name):
-        return None, False
+        return [None]
     uids = [row.uid for v in claim.victims if (row := by_name.get(v.name)) is not None]
     leave = [uid for uid in uids if uid in known and known[uid].situation in GOING]
-    left = [o for uid in leave if (o := picture.by_uid.get(uid)) is not None and o.pods_left]
-    if not left:
-        return now, True
-    graces = [o.gone_by for o in left]
-    return (None if None in graces else max(g for g in graces if g)), False
+    left = (picture.by_uid.get(uid) for uid in leave)
+    return [o.gone_by for o in left if o is not None and o.pods_left]
 
 
 GOING = (Situation.LEAVING, Situation.MOVING)

@@ -197,10 +197,11 @@ class Projection:
         return len(self._quiet) + waiting, holding
 
     def _hear_of(self, rows: PolicyRows) -> None:
-        """Look at every row anew when queues, priority classes or what people may have run are others than
-        before."""
+        """Look at every row anew when queues, priority classes, levels of topology or what people may have
+        run are others than before."""
         names = (
             rows.service_classes,
+            rows.cluster.topology_levels,
             *((q.pk, q.name, q.path, q.namespace) for q in rows.queues),
             *((p.pk, p.name, p.type, p.is_default) for p in rows.priority_classes),
         )
@@ -287,6 +288,7 @@ class Projection:
             "predicted_p50_s": predicted[0],
             "predicted_p90_s": predicted[1],
             "held": observed.held,
+            "turn": observed.turn.document(),
             "checkpointed_at": observed.checkpointed,
             **ending_of(observed),
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary.conditions import GONE, Trouble
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Node, NodePool
 from scheduling.services.cycle.record.causes import What
@@ -52,7 +53,7 @@ class NodeRows:
             seen.add(key)
             pool = _pool(node, rows, labels.get(node.name, {}))
             row = self._rows.get(key)
-            values = _values(node, pool, held.get(key, 0), shown.get(key), row)
+            values = _values(node, pool, held.get(key, 0), shown.get(key), row, rows.levels)
             if row is None:
                 gpu_class = rows.class_by_name[node.gpu_class]
                 row = self._rows[key] = Node(
@@ -92,6 +93,7 @@ def _values(
     held: int,
     observed: ObservedNode | None,
     row: Node | None,
+    levels: Levels,
 ) -> dict[str, Any]:
     known = _installed(observed, row) if observed and not observed.gpus else 0
     return {
@@ -99,7 +101,7 @@ def _values(
         "gpus": max(node.gpus, known),
         "allocated_gpus": held,
         "foreign_gpus": node.foreign_gpus,
-        "topology": dict(observed.topology if observed else node.topology),
+        "topology": levels.domains(observed.labels) if observed else dict(node.topology),
         "ready": node.ready,
         "troubles": _troubles(observed),
     }

@@ -21,9 +21,8 @@ import numpy as np
 from scheduling.engine import model as m
 from scheduling.services.errors import ServiceError
 from scheduling.simulation.ahead.period import Period
-from scheduling.simulation.replay import gang
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.traces import Trace, TraceJob
+from scheduling.simulation.traces import Trace, TraceJob, gang
 
 Json = dict[str, Any]
 Bundle = tuple[str, str]

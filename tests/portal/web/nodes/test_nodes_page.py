@@ -21,7 +21,7 @@ def text_of(client, path="/c/fra1/nodes/"):
 def test_operator_sees_every_rack_and_whose_each_gpu_is(cluster, as_user):
     text = text_of(as_user("admin"))
     racks = {node.topology.get("rack") for node in Node.objects.filter(cluster=cluster)}
-    assert all(f"?rack={rack}" in text for rack in racks if rack)
+    assert all(f"?domain={rack}" in text for rack in racks if rack)
     running = Workload.objects.filter(cluster=cluster, state="running").first()
     assert f"/c/fra1/w/{running.uid}/" in text
 
@@ -34,10 +34,10 @@ def test_member_sees_what_others_hold_without_a_name(cluster, as_user):
     assert "pretraining" not in text
 
 
-def test_class_and_rack_of_the_address_narrow_what_is_drawn(cluster, as_user):
+def test_class_and_domain_of_the_address_narrow_what_is_drawn(cluster, as_user):
     client = as_user("admin")
     assert 'id="room-l4"' not in text_of(client, "/c/fra1/nodes/?class=h100-80gb")
-    narrowed = text_of(client, "/c/fra1/nodes/?rack=a1")
+    narrowed = text_of(client, "/c/fra1/nodes/?domain=a1")
     assert "h100-01" in narrowed
     assert "h100-09" not in narrowed
 

@@ -67,7 +67,7 @@ class TestPages:
         Node.objects.filter(name=name).update(ready=False, troubles=list(troubles))
 
     def test_tile_says_the_state_in_words(self, as_user):
-        text = as_user("admin").get("/c/fra1/nodes/?rack=a3").content.decode()
+        text = as_user("admin").get("/c/fra1/nodes/?domain=a3").content.decode()
         assert "Draining" in text
         assert "8 held" in text
         assert "kubelet silent +1" in text

@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine.model import MILLI, Queue, Quota
-from scheduling.services.whatif.grace import spared
 from scheduling.services.whatif.now import beside, plan_of
-from scheduling.services.whatif.preview import LEAVES, STARTS, _in_turn
+from scheduling.services.whatif.preview import LEAVES, STARTS, _in_turn, spared
 from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world
 
 GRACE = NOW + timedelta(hours=1)

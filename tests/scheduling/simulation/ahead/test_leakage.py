@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from scheduling.simulation.replay import DEFAULT_POLICY
 from scheduling.simulation.traces import Trace
 from workshop.compare.eta import Forecaster, Walk
+from workshop.simulator.replay import DEFAULT_POLICY
 
 HALF_S = 40_000
 

@@ -9,12 +9,35 @@ from workshop.testbed.server.kinds.pod_amounts import Amounts, amounts_of
 from workshop.testbed.server.kinds.quantities import milli
 from workshop.testbed.server.kinds.resources import Json
 from workshop.testbed.server.kinds.selectors import Test, parse_expressions, requirement
-from workshop.testbed.server.store.store import Key, Record
+from workshop.testbed.server.store.store import Key, Record, encode
 
 
 def requests_of(spec: Json) -> Amounts:
-    """Return what a pod takes of a node; `pods` counts pods."""
-    return {"pods": 1000} | amounts_of(spec, "requests")
+    """Return what a pod takes of a node; `pods` counts pods.
+
+    Of a host port, and of a place apart from the pod's own kind, each node has one.
+    """
+    once = dict.fromkeys([*_ports_of(spec), *_apart_on_hosts(spec)], 1000)
+    return {"pods": 1000} | amounts_of(spec, "requests") | once
+
+
+ONCE = "once: "
+
+
+def _ports_of(spec: Json) -> list[str]:
+    ports = [p for c in spec.get("containers") or () for p in c.get("ports") or ()]
+    return [f"{ONCE}{p['hostPort']}/{p.get('protocol', 'TCP')}" for p in ports if p.get("hostPort")]
+
+
+def _apart_on_hosts(spec: Json) -> list[str]:
+    """Return those of pods that keep their own kind away: that they are of it is not looked at."""
+    rules = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+    terms = rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+    return [
+        f"{ONCE}{encode(term.get('labelSelector'))!r}"
+        for term in terms
+        if term["topologyKey"] == "kubernetes.io/hostname"
+    ]
 
 
 @dataclass(slots=True)
@@ -55,7 +78,8 @@ class NodeInfo:
     def lacks(self, amounts: Amounts) -> str | None:
         """Return the first resource of which too little is free, or None."""
         for name, amount in amounts.items():
-            if amount > self.room.get(name, 0) - self.taken.get(name, 0):
+            room = self.room.get(name, 1000 if name.startswith(ONCE) else 0)
+            if amount > room - self.taken.get(name, 0):
                 return name
         return None
 

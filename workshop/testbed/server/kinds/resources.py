@@ -92,6 +92,17 @@ PRIORITY_CLASSES = Resource(
     short_names=("pc",), counts_generation=True,
 )  # fmt: skip
 RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
+PERSISTENT_VOLUMES = Resource(
+    "", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, short_names=("pv",),
+    subresources=("status",), returns_deleted=True,
+)  # fmt: skip
+VOLUME_CLAIMS = Resource(
+    "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", short_names=("pvc",),
+    subresources=("status",), returns_deleted=True,
+)  # fmt: skip
+STORAGE_CLASSES = Resource(
+    "storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, short_names=("sc",)
+)
 LEASES = Resource(
     "coordination.k8s.io", "v1", "leases", "Lease",
     unconditional_update=False, create_on_update=True,
@@ -156,7 +167,8 @@ CLAIM_TEMPLATES = Resource(
 
 RESOURCES: tuple[Resource, ...] = (
     NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, LIMIT_RANGES, SERVICE_ACCOUNTS, CONFIG_MAPS,
-    JOBS, PRIORITY_CLASSES, RUNTIME_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS,
+    JOBS, PRIORITY_CLASSES, RUNTIME_CLASSES, PERSISTENT_VOLUMES, VOLUME_CLAIMS, STORAGE_CLASSES,
+    LEASES, BUDGETS, ROLES, ROLE_BINDINGS,
     CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS,
     MUTATING_POLICIES, MUTATING_POLICY_BINDINGS, ACCESS_REVIEWS,
     DEPLOYMENTS, DEFINITIONS, DEVICE_CLASSES, RESOURCE_SLICES, CLAIM_TEMPLATES,

@@ -1,0 +1,94 @@
+"""What a snapshot says of nodes beside GPUs, CPUs and memory, and of the pods that run there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
+from operator import attrgetter
+
+from scheduling.cluster.adapters import bounds, needs
+from scheduling.cluster.picture.compose import Picture
+from scheduling.cluster.picture.node_sets import STORAGE, NodeSets
+from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary.quantities import is_of_bytes
+from scheduling.engine import model as m
+
+BESIDE, BOUNDS = attrgetter("beside"), attrgetter("bounds")
+AMPLE = 1_000_000_000
+"""Of what a kubelet may have without announcing it."""
+ALONE = 1
+"""A node has each of its ports once, and one place apart of each kind."""
+
+
+def beside_gpus(picture: Picture, made: Iterable[m.Node]) -> Iterator[m.Node]:
+    """``made`` of the nodes of ``picture``, in its order, with all that any of its workloads takes; and with
+    places for pods where these may run out before the GPUs do."""
+    wanted = {name for each in set(map(BESIDE, picture.workloads)) for name, _ in each}
+    wanted |= {m.PLACES} if _may_be_crowded(picture) else set()
+    names = sorted(wanted)
+    for observed, node in zip(picture.nodes, made, strict=True):
+        if not names:
+            yield node
+            continue
+        offers = _offers(observed)
+        held = {**observed.foreign, m.PLACES: observed.foreign_pods}
+        yield replace(
+            node,
+            beside={name: offers.get(name, 0) for name in names} | _once(names, offers),
+            foreign_beside={name: held[name] for name in names if held.get(name)},
+        )
+
+
+def _offers(node: ObservedNode) -> dict[str, int]:
+    """By the names of ``needs``."""
+    offered = {needs.name_of(name): _whole(name, each) for name, each in node.beside.items()}
+    storage = {needs.name_of(STORAGE): AMPLE}
+    places = AMPLE if node.places is None else node.places
+    return {**storage, **offered, m.PLACES: places}
+
+
+def _whole(resource: str, amount: int) -> int:
+    return amount if is_of_bytes(resource) else amount // 1000
+
+
+def _once(names: Iterable[str], offers: dict[str, int]) -> dict[str, int]:
+    return {name: ALONE for name in names if name not in offers and needs.is_once(name)}
+
+
+def _may_be_crowded(picture: Picture) -> bool:
+    """Whether on some node the smallest members find more GPUs than places for their pods."""
+    least = min((o.gpus for o in picture.workloads if o.gpus), default=0)
+    return bool(least) and any(
+        node.places is not None and node.places - node.foreign_pods < node.gpus // least
+        for node in picture.nodes
+    )
+
+
+def node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.NodeSet, ...]:
+    """The nodes of each of its workloads' bounds, and of ``narrowed`` ones."""
+    there = set(map(BOUNDS, picture.workloads)) - {""} | narrowed
+    sets = found.of(there, picture.nodes, picture.volumes) if there else {}
+    tainted = any(node.kept_for for node in picture.nodes)
+    return tuple(
+        m.NodeSet(
+            set_name(text),
+            _left_by_pods(text, names, picture),
+            bounds.in_words(text, is_tainted=tainted),
+        )
+        for text, names in sets.items()
+    )
+
+
+@lru_cache(maxsize=4096)
+def set_name(text: str) -> str:
+    """The same for the same bounds, whatever nodes there are: what waits is read once."""
+    return f"bounds-{sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _left_by_pods(text: str, names: frozenset[str], picture: Picture) -> frozenset[str]:
+    """Of the nodes that bounds allow, those that pods which are there leave open. Where they leave none the
+    work waits for them (``neighbourhood.shut_out``), and is not told that it never fits."""
+    left = picture.nearby.get(bounds.plain(text))
+    return names if left is None else (names & left or names)

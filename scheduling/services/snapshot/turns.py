@@ -1,0 +1,182 @@
+"""Work that its author has wait: for the end of other work, and behind members of its own array.
+
+Other work is of the same namespace and queue: whoever reads of the one may read of the other, and a name
+tells nobody what runs elsewhere. Of several objects of one name the last that there was counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scheduling.cluster.adapters import ADAPTERS, Observed
+from scheduling.cluster.adapters.turns import After, Turn
+from scheduling.cluster.vocabulary import labels
+from scheduling.engine import model as m
+from scheduling.models import Cluster, Outcome, State, Workload
+from scheduling.services.snapshot.at_once import Found
+from scheduling.services.snapshot.blocked import Blocked
+from scheduling.services.snapshot.situations import Known, Situation
+
+Rows = Mapping[str, Workload]
+"""By engine name."""
+REMEDY = f"Change {labels.AFTER}, or cancel it."
+KINDS = {adapter.kind.lower(): adapter.kind for adapter in ADAPTERS}
+
+
+@dataclass(slots=True)
+class Others:
+    """Rows of work that other work starts after. What has ended is read once while somebody waits for it."""
+
+    cluster: Cluster
+    _ended: dict[str, Workload] = field(default_factory=dict)
+
+    def late(self, workloads: Sequence[Observed], known: Mapping[str, Known], live: Rows) -> Found:
+        """Those of ``workloads``, all that have a turn, whose turn has not come; ``live`` has what has not
+        ended."""
+        if not workloads:
+            return []
+        return not_their_turn(workloads, known, self.of(workloads, live))
+
+    def of(self, waits: Iterable[Observed], live: Rows) -> Rows:
+        """Those that ``waits`` name, as far as there are or were any."""
+        wanted = {one.key_in(o.namespace) for o in waits for one in o.turn.after}
+        found = {key: live[key] for key in wanted if key in live}
+        found |= {key: self._ended[key] for key in wanted - found.keys() if key in self._ended}
+        if missing := sorted(wanted - found.keys()):
+            found |= last_of(self.cluster, missing)
+        # The row of one that ends in this very cycle is not written yet.
+        self._ended = {key: row for key, row in found.items() if row.state == State.FINISHED}
+        return found
+
+
+def last_of(cluster: Cluster, keys: Sequence[str]) -> dict[str, Workload]:
+    """The last workload of each of those engine names, where there was one. One query."""
+    places = {key: _place(key) for key in keys}
+    rows = Workload.objects.filter(
+        cluster=cluster,
+        namespace__in={namespace for namespace, _, _ in places.values()},
+        name__in={name for _, _, name in places.values()},
+    )
+    ordered = rows.order_by("submitted_at", "pk")
+    found = {(row.namespace, row.kind, row.name): row for row in ordered}
+    return {key: found[place] for key, place in places.items() if place in found}
+
+
+def _place(key: str) -> tuple[str, str, str]:
+    """(namespace, kind, name) of an engine name."""
+    namespace, *kind, name = key.split("/")
+    return namespace, KINDS.get(kind[0], kind[0]) if kind else "Job", name
+
+
+def not_their_turn(
+    workloads: Sequence[Observed], known: Mapping[str, Known], others: Rows
+) -> Found:
+    """Those of ``workloads`` that wait, could start otherwise, and whose turn has not come, with the cause.
+
+    ``workloads`` are all that have a turn, those included that hold GPUs.
+    """
+    waits = [o for o in workloads if _may_start(o, known.get(o.uid))]
+    names = {o.key: [one.key_in(o.namespace) for one in o.turn.after] for o in waits}
+    found: Found = []
+    for observed in waits:
+        if why := _after(observed, others, names):
+            found.append((observed, why))
+    stopped = {observed.uid for observed, _ in found}
+    return found + _beyond(workloads, [o for o in waits if o.uid not in stopped], known)
+
+
+def _may_start(observed: Observed, known: Known | None) -> bool:
+    if known is None or known.situation is not Situation.WAITING or known.blocked is not None:
+        return False
+    return not (observed.held or observed.deleting)
+
+
+def _after(observed: Observed, others: Rows, names: Mapping[str, Sequence[str]]) -> Blocked | None:
+    """What of the work that it starts after has not ended as it must; None where all has."""
+    if observed.turn.after and _reaches(observed.key, names):
+        said = f"It starts after work that starts after it: none of them ever would. {REMEDY}"
+        return Blocked(m.Reason.AFTER_OTHERS, said)
+    for one in observed.turn.after:
+        row = others.get(one.key_in(observed.namespace))
+        if row is not None and row.queue_label != observed.queue_label:
+            row = None
+        if said := still_to_come(one, row, observed.namespace):
+            return Blocked(m.Reason.AFTER_OTHERS, said)
+    return None
+
+
+def _reaches(key: str, names: Mapping[str, Sequence[str]]) -> bool:
+    """Whether following ``names`` leads from ``key`` back to it."""
+    left, seen = list(names.get(key, ())), set[str]()
+    while left:
+        name = left.pop()
+        if name == key:
+            return True
+        if name not in seen:
+            seen.add(name)
+            left += names.get(name, ())
+    return False
+
+
+def still_to_come(one: After, row: Workload | None, namespace: str) -> str:
+    """Why what is to start after ``one`` still waits, whose last workload is ``row``; empty where it need
+    not."""
+    wanted = "has succeeded" if one.success else "has ended"
+    if row is None:
+        return (
+            f"It starts after {one.name} {wanted}, and its queue has no such workload in the namespace"
+            f" {namespace}. {REMEDY}"
+        )
+    if row.state != State.FINISHED:
+        return (
+            f"It starts after {one.name} {wanted}, which is {row.get_state_display().lower()} now."
+        )
+    if one.success and row.outcome != Outcome.SUCCEEDED:
+        ended = "was cancelled" if row.outcome == Outcome.CANCELLED else "failed"
+        return f"It was to start after {one.name} {wanted}, and {one.name} {ended}. {REMEDY}"
+    return ""
+
+
+Array = tuple[str, str, str]
+
+
+def _array_of(observed: Observed) -> Array:
+    return observed.namespace, observed.queue_label, observed.turn.array
+
+
+def _beyond(
+    workloads: Iterable[Observed], waits: Iterable[Observed], known: Mapping[str, Known]
+) -> Found:
+    """Those of ``waits`` whose array holds as much as it may, those before them in line counted with it."""
+    held: dict[Array, int] = {}
+    for observed in _holding(workloads, known):
+        held[_array_of(observed)] = held.get(_array_of(observed), 0) + 1
+    found: Found = []
+    for observed in sorted(waits, key=lambda o: (o.turn.index, o.created, o.key)):
+        most, array = observed.turn.at_once, _array_of(observed)
+        if not observed.turn.array:
+            continue
+        taken = held.get(array, 0)
+        if most is not None and taken >= most:
+            found.append((observed, Blocked(m.Reason.ARRAY_AT_LIMIT, full(observed.turn))))
+        else:
+            held[array] = taken + 1
+    return found
+
+
+def _holding(workloads: Iterable[Observed], known: Mapping[str, Known]) -> Iterator[Observed]:
+    at_rest = (Situation.WAITING, Situation.DONE)
+    for observed in workloads:
+        what = known.get(observed.uid)
+        if observed.turn.array and what is not None and what.situation not in at_rest:
+            yield observed
+
+
+def full(turn: Turn) -> str:
+    """What is said to a member of an array that holds as much as it may."""
+    are = "member of it holds" if turn.at_once == 1 else "members of it hold"
+    return (
+        f"It is number {turn.index} of the array {turn.array}, of which {turn.at_once} may run at once: as"
+        f" many {are} GPUs or go first. It starts when one of them ends."
+    )
