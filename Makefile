@@ -114,7 +114,8 @@ manifests: ## The chart as plain manifests and a Kustomize base: VALUES=file, FO
 test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist worksteal tests/scheduling/engine/test_laws.py \
-		tests/walk tests/security/test_hostile_input.py tests/portal/api/test_conformance.py
+		tests/walk tests/security/test_hostile_input.py tests/security/test_extreme_numbers.py \
+		tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 	@# Both commands of README on each Debian, every test included.
