@@ -7,7 +7,7 @@ can never start. The latter is refused unless whoever asks confirms it, since no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -172,9 +172,10 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
+def refusals_of(asked: Asked, unread: Collection[str] = ()) -> tuple[str, dict[str, str]]:
     """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
-    user may not have it there, only those that they may not."""
+    user may not have it there, only those that they may not. What stands in the fields ``unread`` is not
+    judged: it cannot be read yet."""
     rules = judge.Rules.of(asked.cluster)
     names = asked.cluster.gpu_classes.values_list("name", flat=True)
     path = asked.queue.path
@@ -185,7 +186,8 @@ def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
         for fault in judge.judge(asked.on(name), path, rules).faults
         if fault.field == "gpu_classes"
     }
-    return " ".join(str(fault) for fault in whole if fault.field != "gpu_classes"), barred
+    told = (fault for fault in whole if fault.field not in ("gpu_classes", *unread))
+    return " ".join(map(str, told)), barred
 
 
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
