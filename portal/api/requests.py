@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -178,7 +178,7 @@ class _Verb(RequestsView):
     verb: Verb | None = None
     """None: whether the person may is for the door to say."""
     takes: type[serializers.Serializer[Any]] | None = None
-    act: Act
+    act: ClassVar[Act]
 
     @property
     def edited(self) -> str:

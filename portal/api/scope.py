@@ -52,7 +52,7 @@ class PersonView(GenericAPIView[Any]):
             setattr(self, method.lower(), guarded(self, method, handler))
 
     def get_queryset(self) -> QuerySet[Any]:
-        drawn: Any = self.queryset if self.is_schema else None
+        drawn = getattr(self, "queryset", None) if self.is_schema else None
         return self.rows() if drawn is None else drawn.none()
 
     def rows(self) -> QuerySet[Any]:

@@ -87,7 +87,7 @@ def _lesser(shift: Shift) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TouchedWork:
     """A workload that starts, leaves or waits longer. ``work`` is None where it is another team's."""
 
     kind: str
@@ -131,7 +131,7 @@ class Seen:
 
     at: datetime | None
     took_s: float
-    lines: tuple[Line, ...]
+    lines: tuple[TouchedWork, ...]
     shares: tuple[ShareRow, ...]
     lesser: tuple[Lesser, ...]
     most: float
@@ -235,7 +235,7 @@ def _sums(person: Person, cluster: Cluster, kept: Sequence[Json]) -> tuple[Sum, 
 OTHERS = "another team"
 
 
-def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[Line]:
+def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[TouchedWork]:
     told = sorted(
         lines, key=lambda line: (is_late(line), ORDER.index(line["kind"]), line["workload"])
     )
@@ -245,7 +245,7 @@ def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[
     reader = Reading(person)
     for line in told:
         mine = line["queue"] in paths
-        yield Line(
+        yield TouchedWork(
             kind=line["kind"],
             work=works.get(line["workload"]) if mine else None,
             queue=line["queue"] if mine else OTHERS,

@@ -95,7 +95,7 @@ class Scattered:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FragmentedMeans:
     """Mean fragmented GPUs of a class by period, in whole GPUs; NaN where nobody looked."""
 
     name: str
@@ -112,7 +112,7 @@ class FragmentationReport:
     nodes: tuple[Scattered, ...]
     """Those with most first."""
     periods: Periods
-    lines: tuple[Line, ...]
+    lines: tuple[FragmentedMeans, ...]
     mean: float | None
     """Fragmented GPUs over the range; None where nobody looked."""
     mean_before: float | None
@@ -289,7 +289,7 @@ def _seen(whole: Scope, filters: ReportFilters) -> _Seen:
     return _Seen(epochs(found[0]), *(np.array(column, dtype=np.float64) for column in found[1:]))
 
 
-def _lines(scope: Scope, seen: _Seen, periods: Periods) -> tuple[Line, ...]:
+def _lines(scope: Scope, seen: _Seen, periods: Periods) -> tuple[FragmentedMeans, ...]:
     lines = []
     for pk, c in scope.classes.items():
         one = seen.of_class(pk)
@@ -298,7 +298,7 @@ def _lines(scope: Scope, seen: _Seen, periods: Periods) -> tuple[Line, ...]:
         summed = np.bincount(index, one.seconds * one.fragmented, count)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = summed / covered / MILLI * scope.unit.weights[pk]
-        lines.append(Line(c.name, c.position, means))
+        lines.append(FragmentedMeans(c.name, c.position, means))
     return tuple(lines)
 
 

@@ -14,7 +14,7 @@ from portal.display.periods import HOUR_S, Floats, Ints, epochs, step_s
 from portal.reports import measured, samples
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
-from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage
+from portal.reports.usage import PER_GPU_HOUR, ClassOverTime, Readings, Spans, Usage
 from scheduling.models import Transition
 from scheduling.services.ledger.holds import OF_STEP
 from scheduling.services.ledger.integrals import until
@@ -69,9 +69,9 @@ def class_usage(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     }
 
 
-def _line(line: Line | None, allocated: Floats, used: Floats) -> Line:
+def _line(line: ClassOverTime | None, allocated: Floats, used: Floats) -> ClassOverTime:
     zeros = np.zeros(len(allocated))
-    return Line(
+    return ClassOverTime(
         installed=line.installed if line else zeros,
         capacity=line.capacity if line else zeros,
         allocated=allocated,

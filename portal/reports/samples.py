@@ -13,7 +13,7 @@ from django.db.models.expressions import Combinable
 from portal.display.periods import DAY_S, HOUR_S, Floats, epochs, step_s
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
-from portal.reports.usage import NO_SPANS, PER_GPU_HOUR, Line, Readings, Spans, Usage
+from portal.reports.usage import NO_SPANS, PER_GPU_HOUR, ClassOverTime, Readings, Spans, Usage
 from scheduling.models import Cluster, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 
@@ -216,7 +216,7 @@ def _spans(starts: Floats, seconds: Floats) -> Spans:
     return Spans(unique, unique + longest)
 
 
-def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> Line:
+def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> ClassOverTime:
     with np.errstate(invalid="ignore", divide="ignore"):
         own_gpus, top_gpus = own / covered / 1000, top / covered / 1000
     used, allocated, measured = (SUMS.index(name) for name in ("used", "allocated", "measured"))
@@ -224,7 +224,7 @@ def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> Line:
         # What was measured stands for the whole step, where only a part of it was.
         part = np.where(own[measured] > 0, own[used] / own[measured], np.nan)
     idle = own[allocated] == 0
-    return Line(
+    return ClassOverTime(
         installed=top_gpus[SUMS.index("installed")],
         capacity=top_gpus[SUMS.index("capacity" if whole else "nominal")],
         allocated=own_gpus[allocated],

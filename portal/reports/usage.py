@@ -100,7 +100,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Line:
+class ClassOverTime:
     """One class over time: mean GPUs in each step of the series (its own GPUs, not weighed)."""
 
     installed: Floats
@@ -141,7 +141,7 @@ class Readings:
     starts_s: Floats
     step_s: int
     spans: Spans = NO_SPANS
-    lines: Mapping[int, Line] = field(default_factory=dict)
+    lines: Mapping[int, ClassOverTime] = field(default_factory=dict)
     classes: Mapping[int, Usage] = field(default_factory=dict)
     queues: Mapping[tuple[int, int], Usage] = field(default_factory=dict)
     until_s: float | None = None

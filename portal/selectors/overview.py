@@ -91,7 +91,7 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueOnAxis:
     """One queue of the tree with its bar on the common axis."""
 
     queue: Queue
@@ -137,8 +137,8 @@ class Total:
 class Tree:
     gpu_class: GpuClass
     axis: Axis
-    rows: list[Row]
-    lines: list[Row | Others]
+    rows: list[QueueOnAxis]
+    lines: list[QueueOnAxis | Others]
     """The rows, and after those below a queue what of it stays unseen."""
     total: Total
 
@@ -190,7 +190,7 @@ def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capa
     on = axis(f for q, f in ((q, figures[q.pk]) for q in visible) if not q.is_root)
     inner = {queue.parent_id for queue in visible}
     rows = [
-        Row(q, depth, q.pk in inner, figures[q.pk], bar(q.name, figures[q.pk], on))
+        QueueOnAxis(q, depth, q.pk in inner, figures[q.pk], bar(q.name, figures[q.pk], on))
         for q, depth in depth_first(visible)
     ]
     every = list(Queue.objects.filter(cluster=cluster).only("parent_id"))
@@ -199,9 +199,9 @@ def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capa
 
 
 def _with_others(
-    rows: list[Row], hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
-) -> Iterator[Row | Others]:
-    open_: list[Row] = []
+    rows: list[QueueOnAxis], hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
+) -> Iterator[QueueOnAxis | Others]:
+    open_: list[QueueOnAxis] = []
     for row in rows:
         while open_ and open_[-1].depth >= row.depth:
             yield from _others(open_.pop(), hidden, shares)
@@ -215,7 +215,7 @@ def _with_others(
 
 
 def _others(
-    row: Row, hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
+    row: QueueOnAxis, hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
 ) -> Iterator[Others]:
     if kept := hidden.get(row.queue.pk):
         yield sum_of(row.queue.path, row.depth + 1, kept, shares)

@@ -35,7 +35,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Permission:
     """One thing that a person may or may not do: what, where, and whence it comes."""
 
     group: str
@@ -118,18 +118,22 @@ def _remedy(meaning: Meaning) -> str:
     return f"{who} may give a persona that does."
 
 
-def may(reader: User, person: User) -> list[Line]:
+def may(reader: User, person: User) -> list[Permission]:
     """Every capability that a membership gives which ``reader`` is told of, in the order of the list."""
     grants = grants_before(reader, person)
     lines = [
-        Line(meaning.group, _upper(meaning.verb), _reaching(grant, capability), _source(grant))
+        Permission(
+            meaning.group, _upper(meaning.verb), _reaching(grant, capability), _source(grant)
+        )
         for capability, meaning in MEANINGS.items()
         for grant in grants
         if grant.reach(capability)
     ]
     if person.is_superuser:
         lines.append(
-            Line("Operating", "Do everything but submit and ask in", "every queue", "superuser")
+            Permission(
+                "Operating", "Do everything but submit and ask in", "every queue", "superuser"
+            )
         )
     return lines
 
@@ -142,23 +146,23 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def may_not(reader: User, person: User) -> Iterator[Line]:
+def may_not(reader: User, person: User) -> Iterator[Permission]:
     """What no membership gives, and the personas that are withheld from who hands some out."""
     rights = rights_of(person)
     for capability, meaning in MEANINGS.items():
         if not any(rights.holding(capability)) and not rights.everywhere(capability):
-            yield Line(meaning.group, _upper(meaning.verb), "any queue", _remedy(meaning))
+            yield Permission(meaning.group, _upper(meaning.verb), "any queue", _remedy(meaning))
     led = led_teams(person).filter(pk__in=visible_teams(reader))
     for team in led.select_related("queue")[:1]:
         yield from _withheld(reader, person, team)
 
 
-def _withheld(reader: User, person: User, team: Team) -> Iterator[Line]:
+def _withheld(reader: User, person: User, team: Team) -> Iterator[Permission]:
     given = {persona.pk for persona in givable(person, team)}
     for persona in visible_personas(reader).exclude(pk__in=given).order_by("name"):
         over = excess(person, persona, team)
         if over is not None:
-            yield Line("People and costs", "Give the persona", persona.name, over.sentence)
+            yield Permission("People and costs", "Give the persona", persona.name, over.sentence)
 
 
 def answer_about(reader: User, about: User, capability: Capability, thing: str) -> Answer | None:

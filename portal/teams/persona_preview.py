@@ -39,7 +39,7 @@ FLAGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChangedRight:
     """One thing that changes; ``loses`` is None where it neither takes nor gives."""
 
     name: str
@@ -66,18 +66,18 @@ class Preview:
     """``people`` are (user name, names of the teams) of whoever holds it now."""
 
     people: Sequence[tuple[str, Sequence[str]]]
-    lines: Sequence[Line]
+    lines: Sequence[ChangedRight]
     waiting: Sequence[Hit]
     running: Sequence[Hit]
     fingerprint: str
     """Of this edit to the persona as it was: what is confirmed is what was shown."""
 
     @property
-    def loses(self) -> Sequence[Line]:
+    def loses(self) -> Sequence[ChangedRight]:
         return [line for line in self.lines if line.loses]
 
     @property
-    def gains(self) -> Sequence[Line]:
+    def gains(self) -> Sequence[ChangedRight]:
         return [line for line in self.lines if line.loses is False]
 
 
@@ -130,9 +130,9 @@ def _faults(work: Workload, rules: Mapping[int, Rules]) -> str:
     return faults[0].sentence if faults else ""
 
 
-def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Line]:
+def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ChangedRight]:
     if before["name"] != after["name"]:
-        yield Line("Name", before["name"], after["name"], None)
+        yield ChangedRight("Name", before["name"], after["name"], None)
     for capability in Capability:
         yield from _reach(capability, before.get(capability), after.get(capability))
     for column, (name, unit) in LIMITS.items():
@@ -142,29 +142,31 @@ def _lines(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Line
     for column, (name, taking) in FLAGS.items():
         if before[column] != after[column]:
             words = {True: "yes", False: "no"}
-            yield Line(name, words[before[column]], words[after[column]], after[column] == taking)
+            yield ChangedRight(
+                name, words[before[column]], words[after[column]], after[column] == taking
+            )
 
 
-def _reach(capability: Capability, was: str | None, now: str | None) -> Iterator[Line]:
+def _reach(capability: Capability, was: str | None, now: str | None) -> Iterator[ChangedRight]:
     if was == now:
         return
     rank = [-1 if reach is None else Reach(reach).rank for reach in (was, now)]
-    yield Line(MEANINGS[capability].name, was or NONE, now or NONE, rank[1] < rank[0])
+    yield ChangedRight(MEANINGS[capability].name, was or NONE, now or NONE, rank[1] < rank[0])
 
 
-def _limit(name: str, unit: str, was: float | None, now: float | None) -> Iterator[Line]:
+def _limit(name: str, unit: str, was: float | None, now: float | None) -> Iterator[ChangedRight]:
     if was == now:
         return
     before, after = ("no limit" if one is None else f"{one:g} {unit}".strip() for one in (was, now))
-    yield Line(name, before, after, was is None or (now is not None and now < was))
+    yield ChangedRight(name, before, after, was is None or (now is not None and now < was))
 
 
-def _classes(name: str, was: Sequence[str], now: Sequence[str]) -> Iterator[Line]:
+def _classes(name: str, was: Sequence[str], now: Sequence[str]) -> Iterator[ChangedRight]:
     """None named is every one."""
     if was == now:
         return
     before, after = (", ".join(one) or "every one" for one in (was, now))
-    yield Line(name, before, after, bool(now) and (not was or bool(set(was) - set(now))))
+    yield ChangedRight(name, before, after, bool(now) and (not was or bool(set(was) - set(now))))
 
 
 def _fingerprint(persona: Persona, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import pytest
@@ -307,6 +308,14 @@ def test_report_names_its_tables_and_shows_one(weir, cluster, name):
     assert done.exit_code == 0, done.output
     table = done.stdout.rpartition("shows one of: ")[2].split(", ")[0].strip()
     assert weir("report", name, "--table", table, user="admin").exit_code == 0
+
+
+def test_report_of_costs_writes_focus_as_csv(weir, cluster):
+    done = weir("report", "showback", "--table", "focus", "--csv", user="admin")
+    assert done.exit_code == 0, done.output
+    head, first, *_ = csv.DictReader(done.stdout.splitlines()).fieldnames
+    assert (head, first) == ("BillingAccountId", "BillingAccountName")
+    assert "name it by --table" in weir("report", "showback", "--csv", user="admin").output
 
 
 def test_report_without_a_name_lists_what_there_is(weir, cluster):

@@ -9,7 +9,7 @@ import numpy as np
 from portal.display.format import class_number
 from portal.display.periods import Floats
 from portal.reports.figures import Figure, theme
-from portal.reports.fragmentation import FragmentationReport, Line
+from portal.reports.fragmentation import FragmentationReport, FragmentedMeans
 
 HEIGHT = 252
 TOP, BOTTOM = 16, 32
@@ -35,7 +35,7 @@ def _total(report: FragmentationReport) -> Floats:
     return np.where(np.isnan(means).all(axis=0), np.nan, np.nansum(means, axis=0))
 
 
-def _area(report: FragmentationReport, line: Line) -> dict[str, Any]:
+def _area(report: FragmentationReport, line: FragmentedMeans) -> dict[str, Any]:
     area = {
         "type": "scatter",
         "mode": "lines",
@@ -52,7 +52,7 @@ def _area(report: FragmentationReport, line: Line) -> dict[str, Any]:
     return area
 
 
-def _labels(lines: list[Line], total: Floats, top: float) -> list[dict[str, Any]]:
+def _labels(lines: list[FragmentedMeans], total: Floats, top: float) -> list[dict[str, Any]]:
     known = np.flatnonzero(~np.isnan(total))
     if not len(known):
         return []

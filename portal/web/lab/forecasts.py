@@ -27,7 +27,7 @@ FEW_A_DAY = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedForecast:
     days: int = 30
     gpu_class: str = ""
     hourly: bool = False
@@ -44,7 +44,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ForecastRow:
     score: Score
     p50: Dot
     p90: Dot
@@ -70,9 +70,9 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    total: Row
-    groups: Sequence[tuple[str, Sequence[Row]]]
+class ForecastsPage:
+    total: ForecastRow
+    groups: Sequence[tuple[str, Sequence[ForecastRow]]]
     before: Score
     far: Score
     misses: Sequence[Miss]
@@ -87,7 +87,7 @@ class Page:
     run: ForecastRun | None
 
 
-def page(cluster: Cluster, asked: Asked, seen: QuerySet[Workload]) -> Page | None:
+def page(cluster: Cluster, asked: AskedForecast, seen: QuerySet[Workload]) -> ForecastsPage | None:
     """None where nothing was forecast that has come due."""
     now = cluster.now()
     since = now - timedelta(days=asked.days)
@@ -101,7 +101,7 @@ def page(cluster: Cluster, asked: Asked, seen: QuerySet[Workload]) -> Page | Non
     most = max([40.0, *(d.error_pct or 0 for d in days), *(d.naive_pct or 0 for d in days)])
     most = min(100.0, most)
     started = Workload.objects.filter(cluster=cluster, first_started_at__range=(since, now))
-    return Page(
+    return ForecastsPage(
         total=_row(score("All", rows)),
         groups=[(title, [_row(one) for one in part]) for title, part in groups(rows)],
         before=score("before", earlier),
@@ -128,8 +128,8 @@ def x(pct: float) -> float:
     return round(100 * (min(HIGH, max(LOW, pct)) - LOW) / (HIGH - LOW), 2)
 
 
-def _row(one: Score) -> Row:
-    return Row(one, _dot(one.before_p50, 50, one), _dot(one.before_p90, 90, one))
+def _row(one: Score) -> ForecastRow:
+    return ForecastRow(one, _dot(one.before_p50, 50, one), _dot(one.before_p90, 90, one))
 
 
 def _dot(share: Share, told: float, one: Score) -> Dot:

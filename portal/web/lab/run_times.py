@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from portal.display.format import number
-from portal.web.lab.versions import Figure, figure
+from portal.web.lab.versions import ErrorFigure, figure
 from scheduling.models import Cluster, Prediction, Predictor, PredictorState
 from scheduling.services.forecasts import due
 
@@ -92,7 +92,7 @@ class ClassRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RunTimesPage:
     """Errors are medians of |log2 of P50 over the run time|: 1 is a factor of two."""
 
     serving: Predictor
@@ -101,7 +101,7 @@ class Page:
     versions: Sequence[Predictor]
     """The latest."""
     all_versions: int
-    figure: Figure | None
+    figure: ErrorFigure | None
     weights: Sequence[Weight]
     weighed_runs: int
     weighed_before: Predictor | None
@@ -110,7 +110,7 @@ class Page:
     live_held_pct: float
 
 
-def page(cluster: Cluster) -> Page | None:
+def page(cluster: Cluster) -> RunTimesPage | None:
     """None before anything was learned."""
     versions = list(Predictor.objects.filter(cluster=cluster).defer("state").order_by("-version"))
     serves = next((one for one in versions if one.status == PredictorState.SERVING), None)
@@ -118,7 +118,7 @@ def page(cluster: Cluster) -> Page | None:
         return None
     weighed = [one for one in versions if one.weighs.get("known")]
     live, held = live_held(cluster)
-    return Page(
+    return RunTimesPage(
         serving=serves,
         classes=_classes(serves),
         simple=_simple(serves),

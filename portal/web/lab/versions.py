@@ -47,7 +47,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ErrorFigure:
     """``line`` joins the errors; ``most_error`` is the top of their panel, in powers of two."""
 
     bars: Sequence[Bar]
@@ -58,7 +58,7 @@ class Figure:
     ticks: Sequence[Label]
 
 
-def figure(versions: Sequence[Predictor], now: datetime, zone_name: str) -> Figure | None:
+def figure(versions: Sequence[Predictor], now: datetime, zone_name: str) -> ErrorFigure | None:
     """``versions`` in any order; None where fewer than two were judged."""
     judged = sorted((v for v in versions if v.calibration.get("runs")), key=lambda v: v.version)
     if len(judged) < 2:
@@ -67,7 +67,7 @@ def figure(versions: Sequence[Predictor], now: datetime, zone_name: str) -> Figu
     most = 1.1 * max(v.calibration["median_abs_log2_error"] for v in judged) or 1.0
     dots = [_dot(one, axis, most) for one in judged]
     served = sorted((v for v in versions if v.served_from), key=lambda v: v.version)
-    return Figure(
+    return ErrorFigure(
         bars=[_bar(one, axis, now) for one in served],
         dots=dots,
         told_y=_held_y(HELD_TOLD),

@@ -18,7 +18,7 @@ def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     days = request.GET.get("days", "30")
-    asked = forecasts.Asked(
+    asked = forecasts.AskedForecast(
         days=int(days) if days in forecasts.RANGES else 30,
         gpu_class=request.GET.get("class", ""),
         hourly=request.GET.get("told") == "hourly",

@@ -34,7 +34,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LoanRow:
     loan: QuotaLoan
     lender: Side
     borrower: Side
@@ -65,11 +65,11 @@ class Idle:
 
 
 @dataclass(slots=True)
-class Page:
+class LoanPage:
     waiting: list[tuple[QuotaLoan, bool]] = field(default_factory=list)
     """And whether it waits for the reader."""
     offers: list[Offer] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[LoanRow] = field(default_factory=list)
     idle: list[Idle] = field(default_factory=list)
     over: list[QuotaLoan] = field(default_factory=list)
 
@@ -78,14 +78,14 @@ class Page:
         return sum(mine for _, mine in self.waiting)
 
 
-def page(user: User, cluster: Cluster) -> Page:
+def page(user: User, cluster: Cluster) -> LoanPage:
     loans = visible_loans(user).filter(cluster=cluster)
     mine = led_of(user, cluster)
     offers = [Offer(one, one.left, one.lender_id in mine) for one in open_offers(user, cluster)]
     waiting = [
         (loan, LoanVerb.CONSENT in verbs(loan, mine)) for loan in loans.filter(state__in=WAITING)
     ]
-    return Page(
+    return LoanPage(
         waiting=sorted(waiting, key=lambda pair: not pair[1]),
         offers=offers,
         rows=rows(cluster, list(loans.filter(state__in=RUNNING))),
@@ -94,7 +94,7 @@ def page(user: User, cluster: Cluster) -> Page:
     )
 
 
-def rows(cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[Row]:
+def rows(cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[LoanRow]:
     sides = figures(cluster, [q for loan in loans for q in (loan.lender, loan.borrower)])
     on = axis(
         sides.get((queue.pk, loan.gpu_class_id), NONE)
@@ -102,7 +102,7 @@ def rows(cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[Row]:
         for queue in (loan.lender, loan.borrower)
     )
     return [
-        Row(
+        LoanRow(
             loan=loan,
             lender=_side(loan.lender, loan, sides, on),
             borrower=_side(loan.borrower, loan, sides, on),

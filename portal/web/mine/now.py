@@ -27,7 +27,7 @@ NEEDS_OWNER: Final = ended_by(Ends.OWNER)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WorkOnAxis:
     """A workload on the axis of time, and what may end its stay."""
 
     row: Row
@@ -53,7 +53,7 @@ class Line:
 class Part:
     """What waits, or what runs: the first of it, and how much there is in all."""
 
-    lines: Sequence[Line]
+    lines: Sequence[WorkOnAxis]
     count: int
     gpus: float
 
@@ -69,7 +69,7 @@ class Now:
     running: Part
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[WorkOnAxis]:
         return [*self.waiting.lines, *self.running.lines]
 
 
@@ -135,12 +135,12 @@ def _line(
     axis: TimeAxis,
     shares: dict[tuple[int | None, int | None], Share],
     now: datetime,
-) -> Line:
+) -> WorkOnAxis:
     work = row.workload
     share = None if work.is_waiting else shares.get((work.queue_id, work.gpu_class_id))
     if share is None:
-        return Line(row, span, axis.draw(span))
-    return Line(row, span, axis.draw(span), *protection(work, share, now))
+        return WorkOnAxis(row, span, axis.draw(span))
+    return WorkOnAxis(row, span, axis.draw(span), *protection(work, share, now))
 
 
 def _span(row: Row, now: datetime) -> Span:

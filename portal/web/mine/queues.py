@@ -38,7 +38,7 @@ class Amounts(Summed):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OwnQueueRow:
     queue: Queue
     figures: Figures
     amounts: Amounts
@@ -49,7 +49,7 @@ class Line:
 class OwnQueues:
     gpu_class: GpuClass
     axis: Axis
-    lines: Sequence[Line]
+    lines: Sequence[OwnQueueRow]
     others: Amounts
     others_count: int
     """Queues that hold workloads and are not the person's."""
@@ -119,11 +119,11 @@ def _line(
     held: Mapping[int | None, int],
     wanted: Mapping[int | None, int],
     on: Axis,
-) -> Line:
+) -> OwnQueueRow:
     below = [q.pk for q in every if q.is_within(queue)]
     mine, mine_pending = (sum(by.get(pk, 0) for pk in below) for by in (held, wanted))
     drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
-    return Line(queue, figures, _amounts(figures, mine, mine_pending), drawn)
+    return OwnQueueRow(queue, figures, _amounts(figures, mine, mine_pending), drawn)
 
 
 def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> Amounts:

@@ -50,7 +50,7 @@ class Amounts(Summed):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TreeLine:
     """``queue`` None: what the person may not see, ``others`` queues of it."""
 
     amounts: Amounts
@@ -64,7 +64,7 @@ class Line:
 class QueueTable:
     gpu_class: GpuClass | None
     """None: all classes, in GPUs."""
-    lines: Sequence[Line]
+    lines: Sequence[TreeLine]
     total: Amounts
     is_tree: bool
 
@@ -148,34 +148,34 @@ class _Table:
     def _of(self, queue: Queue) -> Amounts:
         return self.amounts.get(queue.pk, Amounts())
 
-    def tree(self) -> Iterator[Line]:
+    def tree(self) -> Iterator[TreeLine]:
         """Depth first; after the queues below one, the line of those that are not shown."""
         placed = depth_first([queue for queue in self.every if queue.pk in self.seen])
         open_: list[tuple[Queue, int]] = [(self.root, -1)] if self.root else []
         for queue, depth in placed:
             while len(open_) > 1 and open_[-1][1] >= depth:
                 yield from self._others(*open_.pop())
-            yield Line(self._of(queue), depth, queue, is_inner=bool(self.below[queue.pk]))
+            yield TreeLine(self._of(queue), depth, queue, is_inner=bool(self.below[queue.pk]))
             open_.append((queue, depth))
         for queue, depth in reversed(open_):
             yield from self._others(queue, depth)
 
-    def _others(self, queue: Queue, depth: int) -> Iterator[Line]:
+    def _others(self, queue: Queue, depth: int) -> Iterator[TreeLine]:
         hidden = [kid for kid in self.below[queue.pk] if kid.pk not in self.seen]
         if hidden:
-            yield Line(self._sum(hidden), depth + 1, others=len(hidden))
+            yield TreeLine(self._sum(hidden), depth + 1, others=len(hidden))
 
-    def flat(self, by: Sort) -> list[Line]:
+    def flat(self, by: Sort) -> list[TreeLine]:
         leaves = [q for q in self.every if not self.below[q.pk] and not q.is_root]
         shown = [q for q in leaves if q.pk in self.seen]
-        lines = [Line(self._of(queue), queue=queue) for queue in shown]
+        lines = [TreeLine(self._of(queue), queue=queue) for queue in shown]
         lines.sort(key=lambda line: (line.queue or self.every[0]).path)
         lines.sort(key=lambda line: self._key(line, by), reverse=by.falls)
         rest = len(leaves) - len(shown)
         if rest:
-            lines.append(Line(self.total - self._sum(shown), others=rest))
+            lines.append(TreeLine(self.total - self._sum(shown), others=rest))
         return lines
 
     @staticmethod
-    def _key(line: Line, by: Sort) -> Any:
+    def _key(line: TreeLine, by: Sort) -> Any:
         return getattr(line.amounts, by.key)

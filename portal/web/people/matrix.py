@@ -28,7 +28,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GrantRow:
     name: str
     cells: Sequence[tuple[str, bool]]
     """(words, whether the column is the person's own)"""
@@ -37,7 +37,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Matrix:
     heads: Sequence[Head]
-    groups: Sequence[tuple[str, Sequence[Row]]]
+    groups: Sequence[tuple[str, Sequence[GrantRow]]]
     people: int
     held: int
 
@@ -64,11 +64,11 @@ def _rank(persona: Persona) -> tuple[bool, int, str]:
     return Capability.SUBMIT not in grants, place, persona.name
 
 
-def _capabilities(heads: Sequence[Head]) -> list[tuple[str, list[Row]]]:
-    groups: dict[str, list[Row]] = {}
+def _capabilities(heads: Sequence[Head]) -> list[tuple[str, list[GrantRow]]]:
+    groups: dict[str, list[GrantRow]] = {}
     for capability, meaning in MEANINGS.items():
         cells = [(_reach(head.persona, capability), head.own) for head in heads]
-        groups.setdefault(meaning.group, []).append(Row(meaning.name, cells))
+        groups.setdefault(meaning.group, []).append(GrantRow(meaning.name, cells))
     return list(groups.items())
 
 
@@ -80,10 +80,10 @@ def _reach(persona: Persona, capability: Capability) -> str:
     return str(reach)
 
 
-def _service(heads: Sequence[Head]) -> tuple[str, list[Row]]:
-    def row(name: str, of: Callable[[Persona], str]) -> Row:
+def _service(heads: Sequence[Head]) -> tuple[str, list[GrantRow]]:
+    def row(name: str, of: Callable[[Persona], str]) -> GrantRow:
         submits = [Capability.SUBMIT in head.persona.grants for head in heads]
-        return Row(
+        return GrantRow(
             name,
             [
                 (of(head.persona) if may else NONE, head.own)

@@ -24,9 +24,9 @@ def teams(request: PersonRequest) -> HttpResponse:
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
-        made = form.is_valid() and form.done(
-            lambda: doors.save_team(by=request.user, **form.cleaned_data)
-        )
+        made: Team | None = None
+        if form.is_valid():
+            made = form.done(lambda: doors.save_team(by=request.user, **form.cleaned_data))
         if made:
             messages.success(request, f"Team {made.name} is there. Add its members.")
             return redirect("web:team", made.name)

@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
-from portal.approvals.previews import Line, Seen
+from portal.approvals.previews import Seen, TouchedWork
 from portal.display.format import hmin
 from portal.display.spread import Spread
 from portal.web.quotas.preview import told
@@ -29,7 +29,7 @@ Waited = Mapping[str, Spread]
 class Came:
     """``what`` came of one line of the plan, and ``at`` when; empty where the workload is another team's."""
 
-    line: Line
+    line: TouchedWork
     what: str = ""
     at: datetime | None = None
 
@@ -80,7 +80,7 @@ def _question(change: QuotaChange) -> Study | None:
     return Study.objects.filter(pk=key, cluster=change.cluster_id).first() if key else None
 
 
-def _came(lines: Iterable[Line], start: datetime, until: datetime) -> list[Came]:
+def _came(lines: Iterable[TouchedWork], start: datetime, until: datetime) -> list[Came]:
     lines = list(lines)
     mine = [line.work.pk for line in lines if line.work]
     starts = Transition.objects.filter(workload__in=mine, to_state=State.ADMITTED).exclude(
@@ -97,7 +97,7 @@ def _first(rows: QuerySet[Any], start: datetime, until: datetime) -> dict[int, d
     return dict(within.values_list("workload", "at"))
 
 
-def _of(line: Line, firsts: Mapping[int, datetime]) -> Came:
+def _of(line: TouchedWork, firsts: Mapping[int, datetime]) -> Came:
     work = line.work
     if work is None:
         return Came(line)

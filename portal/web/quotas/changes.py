@@ -19,7 +19,7 @@ from scheduling.services.quotas.save import Field, history, may_revert
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChangedFigure:
     """What one change did to one figure of one class, queue by queue."""
 
     what: str
@@ -29,7 +29,7 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Entry:
     change: QuotaChange
-    lines: list[Line]
+    lines: list[ChangedFigure]
     may_revert: bool
 
     @property
@@ -79,21 +79,21 @@ def _in(queues: QuerySet[Queue], queue: Queue) -> QuerySet[Queue]:
     return queues.filter(cluster_id=queue.cluster_id)
 
 
-def _lines(cells: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+def _lines(cells: Iterable[Mapping[str, Any]]) -> Iterator[ChangedFigure]:
     moves: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         place = cell["gpu_class"], WORDS[Field(cell["field"])]
         before, after = _figure(cell["before"]), _figure(cell["after"])
         moves.setdefault(place, []).append(f"{cell['queue']} {before} → {after}")
     for (gpu_class, word), said in moves.items():
-        yield Line(f"{gpu_class} {word}", ", ".join(said))
+        yield ChangedFigure(f"{gpu_class} {word}", ", ".join(said))
 
 
 def _figure(value: float | None) -> str:
     return "all" if value is None else number(value, 3)
 
 
-def backwards(change: QuotaChange, user: User) -> list[Line]:
+def backwards(change: QuotaChange, user: User) -> list[ChangedFigure]:
     """What a revert of ``change`` would do."""
     turned = (
         {**cell, "before": cell["after"], "after": cell["before"]}

@@ -80,7 +80,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuotaRow:
     queue: Queue
     depth: int
     groups: Sequence[Group]
@@ -95,7 +95,7 @@ class Table:
 
     grid: Grid
     columns: Sequence[Column]
-    rows: list[Row]
+    rows: list[QuotaRow]
     heads: Mapping[str, Field] = field(default_factory=lambda: HEADS)
 
     @property
@@ -124,18 +124,18 @@ class _Maker:
     installed: Mapping[int, int]
     """Milli-GPU of the nodes by class, where the root is divided."""
 
-    def rows(self, row: GridRow) -> Iterator[Row]:
+    def rows(self, row: GridRow) -> Iterator[QuotaRow]:
         """The row of a queue, then its children, then their sum, unless some of them are hidden."""
         top = row is self.grid.rows[0]
         groups = [Group(column, self._cells(row, column)) for column in self.columns]
-        yield Row(row.queue, row.depth, groups, editable=self.editable and not top)
+        yield QuotaRow(row.queue, row.depth, groups, editable=self.editable and not top)
         children = self.grid.children(row.queue)
         shown = [child for child in children if child.queue.pk in self.seen]
         for child in shown:
             yield from self.rows(child)
         if shown and len(shown) == len(children):
             sums = [Group(c, sum=self._sum(row, children, c.gpu_class)) for c in self.columns]
-            yield Row(row.queue, row.depth + 1, sums, children=len(children))
+            yield QuotaRow(row.queue, row.depth + 1, sums, children=len(children))
 
     def _cells(self, row: GridRow, column: Column) -> list[Cell]:
         return [self._cell(row, column.gpu_class, each) for each in Field]

@@ -13,8 +13,9 @@ from portal.display.format import class_number, number, zone
 from portal.display.spread import share
 from portal.reports import words
 from portal.reports.budgets import Spending, editable
+from portal.reports.costs import Costs
 from portal.reports.figures import budget as figures
-from portal.reports.showback import ClassRow, Costs, QueueRow, ShowbackReport, UserRow
+from portal.reports.showback import ClassRow, QueueRow, ShowbackReport, UserRow
 from portal.web.reports.pages import Meter, part_of
 
 
@@ -43,7 +44,7 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CostLine:
     """A leaf, or the sum of a department's: ``bar`` of charged, used in it full."""
 
     name: str
@@ -86,14 +87,14 @@ def showback_page(
     }
 
 
-def _lines(rows: Sequence[QueueRow]) -> tuple[list[Line], Money]:
+def _lines(rows: Sequence[QueueRow]) -> tuple[list[CostLine], Money]:
     """Departments of several leaves as sum rows above them."""
     most = max((row.costs.charged for row in rows), default=0.0)
     hours = hours_column(
         [row.costs.gpu_hours for row in rows], sum(row.costs.gpu_hours for row in rows)
     )
     told = dict(zip((row.path for row in rows), hours.parts, strict=True))
-    lines: list[Line] = []
+    lines: list[CostLine] = []
     for department, leaves in groupby(rows, key=lambda row: row.department):
         lines += _department(department, list(leaves), told, most)
     total = sum((Money.of(row.costs) for row in rows), Money())
@@ -102,16 +103,16 @@ def _lines(rows: Sequence[QueueRow]) -> tuple[list[Line], Money]:
 
 def _department(
     name: str, leaves: list[QueueRow], hours: dict[str, str], most: float
-) -> Iterator[Line]:
+) -> Iterator[CostLine]:
     if len(leaves) > 1:
         money = sum((Money.of(row.costs) for row in leaves), Money())
         whole = sum(row.costs.gpu_hours for row in leaves)
-        yield Line(name, "", number(whole), money, is_sum=True)
+        yield CostLine(name, "", number(whole), money, is_sum=True)
     for row in leaves:
         money = Money.of(row.costs)
         bar = Meter(part_of(money.used, most), part_of(money.charged, most))
         inner = row.path.partition("/")[2] if len(leaves) > 1 else row.path
-        yield Line(inner or row.path, row.name, hours[row.path], money, bar)
+        yield CostLine(inner or row.path, row.name, hours[row.path], money, bar)
 
 
 def _class_rows(rows: Sequence[ClassRow], total: int) -> list[tuple[ClassRow, int, int]]:

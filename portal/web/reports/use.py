@@ -29,7 +29,7 @@ from scheduling.services.metrics import idle
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IdleLine:
     """A spell as it stands in the list: ``does`` is the verb that the person may use on it."""
 
     row: IdleRow
@@ -41,7 +41,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedAndUsed:
     row: AskedRow
     colour: int
     memory: str
@@ -79,13 +79,13 @@ def _sum(report: UseReport, costs: list[float | None]) -> str:
     return money(sum(known), report.cluster.currency) if known else ""
 
 
-def _lines(report: UseReport, user: User) -> list[Line]:
+def _lines(report: UseReport, user: User) -> list[IdleLine]:
     works = [row.spell.workload for row in report.now]
     mine = operable(user, works)
     return [_line(row, user, may=row.spell.workload.pk in mine) for row in report.now]
 
 
-def _line(row: IdleRow, user: User, *, may: bool) -> Line:
+def _line(row: IdleRow, user: User, *, may: bool) -> IdleLine:
     spell, work = row.spell, row.spell.workload
     does, label = "", ""
     if work.user == user.get_username() and row.culled is not None:
@@ -93,7 +93,7 @@ def _line(row: IdleRow, user: User, *, may: bool) -> Line:
     elif may and work.user != user.get_username():
         does, label = "nudge", "Nudge again" if spell.told else "Nudge"
     colour = class_number(spell.gpu_class.position)
-    return Line(row, colour, memory(spell.memory_mib), _fate(row), does, label)
+    return IdleLine(row, colour, memory(spell.memory_mib), _fate(row), does, label)
 
 
 def _fate(row: IdleRow) -> str:
@@ -104,11 +104,11 @@ def _fate(row: IdleRow) -> str:
     return "service, only told" if kind == WorkloadType.INFERENCE else "only told"
 
 
-def _asked(report: UseReport, row: AskedRow) -> Asked:
+def _asked(report: UseReport, row: AskedRow) -> AskedAndUsed:
     part = share(row.memory_mib, row.memory_total_mib)
     told = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
     saves = "" if row.saves is None else money(row.saves, report.cluster.currency)
-    return Asked(
+    return AskedAndUsed(
         row,
         class_number(row.position),
         told,

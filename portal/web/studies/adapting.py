@@ -45,7 +45,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ParameterRow:
     standing: Standing
     now: str
     scale: Scale
@@ -72,9 +72,9 @@ def context(cluster: Cluster, person: Person) -> dict[str, Any]:
     }
 
 
-def _row(cluster: Cluster, one: Standing) -> Row:
+def _row(cluster: Cluster, one: Standing) -> ParameterRow:
     parameter, trial = one.parameter, one.trial
-    return Row(
+    return ParameterRow(
         standing=one,
         now=parameter.told(one.value),
         scale=_scale(parameter, one.value),

@@ -62,7 +62,7 @@ class Multiple:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClassAnswerRow:
     """One class in the table."""
 
     answer: Answer
@@ -75,7 +75,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NodesStep:
     """Nodes added to the chosen class."""
 
     rung: Rung
@@ -209,9 +209,9 @@ def _uneven(one: Answer) -> str:
     return " Uneven: more were tried and do not hold it." if found and found.is_uneven else ""
 
 
-def rows(report: CapacityReport) -> list[Row]:
+def rows(report: CapacityReport) -> list[ClassAnswerRow]:
     return [
-        Row(
+        ClassAnswerRow(
             answer=one,
             colour=class_number(one.gpu_class.position),
             needed=_needed(one),
@@ -254,16 +254,16 @@ def _over(one: Answer) -> str:
     return "–"
 
 
-def steps(one: Answer | None) -> list[Step]:
+def steps(one: Answer | None) -> list[NodesStep]:
     """The class as it is and with nodes added, as far as they were replayed."""
     if one is None or one.curve is None or not one.curve.is_told:
         return []
     return [_step(one, rung) for rung in one.curve.rungs if rung.nodes >= 0]
 
 
-def _step(one: Answer, rung: Rung) -> Step:
+def _step(one: Answer, rung: Rung) -> NodesStep:
     found, at = one.needed, one.passes(rung.gpus)
-    return Step(
+    return NodesStep(
         rung=rung,
         what=_what(one, rung),
         p90=hmin(rung.median_s),

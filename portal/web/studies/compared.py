@@ -16,10 +16,10 @@ from scheduling.services.studies.experiments.figures import FIGURES, Figure
 from scheduling.services.studies.experiments.results import (
     LEAST_WAIT_S,
     Cell,
+    FigureRow,
     QueueCell,
     QueueRow,
     Results,
-    Row,
     Verdict,
     results,
 )
@@ -106,7 +106,7 @@ class Speaks:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ComparedPage:
     heads: tuple[Head, ...]
     rows: tuple[VariantRow, ...]
     queues: tuple[QueueShown, ...]
@@ -120,13 +120,13 @@ class Page:
     found: Results
 
 
-def page(study: Study) -> Page:
+def page(study: Study) -> ComparedPage:
     found = results(study)
     best = _best(found)
     spans = [_span(found, figure) for figure in FIGURES if figure.drawn]
     rows = tuple(_row(study, row, spans, best) for row in found.rows)
     bold, rest = _finding(study, found, best)
-    return Page(
+    return ComparedPage(
         heads=tuple(Head(f.name, OF.get(f.key, UNITS[f.unit])) for f in FIGURES if f.drawn),
         rows=rows,
         queues=tuple(_queue(row) for row in found.queues),
@@ -142,7 +142,7 @@ def page(study: Study) -> Page:
 
 
 def _row(
-    study: Study, row: Row, spans: Sequence[tuple[float, float]], best: Row | None
+    study: Study, row: FigureRow, spans: Sequence[tuple[float, float]], best: FigureRow | None
 ) -> VariantRow:
     drawn = [cell for cell in row.cells if cell.figure.drawn]
     of = len(study.seeds)
@@ -162,7 +162,7 @@ def _row(
     )
 
 
-def _left(row: Row, of: int) -> str:
+def _left(row: FigureRow, of: int) -> str:
     if row.variant.state != StudyState.RUNNING or not row.done:
         return ""
     return f"about {duration(row.cpu_s / row.done * (of - row.done))} left"
@@ -188,7 +188,7 @@ def _difference(figure: Figure, mean: float, half: float | None) -> str:
     return f"{sign}{number(abs(mean) / scale, digits)}{around}{unit}"
 
 
-def _cell(cell: Cell, row: Row, span: tuple[float, float], *, once: bool) -> Shown:
+def _cell(cell: Cell, row: FigureRow, span: tuple[float, float], *, once: bool) -> Shown:
     """Of a period that is lived once there are means alone."""
     head, base = cell.figure.name, _x(0.0, span)
     if cell.mean is None or (cell.difference is None and row.variant.letter != "A"):
@@ -263,7 +263,7 @@ def _queue_words(row: QueueRow) -> str:
     return "all noise" if is_judged else "after 5 replays"
 
 
-def _best(found: Results) -> Row | None:
+def _best(found: Results) -> FigureRow | None:
     """Who is better somewhere and worse nowhere, the shortest average wait among them."""
     good = [
         row
@@ -283,7 +283,7 @@ NAMES = {
 }
 
 
-def _finding(study: Study, found: Results, best: Row | None) -> tuple[str, str]:
+def _finding(study: Study, found: Results, best: FigureRow | None) -> tuple[str, str]:
     """The answer in one sentence, and what the others do."""
     if not study.is_drawn:
         return (
@@ -311,7 +311,7 @@ def _finding(study: Study, found: Results, best: Row | None) -> tuple[str, str]:
     )
 
 
-def _moves(found: Results, row: Row, key: str) -> str:
+def _moves(found: Results, row: FigureRow, key: str) -> str:
     """'cuts the average wait from 0:44 to 0:36 (−8 ± 2 min)'."""
     cell, base = row.cell(key), found.base.cell(key)
     if cell.difference is None or cell.mean is None or base.mean is None:
@@ -322,7 +322,7 @@ def _moves(found: Results, row: Row, key: str) -> str:
     return f"{word} {NAMES[key]} from {told(cell.figure, base.mean)} to {told(cell.figure, after)} ({change})"
 
 
-def _short(row: Row) -> str:
+def _short(row: FigureRow) -> str:
     letter = row.variant.letter
     if not row.is_told:
         return f"{letter} has too few replays to say."
@@ -346,13 +346,13 @@ def _listed(keys: Iterable[str]) -> str:
     )
 
 
-def _promotable(found: Results) -> Sequence[Row]:
+def _promotable(found: Results) -> Sequence[FigureRow]:
     """All beside A, once any of them is lived."""
     others = found.rows[1:]
     return others if any(row.done for row in others) else ()
 
 
-def _speaks(study: Study, row: Row, found: Results) -> Speaks:
+def _speaks(study: Study, row: FigureRow, found: Results) -> Speaks:
     """What a promotion is told first: what it does, and what still speaks against it."""
     told = conditions(study, found, row)
     lacks = tuple(one.sentence for one in told if not one.is_met)

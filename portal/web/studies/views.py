@@ -169,7 +169,7 @@ def _what_if(request: PersonRequest, study: Study) -> HttpResponse:
         "ticks": page.axis.ticks(found.display_time_zone, wide_px=300, narrow_px=280)
         if page
         else (),
-        "asked": what_if.Asked.all_of(study),
+        "asked": what_if.AskedChange.all_of(study),
         "classes": classes,
         "chosen": chosen,
         "wait_ticks": what_if.wait_ticks(),

@@ -35,7 +35,7 @@ SAME_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedChange:
     """One change of the question."""
 
     kind: str
@@ -43,7 +43,7 @@ class Asked:
     change: Change
 
     @classmethod
-    def all_of(cls, question: Study) -> list[Asked]:
+    def all_of(cls, question: Study) -> list[AskedChange]:
         each = read(question.changes).each
         return [cls(WORDS[one.kind], told.short(one), one) for one in each]
 
@@ -115,7 +115,7 @@ class WaitRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WhatIfPage:
     at: datetime
     axis: Ahead
     starts: Sequence[Start]
@@ -132,7 +132,7 @@ class Page:
     finding_rest: str
 
 
-def page(question: Study, gpu_class: str) -> Page | None:
+def page(question: Study, gpu_class: str) -> WhatIfPage | None:
     """None while nothing is known yet."""
     answer = question.answer
     if "lines" not in answer:
@@ -142,7 +142,7 @@ def page(question: Study, gpu_class: str) -> Page | None:
     leaves = [line for line in answer["lines"] if line["leaves"]]
     waits = [_wait(row) for row in answer.get("replay", {}).get("queues", ())]
     bold, rest = _finding(question, starts, leaves, waits)
-    return Page(
+    return WhatIfPage(
         at=at,
         axis=axis,
         starts=starts,

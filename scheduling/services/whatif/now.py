@@ -19,7 +19,7 @@ ACTS = (m.Action.ADMIT, m.Action.EVICT, m.Action.SHRINK, m.Action.GROW, m.Action
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ComparedWork:
     """What is decided on a workload, before and after; None where it is not in the snapshot."""
 
     workload: str
@@ -51,16 +51,16 @@ class Line:
 class AtOnce:
     """Two plans of one moment. ``shares`` are queue -> class -> (before, after)."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ComparedWork, ...]
     shares: Mapping[str, Mapping[str, tuple[m.Share | None, m.Share | None]]]
     ready: Mapping[str, tuple[int, int]]
 
     @property
-    def starts(self) -> list[Line]:
+    def starts(self) -> list[ComparedWork]:
         return [line for line in self.lines if line.starts]
 
     @property
-    def leaves(self) -> list[Line]:
+    def leaves(self) -> list[ComparedWork]:
         return [line for line in self.lines if line.leaves]
 
     @property
@@ -105,12 +105,12 @@ def ready(snapshot: m.Snapshot, gpu_class: str) -> int:
     return sum(node.gpus - node.foreign_gpus for node in mine)
 
 
-def _lines(snapshot: m.Snapshot, before: m.Plan, after: m.Plan) -> tuple[Line, ...]:
+def _lines(snapshot: m.Snapshot, before: m.Plan, after: m.Plan) -> tuple[ComparedWork, ...]:
     queue_of = {w.name: w.queue for w in snapshot.workloads}
     was = {d.workload: d for d in before.decisions}
     told = {d.workload: d for d in after.decisions}
     names = [*told, *(name for name in was if name not in told)]
-    return tuple(Line(n, queue_of.get(n, ""), was.get(n), told.get(n)) for n in names)
+    return tuple(ComparedWork(n, queue_of.get(n, ""), was.get(n), told.get(n)) for n in names)
 
 
 def _shares(before: m.Plan, after: m.Plan) -> dict[str, dict[str, Any]]:

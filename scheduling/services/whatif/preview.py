@@ -19,7 +19,7 @@ from scheduling.models import Cluster
 from scheduling.services.policy.entitlements import gives_less
 from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.now import AtOnce, Line, beside, plan_of
+from scheduling.services.whatif.now import AtOnce, ComparedWork, beside, plan_of
 from scheduling.services.words.told import sealed_of
 
 Quotas = Mapping[str, m.Quota]
@@ -86,7 +86,7 @@ def preview(
     return answer
 
 
-def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[Line, str, bool]]:
+def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[ComparedWork, str, bool]]:
     """What ``first`` moves, at once, and what ``planned`` moves beside that, once the grace is over."""
     now = _moved(first)
     known = {(line.workload, kind) for line, kind in now}
@@ -94,14 +94,14 @@ def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[Line, str, bool]]:
     return [(*one, False) for one in now] + [(*one, True) for one in late]
 
 
-def _moved(planned: AtOnce) -> list[tuple[Line, str]]:
+def _moved(planned: AtOnce) -> list[tuple[ComparedWork, str]]:
     """What is otherwise, and how. For whom others leave starts as soon as they have left."""
     heirs = {line.after.for_workload for line in planned.leaves if line.after} - {None}
     told = ((line, _kind(line, heirs)) for line in planned.lines)
     return [(line, kind) for line, kind in told if kind]
 
 
-def _kind(line: Line, heirs: Container[str | None]) -> str:
+def _kind(line: ComparedWork, heirs: Container[str | None]) -> str:
     if line.starts or line.workload in heirs:
         return STARTS
     if line.leaves:
@@ -109,7 +109,7 @@ def _kind(line: Line, heirs: Container[str | None]) -> str:
     return WAITS if line.stays_out else ""
 
 
-def _line(line: Line, kind: str, gpus: Mapping[str, int]) -> Json:
+def _line(line: ComparedWork, kind: str, gpus: Mapping[str, int]) -> Json:
     decision = line.after or line.before
     assert decision is not None  # noqa: S101 - a line is of one plan or the other
     return {

@@ -19,7 +19,7 @@ from scheduling.services.whatif.kinds import (
     QueueChange,
     QuotaChange,
 )
-from scheduling.services.whatif.now import AtOnce, Line
+from scheduling.services.whatif.now import AtOnce, ComparedWork
 from scheduling.services.whatif.replay import Replayed
 from scheduling.simulation.ahead.bands import Band
 
@@ -104,7 +104,7 @@ def of_plans(planned: AtOnce, snapshot: m.Snapshot) -> Json:
     }
 
 
-def _line(line: Line) -> Json:
+def _line(line: ComparedWork) -> Json:
     after = line.after or line.before
     return {
         "workload": line.workload,

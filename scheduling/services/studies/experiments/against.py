@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scheduling.models import Cluster, Quota, Study, StudyState
-from scheduling.services.studies.experiments.results import Results, Row, Verdict
+from scheduling.services.studies.experiments.results import FigureRow, Results, Verdict
 from scheduling.services.studies.experiments.worlds import OF_POLICY, wall_of
 from scheduling.simulation.replications import LEAST
 
@@ -28,7 +28,7 @@ class Condition:
         return not self.sentence
 
 
-def conditions(study: Study, found: Results, row: Row) -> tuple[Condition, ...]:
+def conditions(study: Study, found: Results, row: FigureRow) -> tuple[Condition, ...]:
     """In the order in which they weigh. Two queries."""
     return (
         Condition("told", _told(study, row)),
@@ -41,13 +41,13 @@ def conditions(study: Study, found: Results, row: Row) -> tuple[Condition, ...]:
     )
 
 
-def lacking(study: Study, found: Results, row: Row) -> list[dict[str, str]]:
+def lacking(study: Study, found: Results, row: FigureRow) -> list[dict[str, str]]:
     """Those that are not met, as {condition, sentence}."""
     told = conditions(study, found, row)
     return [{"condition": one.key, "sentence": one.sentence} for one in told if not one.is_met]
 
 
-def _told(study: Study, row: Row) -> str:
+def _told(study: Study, row: FigureRow) -> str:
     if not study.is_drawn:
         return "The period was lived once, as it came: its gain is not told from noise."
     if row.done < LEAST:
@@ -58,13 +58,13 @@ def _told(study: Study, row: Row) -> str:
     return ""
 
 
-def _better(row: Row) -> str:
+def _better(row: FigureRow) -> str:
     if row.done < LEAST or row.keys(Verdict.BETTER):
         return ""
     return "No figure over all is better by more than noise."
 
 
-def _pays(found: Results, row: Row) -> str:
+def _pays(found: Results, row: FigureRow) -> str:
     longer = [
         one.queue
         for one in found.queues
@@ -81,7 +81,7 @@ def _pays(found: Results, row: Row) -> str:
     return f"Longer waits by more than noise in {names}."
 
 
-def _worse(row: Row) -> str:
+def _worse(row: FigureRow) -> str:
     names = [
         cell.figure.name.lower()
         for cell in row.cells

@@ -16,7 +16,15 @@ from scheduling.services.studies.kinds import EXPERIMENTS
 from scheduling.simulation.replications import LEAST, Difference, Verdict, compare
 
 __all__ = [
-    "Cell", "QueueCell", "QueueRow", "Results", "Row", "Verdict", "document", "resolution_s", "results",
+    "Cell",
+    "FigureRow",
+    "QueueCell",
+    "QueueRow",
+    "Results",
+    "Verdict",
+    "document",
+    "resolution_s",
+    "results",
 ]  # fmt: skip
 
 BASE = "A"
@@ -40,7 +48,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FigureRow:
     variant: Variant
     done: int
     cells: tuple[Cell, ...]
@@ -85,16 +93,16 @@ class QueueRow:
 class Results:
     """``comparisons`` are those that the intervals over all are widened for, ``by_queue`` the others."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[FigureRow, ...]
     queues: tuple[QueueRow, ...]
     comparisons: int
     queue_comparisons: int
 
-    def row(self, letter: str) -> Row | None:
+    def row(self, letter: str) -> FigureRow | None:
         return next((row for row in self.rows if row.variant.letter == letter), None)
 
     @property
-    def base(self) -> Row:
+    def base(self) -> FigureRow:
         return self.rows[0]
 
 
@@ -121,8 +129,8 @@ def results(study: Study) -> Results:
     )
 
 
-def _row(variant: Variant, mine: Lives, base: Lives, comparisons: int) -> Row:
-    return Row(
+def _row(variant: Variant, mine: Lives, base: Lives, comparisons: int) -> FigureRow:
+    return FigureRow(
         variant,
         len(mine),
         tuple(_cell(figure, variant, mine, base, comparisons) for figure in FIGURES),
@@ -235,7 +243,7 @@ def document(study: Study, found: Results) -> Json:
     }
 
 
-def _variant_document(row: Row) -> Json:
+def _variant_document(row: FigureRow) -> Json:
     return {
         "letter": row.variant.letter,
         "done": row.done,
