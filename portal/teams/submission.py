@@ -15,8 +15,7 @@ from typing import Any
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.teams import turns
-from portal.teams.access import submittable_queues
+from portal.teams.access import submittable_queues, visible_workloads
 from portal.teams.models import Submitted
 from portal.teams.reading import Reading
 from scheduling.models import Cluster, PriorityClass, Queue, Workload
@@ -26,7 +25,7 @@ from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Asked
 from scheduling.services.policy import judge, service_classes
 from scheduling.services.words import told
-from scheduling.services.workloads import images
+from scheduling.services.workloads import images, turns
 from scheduling.services.workloads import submit as workloads
 
 Json = dict[str, Any]
@@ -96,11 +95,20 @@ def find_faults(
         *list(images.faults_of(manifest))[:1],
         *unknown,
         *(fault for fault in judgement.faults if fault.field not in told_of),
-        *turns.faults(user, cluster, read),
+        *turns.faults(cluster, read, seen_by(user)),
     ]
     if not found and not even_if_never:
         found += never_faults(user, asked)
     return found
+
+
+def seen_by(user: User) -> turns.Seen:
+    """Which workloads ``user`` may see."""
+
+    def seen(keys: Collection[int]) -> set[int]:
+        return set(visible_workloads(user).filter(pk__in=keys).values_list("pk", flat=True))
+
+    return seen
 
 
 def _notes_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

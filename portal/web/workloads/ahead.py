@@ -17,17 +17,16 @@ from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words, short_limit
-from portal.teams import submission, turns
+from portal.teams import submission
 from portal.teams.access import visible_workloads
-from scheduling.engine.model import Reason
-from scheduling.engine.reasons.catalogue import headline
-from scheduling.models import Cluster, GpuClass, Workload
+from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
 from scheduling.services import forecasts
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, Asked
 from scheduling.services.forecasts import Expected
 from scheduling.services.words.told import Reader, name_of, tell
+from scheduling.services.workloads import turns
 
 NEVER = (datetime.max.replace(tzinfo=UTC),) * 2
 NAMED = 3
