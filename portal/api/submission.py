@@ -132,7 +132,7 @@ class SubmitSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-class MemberSerializer(serializers.Serializer[Any]):
+class ArrayMemberSerializer(serializers.Serializer[Any]):
     uid = serializers.CharField()
     name = serializers.CharField()
 
@@ -143,7 +143,7 @@ class SubmittedSerializer(serializers.Serializer[Any]):
     uid = serializers.CharField(source="metadata.uid")
     name = serializers.CharField(source="metadata.name")
     namespace = serializers.CharField(source="metadata.namespace")
-    members = MemberSerializer(
+    members = ArrayMemberSerializer(
         many=True,
         required=False,
         help_text="Of an array, whose first member this is; else left out.",
