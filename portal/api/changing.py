@@ -19,9 +19,9 @@ from portal.api.workloads import (
 )
 from portal.teams import changing
 from portal.teams.changing import Compared, Foreseen
-from scheduling.cluster.adapters.turns import MOST_AFTER
 from scheduling.models import Workload
 from scheduling.services.workloads.change import Change
+from scheduling.services.workloads.turns import MOST_AFTER
 
 
 class ChangeSerializer(serializers.Serializer[Change]):

@@ -15,9 +15,9 @@ from portal.selectors.fields import FiniteField
 from portal.teams import arrays
 from portal.teams.submission import SubmissionError
 from portal.teams.submission import submit as submit_manifest
-from scheduling.cluster.adapters.turns import MOST_AFTER
 from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.workloads.manifest import Kind, build_job_manifest
+from scheduling.services.workloads.turns import MOST_AFTER
 
 MAX_PODS = 100_000
 MAX_SECONDS = 2_000_000_000

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from portal.accounts.models import User
-from portal.teams import submission, turns
+from portal.teams import submission
 from portal.teams.reading import Reading
-from scheduling.engine import model as m
-from scheduling.models import PriorityClass, Workload
+from scheduling.models import PriorityClass, Reason, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, Asked
 from scheduling.services.policy import judge
 from scheduling.services.words import told
 from scheduling.services.workloads import change as changes
+from scheduling.services.workloads import turns
 from scheduling.services.workloads.change import Change, Draft
 
 FIELDS = {
@@ -122,20 +122,20 @@ def _faults(user: User, work: Workload, wanted: Change, drafted: Draft) -> Itera
     if wanted.priority_class is not None:
         mine = judge.priority_fault(user.get_username(), queue.path, wanted.priority_class, rules)
         found += [mine] if mine and not found else []
-    found += turns.faults(user, cluster, after, before=before.turn)
+    found += turns.faults(cluster, after, submission.seen_by(user), before=before.turn)
     if not found and touched & SIZES:
         found += submission.never_faults(user, Asked(cluster, queue, after))
     yield from found
 
 
 def _foreseen(
-    user: User, work: Workload, answer: Answer, kept_back: tuple[m.Reason, str] | None
+    user: User, work: Workload, answer: Answer, kept_back: tuple[Reason, str] | None
 ) -> Foreseen:
     if kept_back is not None:
         reason, sentence = kept_back
         return Foreseen(answer, reason.value, sentence, keeps_back=True)
     decision = answer.decision
-    if decision.reason is m.Reason.HELD and work.reason:
+    if decision.reason is Reason.HELD and work.reason:
         # What a cycle found of it, which no plan knows: what its persona allows, a start that failed.
         return Foreseen(answer, work.reason, told.told(work, Reading(user)).sentence)
     asked = asking.said_of(work, decision)

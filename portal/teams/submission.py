@@ -7,7 +7,7 @@ can never start. The latter is refused unless whoever asks confirms it, since no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -15,8 +15,7 @@ from typing import Any
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.teams import turns
-from portal.teams.access import submittable_queues
+from portal.teams.access import submittable_queues, visible_workloads
 from portal.teams.models import Submitted
 from portal.teams.reading import Reading
 from scheduling.models import Cluster, PriorityClass, Queue, Workload
@@ -26,7 +25,7 @@ from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Asked
 from scheduling.services.policy import judge, service_classes
 from scheduling.services.words import told
-from scheduling.services.workloads import images
+from scheduling.services.workloads import images, turns
 from scheduling.services.workloads import submit as workloads
 
 Json = dict[str, Any]
@@ -96,11 +95,20 @@ def find_faults(
         *list(images.faults_of(manifest))[:1],
         *unknown,
         *(fault for fault in judgement.faults if fault.field not in told_of),
-        *turns.faults(user, cluster, read),
+        *turns.faults(cluster, read, seen_by(user)),
     ]
     if not found and not even_if_never:
         found += never_faults(user, asked)
     return found
+
+
+def seen_by(user: User) -> turns.Seen:
+    """Which workloads ``user`` may see."""
+
+    def seen(keys: Collection[int]) -> set[int]:
+        return set(visible_workloads(user).filter(pk__in=keys).values_list("pk", flat=True))
+
+    return seen
 
 
 def _notes_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -172,9 +180,10 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
+def refusals_of(asked: Asked, unread: Collection[str] = ()) -> tuple[str, dict[str, str]]:
     """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
-    user may not have it there, only those that they may not."""
+    user may not have it there, only those that they may not. What stands in the fields ``unread`` is not
+    judged: it cannot be read yet."""
     rules = judge.Rules.of(asked.cluster)
     names = asked.cluster.gpu_classes.values_list("name", flat=True)
     path = asked.queue.path
@@ -185,7 +194,8 @@ def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
         for fault in judge.judge(asked.on(name), path, rules).faults
         if fault.field == "gpu_classes"
     }
-    return " ".join(str(fault) for fault in whole if fault.field != "gpu_classes"), barred
+    told = (fault for fault in whole if fault.field not in ("gpu_classes", *unread))
+    return " ".join(map(str, told)), barred
 
 
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:

@@ -6,7 +6,7 @@ into rows for one reader. All figures are milli-GPU.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,17 +17,16 @@ from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words, short_limit
-from portal.teams import submission, turns
+from portal.teams import submission
 from portal.teams.access import visible_workloads
-from scheduling.engine.model import Reason
-from scheduling.engine.reasons.catalogue import headline
-from scheduling.models import Cluster, GpuClass, Workload
+from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
 from scheduling.services import forecasts
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, Asked
 from scheduling.services.forecasts import Expected
 from scheduling.services.words.told import Reader, name_of, tell
+from scheduling.services.workloads import turns
 
 NEVER = (datetime.max.replace(tzinfo=UTC),) * 2
 NAMED = 3
@@ -112,8 +111,15 @@ class FirstEnd:
     starts: Row | None
 
 
-def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reader) -> Outlook:
-    """Each of ``classes``, those that it accepts first in their order."""
+def outlook(
+    asked: Asked,
+    classes: Sequence[GpuClass],
+    user: User,
+    reader: Reader,
+    unread: Collection[str] = (),
+) -> Outlook:
+    """Each of ``classes``, those that it accepts first in their order; ``unread`` are fields that say nothing
+    that can be read yet."""
     names = [c.name for c in classes]
     question = asking.ask_run_times(asked, names)
     try:
@@ -122,7 +128,7 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
         return Outlook(size=size_of(asked), fault=str(fault))
     whole, *single = answers
     said = forecasts.answer_of(question, wait_s=RUN_TIME_S) if question else {}
-    telling = _Telling(asked, user, reader, said or {})
+    telling = _Telling(asked, user, reader, said or {}, unread)
     on = _axis(answers, asked)
     rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}
     rows = [
@@ -208,6 +214,7 @@ class _Telling:
     user: User
     reader: Reader
     run_times: Mapping[str, Expected]
+    unread: Collection[str]
     barred: Mapping[str, str] = field(init=False)
     refused: str = field(init=False)
     """Why the judge has none of it run, on whatever class."""
@@ -215,7 +222,7 @@ class _Telling:
     """What it says itself to wait for."""
 
     def __post_init__(self) -> None:
-        refused, barred = submission.refusals_of(self.asked)
+        refused, barred = submission.refusals_of(self.asked, self.unread)
         object.__setattr__(self, "barred", barred)
         object.__setattr__(self, "refused", refused)
         later = turns.kept_back(self.asked.cluster, self.asked.observed)

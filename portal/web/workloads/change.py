@@ -23,10 +23,10 @@ from portal.web.moments import MomentField, local
 from portal.web.workloads.detail import seen
 from portal.web.workloads.fields import DurationField, duration_text
 from portal.web.workloads.forms import MAX_PODS
-from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads.change import Change
+from scheduling.services.workloads.turns import turn_of
 
 AT = {"run_time_limit": "run_time_limit", "gpu_classes": "class_1", "array": "at_once"}
 """Field of a refusal -> that of the form."""
@@ -92,7 +92,7 @@ class ChangeForm(forms.Form):
             said |= {"pods_min": data["pods_min"], "pods_max": data["pods_max"]}
         if classes := self._classes(now):
             said["gpu_classes"] = classes
-        if data["not_before"] != instant(self.work.turn.get("not_before")) and (
+        if data["not_before"] != turn_of(self.work).not_before and (
             local(data["not_before"], self.zone) != now["not_before"]
         ):
             said["not_before"] = data["not_before"] or ""
@@ -123,7 +123,7 @@ def values_of(work: Workload, zone_name: str) -> dict[str, Any]:
         "gpus_per_pod": work.gpus // 1000,
         "pods_min": work.min_members,
         "pods_max": work.max_members,
-        "not_before": local(instant(work.turn.get("not_before")), zone_name),
+        "not_before": local(turn_of(work).not_before, zone_name),
         "after": ", ".join(work.turn.get("after", ())),
         "at_once": work.turn.get("at_once"),
     }

@@ -17,16 +17,14 @@ from portal.teams.models import Submitted
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import duration_text, pairs_text
 from portal.web.workloads.forms import SubmitForm, command_text, values_of
-from scheduling.cluster.vocabulary import labels
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.manifest import SET_BY_SUBMITTING, asked_of
+from scheduling.services.workloads.turns import NOT_COPIED
 
 Json = dict[str, Any]
 LONGEST_NAME = 58
-NOT_COPIED = labels.TURN - {labels.AFTER}
-"""A copy is a member of no array, and its time is its own."""
 
 
 @dataclass(frozen=True, slots=True)

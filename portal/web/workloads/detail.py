@@ -27,14 +27,13 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
-from scheduling.cluster.adapters.turns import After, Turn
-from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words import endings
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 from scheduling.services.workloads.kubectl import commands_for
+from scheduling.services.workloads.turns import turn_of
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""
@@ -127,19 +126,6 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "may_hold": may_operate and work.is_waiting and not work.held,
         "may_release": may_operate and work.is_waiting and work.held,
     }
-
-
-def turn_of(work: Workload) -> Turn:
-    """When its author lets it start, as its row keeps it."""
-    said = work.turn
-    names = (str(one).partition(":") for one in said.get("after", ()))
-    return Turn(
-        not_before=instant(said.get("not_before")),
-        after=tuple(After(name, not how) for name, _, how in names),
-        array=said.get("array", ""),
-        index=said.get("index", 0),
-        at_once=said.get("at_once"),
-    )
 
 
 def remember(request: PersonRequest, made: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import clock
 from scheduling.services.policy.judge import MISROUTED, NO_LEVEL, Judgement
+from scheduling.services.workloads.turns import EARLIEST
 
 START_BACK_OFF_S = (60.0, 3600.0)
 """First and longest wait of a gang whose pods were not all ready in time; doubled each time."""
@@ -21,7 +22,6 @@ RAN_OUT = (
     "It ran for its run-time limit, so Weir ended it. Release it to queue it again from where it left off, or"
     " cancel it."
 )
-EARLIEST = "It starts no sooner than {}, as its author asked."
 SHOWN = 8
 """Nodes that are named one by one."""
 NOTHING_MORE: Mapping[str, str] = {}

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduling.cluster.adapters import ADAPTERS, Observed
-from scheduling.cluster.adapters.turns import After, Turn
-from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.adapters import Observed
 from scheduling.engine import model as m
-from scheduling.models import Cluster, Outcome, State, Workload
+from scheduling.models import Cluster, State, Workload
 from scheduling.services.snapshot.at_once import Found
 from scheduling.services.snapshot.blocked import Blocked
 from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.workloads.turns import REMEDY, full, last_of, still_to_come
 
 Rows = Mapping[str, Workload]
 """By engine name."""
-REMEDY = f"Change {labels.AFTER}, or cancel it."
-KINDS = {adapter.kind.lower(): adapter.kind for adapter in ADAPTERS}
 
 
 @dataclass(slots=True)
@@ -48,25 +45,6 @@ class Others:
         # The row of one that ends in this very cycle is not written yet.
         self._ended = {key: row for key, row in found.items() if row.state == State.FINISHED}
         return found
-
-
-def last_of(cluster: Cluster, keys: Sequence[str]) -> dict[str, Workload]:
-    """The last workload of each of those engine names, where there was one. One query."""
-    places = {key: _place(key) for key in keys}
-    rows = Workload.objects.filter(
-        cluster=cluster,
-        namespace__in={namespace for namespace, _, _ in places.values()},
-        name__in={name for _, _, name in places.values()},
-    )
-    ordered = rows.order_by("submitted_at", "pk")
-    found = {(row.namespace, row.kind, row.name): row for row in ordered}
-    return {key: found[place] for key, place in places.items() if place in found}
-
-
-def _place(key: str) -> tuple[str, str, str]:
-    """(namespace, kind, name) of an engine name."""
-    namespace, *kind, name = key.split("/")
-    return namespace, KINDS.get(kind[0], kind[0]) if kind else "Job", name
 
 
 def not_their_turn(
@@ -119,25 +97,6 @@ def _reaches(key: str, names: Mapping[str, Sequence[str]]) -> bool:
     return False
 
 
-def still_to_come(one: After, row: Workload | None, namespace: str) -> str:
-    """Why what is to start after ``one`` still waits, whose last workload is ``row``; empty where it need
-    not."""
-    wanted = "has succeeded" if one.success else "has ended"
-    if row is None:
-        return (
-            f"It starts after {one.name} {wanted}, and its queue has no such workload in the namespace"
-            f" {namespace}. {REMEDY}"
-        )
-    if row.state != State.FINISHED:
-        return (
-            f"It starts after {one.name} {wanted}, which is {row.get_state_display().lower()} now."
-        )
-    if one.success and row.outcome != Outcome.SUCCEEDED:
-        ended = "was cancelled" if row.outcome == Outcome.CANCELLED else "failed"
-        return f"It was to start after {one.name} {wanted}, and {one.name} {ended}. {REMEDY}"
-    return ""
-
-
 Array = tuple[str, str, str]
 
 
@@ -171,12 +130,3 @@ def _holding(workloads: Iterable[Observed], known: Mapping[str, Known]) -> Itera
         what = known.get(observed.uid)
         if observed.turn.array and what is not None and what.situation not in at_rest:
             yield observed
-
-
-def full(turn: Turn) -> str:
-    """What is said to a member of an array that holds as much as it may."""
-    are = "member of it holds" if turn.at_once == 1 else "members of it hold"
-    return (
-        f"It is number {turn.index} of the array {turn.array}, of which {turn.at_once} may run at once: as"
-        f" many {are} GPUs or go first. It starts when one of them ends."
-    )

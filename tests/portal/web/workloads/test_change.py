@@ -123,8 +123,8 @@ def test_work_of_other_queues_is_as_what_is_not_there(as_user, probe, cluster):
 
 
 def test_only_who_may_operate_it_can_change_it(as_user, probe):
-    assert as_user("outsider").get(url(probe)).status_code == 404
-    assert as_user("outsider").post(url(probe), fields(pods_min="1")).status_code == 404
+    assert as_user("q.nguyen").get(url(probe)).status_code == 404
+    assert as_user("q.nguyen").post(url(probe), fields(pods_min="1")).status_code == 404
 
 
 def test_what_runs_by_now_leads_back(as_user, probe):

@@ -73,7 +73,10 @@ def test_preview_is_the_job_that_submit_creates(as_user, cluster, kube):
     made = kube.get(job("pretraining", "probe"))
     for key in ("parallelism", "completions", "completionMode", "activeDeadlineSeconds"):
         assert shown["spec"][key] == made["spec"][key]
-    assert shown["metadata"]["labels"] == {"weir.dev/queue": "pretraining"}
+    assert shown["metadata"]["labels"] == {
+        "weir.dev/queue": "pretraining",
+        "weir.dev/priority-class": "research-normal",
+    }
 
 
 def test_downloaded_manifest_can_be_pasted(as_user, cluster, kube):

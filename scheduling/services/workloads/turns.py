@@ -4,24 +4,28 @@ waits and says why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from portal.accounts.models import User
-from portal.teams.access import visible_workloads
-from scheduling.cluster.adapters import Observed, turns
+from scheduling.cluster.adapters import ADAPTERS, Observed, turns
 from scheduling.cluster.adapters.turns import After, Turn, TurnError
 from scheduling.cluster.vocabulary import labels
-from scheduling.engine import model as m
+from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.engine.reasons.wording import clock
-from scheduling.models import Cluster, Outcome, State, Workload
+from scheduling.models import Cluster, Outcome, Reason, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.errors import ServiceError
-from scheduling.services.snapshot.blocked import EARLIEST
-from scheduling.services.snapshot.turns import full, last_of, still_to_come
 
 FIELD = {labels.NOT_BEFORE: "not_before", labels.AFTER: "after"}
 """Annotation -> the input that it comes from."""
+NOT_COPIED = labels.TURN - {labels.AFTER}
+"""Annotations that a copy leaves out: it is a member of no array, and its time is its own."""
+Seen = Callable[[Collection[int]], set[int]]
+"""Of the workloads with those keys, the ones that whoever sends it may see."""
+MOST_AFTER = turns.MOST_AFTER
+EARLIEST = "It starts no sooner than {}, as its author asked."
+REMEDY = f"Change {labels.AFTER}, or cancel it."
+KINDS = {adapter.kind.lower(): adapter.kind for adapter in ADAPTERS}
 DEEP = 30
 """So many steps from work to work are followed."""
 
@@ -37,8 +41,21 @@ def unread(notes: Mapping[str, Any]) -> ServiceError | None:
     return None
 
 
+def turn_of(work: Workload) -> Turn:
+    """When its author lets it start, as its row keeps it."""
+    said = work.turn
+    names = (str(one).partition(":") for one in said.get("after", ()))
+    return Turn(
+        not_before=instant(said.get("not_before")),
+        after=tuple(After(name, not how) for name, _, how in names),
+        array=said.get("array", ""),
+        index=said.get("index", 0),
+        at_once=said.get("at_once"),
+    )
+
+
 def faults(
-    user: User, cluster: Cluster, observed: Observed, *, before: Turn = turns.NO_TURN
+    cluster: Cluster, observed: Observed, seen: Seen, *, before: Turn = turns.NO_TURN
 ) -> Iterator[ServiceError]:
     """What forbids ``observed`` to wait as it says; what stood there ``before`` is let be."""
     turn = observed.turn
@@ -51,17 +68,16 @@ def faults(
             field="not_before",
         )
     if turn.after != before.after and turn.after:
-        yield from _after_faults(user, cluster, observed)
+        yield from _after_faults(cluster, observed, seen)
 
 
-def _after_faults(user: User, cluster: Cluster, observed: Observed) -> Iterator[ServiceError]:
+def _after_faults(cluster: Cluster, observed: Observed, seen: Seen) -> Iterator[ServiceError]:
     wanted = {one.key_in(observed.namespace): one for one in observed.turn.after}
     rows = last_of(cluster, sorted(wanted))
-    shown = visible_workloads(user).filter(pk__in=[row.pk for row in rows.values()])
-    seen = set(shown.values_list("pk", flat=True))
+    shown = seen([row.pk for row in rows.values()])
     for key, one in wanted.items():
         row = rows.get(key)
-        if row is not None and (row.pk not in seen or row.queue_label != observed.queue_label):
+        if row is not None and (row.pk not in shown or row.queue_label != observed.queue_label):
             row = None
         if fault := _of_one(one, row, observed):
             yield fault
@@ -113,25 +129,23 @@ def leads_back(cluster: Cluster, observed: Observed) -> bool:
 
 
 def _named(row: Workload) -> Iterator[str]:
-    said = ",".join(row.turn.get("after", ()))
-    for one in turns.read({labels.AFTER: said}).after if said else ():
-        yield one.key_in(row.namespace)
+    return (one.key_in(row.namespace) for one in turn_of(row).after)
 
 
-def kept_back(cluster: Cluster, observed: Observed) -> tuple[m.Reason, str] | None:
+def kept_back(cluster: Cluster, observed: Observed) -> tuple[Reason, str] | None:
     """What ``observed`` says itself keeps it from starting now, as the next cycle would tell it."""
     turn = observed.turn
     if observed.held:
-        return m.Reason.HELD, "It is on hold. Release it to have it start."
+        return Reason.HELD, "It is on hold. Release it to have it start."
     if turn.not_before is not None and turn.not_before > cluster.now():
-        return m.Reason.NOT_BEFORE, EARLIEST.format(clock(turn.not_before))
+        return Reason.NOT_BEFORE, EARLIEST.format(clock(turn.not_before))
     names = {one.key_in(observed.namespace): one for one in turn.after}
     rows = last_of(cluster, sorted(names)) if names else {}
     for key, one in names.items():
         if said := still_to_come(one, rows.get(key), observed.namespace):
-            return m.Reason.AFTER_OTHERS, said
+            return Reason.AFTER_OTHERS, said
     if turn.array and turn.at_once is not None and _held_by(cluster, observed) >= turn.at_once:
-        return m.Reason.ARRAY_AT_LIMIT, full(turn)
+        return Reason.ARRAY_AT_LIMIT, full(turn)
     return None
 
 
@@ -140,3 +154,50 @@ def _held_by(cluster: Cluster, observed: Observed) -> int:
     kin = Workload.objects.filter(cluster=cluster, namespace=observed.namespace)
     same = kin.filter(queue_label=observed.queue_label, state__in=HOLDING)
     return same.filter(turn__array=observed.turn.array).count()
+
+
+def last_of(cluster: Cluster, keys: Sequence[str]) -> dict[str, Workload]:
+    """The last workload of each of those engine names, where there was one. One query."""
+    places = {key: _place(key) for key in keys}
+    rows = Workload.objects.filter(
+        cluster=cluster,
+        namespace__in={namespace for namespace, _, _ in places.values()},
+        name__in={name for _, _, name in places.values()},
+    )
+    ordered = rows.order_by("submitted_at", "pk")
+    found = {(row.namespace, row.kind, row.name): row for row in ordered}
+    return {key: found[place] for key, place in places.items() if place in found}
+
+
+def _place(key: str) -> tuple[str, str, str]:
+    """(namespace, kind, name) of an engine name."""
+    namespace, *kind, name = key.split("/")
+    return namespace, KINDS.get(kind[0], kind[0]) if kind else "Job", name
+
+
+def still_to_come(one: After, row: Workload | None, namespace: str) -> str:
+    """Why what is to start after ``one`` still waits, whose last workload is ``row``; empty where it need
+    not."""
+    wanted = "has succeeded" if one.success else "has ended"
+    if row is None:
+        return (
+            f"It starts after {one.name} {wanted}, and its queue has no such workload in the namespace"
+            f" {namespace}. {REMEDY}"
+        )
+    if row.state != State.FINISHED:
+        return (
+            f"It starts after {one.name} {wanted}, which is {row.get_state_display().lower()} now."
+        )
+    if one.success and row.outcome != Outcome.SUCCEEDED:
+        ended = "was cancelled" if row.outcome == Outcome.CANCELLED else "failed"
+        return f"It was to start after {one.name} {wanted}, and {one.name} {ended}. {REMEDY}"
+    return ""
+
+
+def full(turn: Turn) -> str:
+    """What is said to a member of an array that holds as much as it may."""
+    are = "member of it holds" if turn.at_once == 1 else "members of it hold"
+    return (
+        f"It is number {turn.index} of the array {turn.array}, of which {turn.at_once} may run at once: as"
+        f" many {are} GPUs or go first. It starts when one of them ends."
+    )
