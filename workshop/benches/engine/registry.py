@@ -124,8 +124,8 @@ def bench_replay(traces: Path, progress: Progress) -> Outcome:
         inputs=trace.checksums(),
         notes=[
             "jobs_per_cpu_s: a plan at every event while anybody waits, but for arrivals that wait as "
-            "another of their kind and user does; all that the engine decides and a ledger of it, without reading "
-            "the trace and without compiling (a short run before loads the kernels)"
+            "another of their kind and user does; all that the engine decides and a ledger of it, without "
+            "reading the trace and without compiling (a short run before loads the kernels)"
         ],
     )
 
