@@ -38,8 +38,8 @@ QUICK_HASH = "django.contrib.auth.hashers.MD5PasswordHasher"
 # A password that a test sets takes no third of a second; those that the product hashed are still read.
 django_settings.PASSWORD_HASHERS = [QUICK_HASH, *django_settings.PASSWORD_HASHERS]
 gc.set_threshold(100_000, 20, 100)
-# A request makes and drops objects by the thousand, of which all but none hang together in circles: at
-# Python's own thresholds looking for those is a sixth of what the walks cost.
+# A request makes and drops objects by the thousand, and next to none hang together in circles: at Python's
+# own thresholds looking for those is a sixth of what the walks cost.
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(

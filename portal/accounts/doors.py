@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Scope, Session, User
 from portal.accounts.sessions import digest_of
+from scheduling.services.errors import ServiceError
 
 
 def issue_token(
@@ -26,9 +27,17 @@ def issue_token(
 ) -> tuple[ApiToken, str]:
     """A token and its plain text, shown this once; ``by`` whom, where it is not the person's own.
 
-    Raises as ``ApiToken.issue`` does.
+    Raises as ``ApiToken.issue`` does, and ServiceError ``not_for_people`` for a token of the directory.
     """
-    token, plain = ApiToken.issue(user, name, scopes=scopes, expires_at=expires_at, endless=endless)
+    wanted = list(scopes)
+    if Scope.DIRECTORY in wanted and by is None:
+        raise ServiceError(
+            "not_for_people",
+            "Tokens of the directory are those of service accounts.",
+            "Make a service account for it, and its token there.",
+            field="scopes",
+        )
+    token, plain = ApiToken.issue(user, name, scopes=wanted, expires_at=expires_at, endless=endless)
     facts = {"token": token.pk, "scopes": token.scopes, "expires_at": token.expires_at}
     facts |= {"by": by.get_username()} if by else {}
     record("token.issued", request, user=user, **facts)

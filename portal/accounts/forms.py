@@ -78,7 +78,7 @@ class TokenForm(forms.Form):
     scopes = forms.TypedMultipleChoiceField(
         coerce=Scope,
         required=False,
-        choices=[choice for choice in Scope.choices if choice[0] != Scope.READ],
+        choices=[one for one in Scope.choices if one[0] not in (Scope.READ, Scope.DIRECTORY)],
         error_messages={"invalid_choice": "Choose among what is listed."},
     )
     """Beside reading, which every token may."""
@@ -90,8 +90,12 @@ class TokenForm(forms.Form):
         error_messages={"invalid_choice": "Choose one of the listed times."},
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, directory: bool = False, **kwargs: Any) -> None:
+        """``directory``: whether it may be one that keeps people and groups in step."""
         super().__init__(*args, **kwargs)
+        if directory:
+            scopes: forms.TypedMultipleChoiceField = self.fields["scopes"]  # type: ignore[assignment]
+            scopes.choices = [*scopes.choices, (Scope.DIRECTORY.value, Scope.DIRECTORY.label)]  # type: ignore[misc]
         days: forms.TypedChoiceField = self.fields["days"]  # type: ignore[assignment]
         days.choices = [("30", "30 days"), ("90", "90 days"), ("365", "one year")]
         days.required = not settings.WEIR_ENDLESS_TOKENS

@@ -129,6 +129,8 @@ class Scope(models.TextChoices):
     WORK = "work", "submit, hold and cancel work"
     QUOTAS = "quotas", "change quotas"
     ALL = "all", "everything you may do"
+    DIRECTORY = "directory", "people and groups by SCIM"
+    """Of service accounts alone, given by an admin in a session; no other scope holds it."""
 
 
 def every_scope() -> list[str]:
@@ -159,12 +161,15 @@ class ApiToken(models.Model):
         return hashlib.sha256(token.encode()).hexdigest()
 
     def covers(self, scope: Scope) -> bool:
+        if scope == Scope.DIRECTORY:
+            return scope.value in self.scopes
         return scope == Scope.READ or bool({scope.value, Scope.ALL.value} & set(self.scopes))
 
     @property
     def purposes(self) -> list[str]:
         """Its scopes in words; everything holds the rest."""
-        named = [Scope.ALL] if self.covers(Scope.ALL) else Scope
+        wide = [Scope.ALL, Scope.DIRECTORY]
+        named = wide if self.covers(Scope.ALL) else list(Scope)
         return [scope.label for scope in named if scope.value in self.scopes]
 
     @classmethod

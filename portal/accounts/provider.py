@@ -40,7 +40,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         if sociallogin.is_existing:
             return
         name = name_in(claims_of(sociallogin.account))
-        if fault := _fault_of(name):
+        if fault := fault_of(name):
             _refuse(request, None, fault)
         known = User.objects.filter(username=name).first()
         if known is None:
@@ -131,7 +131,7 @@ def groups_in(claims: Mapping[str, Any]) -> list[str] | None:
     return sorted(names)[:MOST_GROUPS]
 
 
-def _fault_of(name: str) -> str:
+def fault_of(name: str) -> str:
     """Why a person of this name can't be kept; empty where they can."""
     claim = settings.WEIR_OIDC_USER_CLAIM
     if not name:

@@ -92,7 +92,7 @@ class WorkloadChangePreview(WorkloadView):
 
     @extend_schema(request=ChangeSerializer, responses={200: ComparedSerializer})
     def post(self, request: Request, cluster: str, uid: str) -> Response:
-        """What that would do to its start: as it is and as it would be, by the next plan. Nothing is saved."""
+        """What that does to its start, as it is and as it would be, by the next plan. It saves nothing."""
         workload = get_object_or_404(self.get_queryset(), uid=uid)
         check_may_operate(self.person, workload)
         with at_fields():

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.scope import ClusterView
-from portal.reports.declared import Report
+from portal.reports.declared import Computed, Report, exported
 from portal.reports.filters import PRESETS
 from portal.reports.forms import form_of
 from portal.reports.kinds import REPORTS
@@ -28,6 +28,9 @@ PARAMETERS = [
     OpenApiParameter("type", str, enum=[t.value for t in WorkloadType]),
     OpenApiParameter("evicted", str, description="Preemptions: single evictions of this queue."),
     OpenApiParameter("for", str, description="Preemptions: single evictions for this queue."),
+    OpenApiParameter(
+        "table", str, description="This table alone; of showback also focus: rows of FOCUS."
+    ),
     OpenApiParameter("compare", str, enum=["previous", "none"]),
 ]
 SCHEMA = extend_schema(
@@ -64,11 +67,24 @@ class ReportView(ClusterView):
     report: Report
 
     def answer(self, typed: QueryDict) -> Response:
-        """Raises ValidationError at the filter at fault, Http404 where the person has no queue."""
+        """Of one ``table`` alone where it is named.
+
+        Raises ValidationError at the filter at fault, Http404 where the person has no queue."""
         form = form_of(self.cluster, self.person, typed)
         if not form.is_valid():
             raise ValidationError(form.errors)
-        return Response(self.report.compute(self.cluster, form.filters(), self.person).as_dict())
+        found = self.report.compute(self.cluster, form.filters(), self.person)
+        if not (wanted := typed.get("table", "")):
+            return Response(found.as_dict())
+        return Response({"report": self.report.name, wanted: self._table(found, wanted)})
+
+    def _table(self, found: Computed, wanted: str) -> list[dict[str, Any]]:
+        tables = {table.name: table for table in found.tables()}
+        table = tables.get(wanted) or exported(found, wanted)
+        if table is None:
+            known = ", ".join([*tables, *getattr(found, "exports", {})])
+            raise ValidationError({"table": f"There is no such table: name one of {known}."})
+        return table.as_dicts()
 
 
 def view_of(declared: Report) -> type[ReportView]:

@@ -12,15 +12,21 @@ from rest_framework.utils.html import is_html_input
 
 from portal.accounts.models import User
 from portal.selectors.fields import FiniteField
+from portal.teams import arrays
 from portal.teams.submission import SubmissionError
 from portal.teams.submission import submit as submit_manifest
+from scheduling.cluster.adapters.turns import MOST_AFTER
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services.workloads.manifest import build_job_manifest
+from scheduling.services.workloads.manifest import Kind, build_job_manifest
 
 MAX_PODS = 100_000
 MAX_SECONDS = 2_000_000_000
 
 Json = dict[str, Any]
+
+
+NO_FIELDS = frozenset({"manifest", "even_if_never", "array", "array_at_once"})
+"""What is said beside a manifest, or beside the fields that one is made of."""
 
 
 class ManifestField(serializers.DictField):
@@ -65,7 +71,42 @@ class SubmitSerializer(serializers.Serializer[Any]):
     checkpoint_interval_s = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_SECONDS
     )
-
+    env: Any = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, max_length=16384), required=False
+    )
+    volumes: Any = serializers.DictField(
+        child=serializers.RegexField(r"^/[^:\s]{1,250}$"),
+        required=False,
+        help_text="Claim of its namespace -> where it is mounted.",
+    )
+    secrets: Any = serializers.ListField(
+        child=serializers.CharField(max_length=253),
+        required=False,
+        max_length=50,
+        help_text="Names of Secrets of its namespace whose keys become environment.",
+    )
+    kind = serializers.ChoiceField(
+        choices=[kind.value for kind in Kind], required=False, help_text="A Job, or a Deployment."
+    )
+    not_before = serializers.DateTimeField(required=False, help_text="It starts no sooner.")
+    after: Any = serializers.ListField(
+        child=serializers.CharField(max_length=260),
+        required=False,
+        max_length=MOST_AFTER,
+        help_text="Names of work of its queue that it starts after; `name:ended` where any end will do.",
+    )
+    array = serializers.IntegerField(
+        required=False,
+        min_value=2,
+        max_value=arrays.MOST,
+        help_text="So many members, each a workload; also of a manifest.",
+    )
+    array_at_once = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=arrays.MOST,
+        help_text="Of them may hold GPUs at once.",
+    )
     even_if_never = serializers.BooleanField(
         required=False,
         default=False,
@@ -74,8 +115,10 @@ class SubmitSerializer(serializers.Serializer[Any]):
     )
 
     def validate(self, attrs: Json) -> Json:
+        if "array_at_once" in attrs and "array" not in attrs:
+            raise serializers.ValidationError({"array": ["Say how many members the array has."]})
         if "manifest" in attrs:
-            extra = sorted(set(attrs) - {"manifest", "even_if_never"})
+            extra = sorted(set(attrs) - NO_FIELDS)
             if extra:
                 raise serializers.ValidationError(
                     {extra[0]: ["Send a manifest or fields, not both."]}
@@ -89,17 +132,27 @@ class SubmitSerializer(serializers.Serializer[Any]):
         return attrs
 
 
+class ArrayMemberSerializer(serializers.Serializer[Any]):
+    uid = serializers.CharField()
+    name = serializers.CharField()
+
+
 class SubmittedSerializer(serializers.Serializer[Any]):
     """The object as the cluster's API server made it; ``uid`` is the workload's."""
 
     uid = serializers.CharField(source="metadata.uid")
     name = serializers.CharField(source="metadata.name")
     namespace = serializers.CharField(source="metadata.namespace")
+    members = ArrayMemberSerializer(
+        many=True,
+        required=False,
+        help_text="Of an array, whose first member this is; else left out.",
+    )
     manifest = serializers.SerializerMethodField()
 
     @extend_schema_field({"type": "object", "additionalProperties": {}})
     def get_manifest(self, made: Json) -> Json:
-        return made
+        return {name: part for name, part in made.items() if name != "members"}
 
 
 def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
@@ -108,10 +161,19 @@ def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     Raises ValidationError with every fault at its field, or the service's ServiceError.
     """
     manifest = asked["manifest"] if "manifest" in asked else build(cluster, asked)
+    never = asked.get("even_if_never", False)
     with at_fields():
-        return submit_manifest(
-            user, cluster, manifest, even_if_never=asked.get("even_if_never", False)
+        if "array" not in asked:
+            return submit_manifest(user, cluster, manifest, even_if_never=never)
+        made = arrays.submit(
+            user,
+            cluster,
+            manifest,
+            count=asked["array"],
+            at_once=asked.get("array_at_once"),
+            even_if_never=never,
         )
+        return {**made[0], "members": [one["metadata"] for one in made]}
 
 
 @contextmanager
@@ -126,9 +188,8 @@ def at_fields() -> Iterator[None]:
 
 def build(cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     """The manifest of the fields. Raises ServiceError at the field at fault."""
-    given = {
-        name: value for name, value in asked.items() if name not in ("manifest", "even_if_never")
-    }
+    given = {name: value for name, value in asked.items() if name not in NO_FIELDS}
+    given["kind"] = Kind(given.get("kind", Kind.TRAINING))
     queue = Queue.objects.filter(cluster=cluster, name=asked["queue"]).first()
     given["namespace"] = (queue.namespace if queue else "") or "default"
     given["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])

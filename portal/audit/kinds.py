@@ -62,6 +62,8 @@ KINDS: Mapping[str, Kind] = {
     "member.added": Kind("Persona given", "people", Capability.MEMBERS),
     "member.changed": Kind("Persona changed", "people", Capability.MEMBERS),
     "member.removed": Kind("Persona taken", "people", Capability.MEMBERS),
+    "directory.group_set": Kind("Group of the directory changed", "people"),
+    "directory.group_deleted": Kind("Group of the directory deleted", "people"),
     "team.created": Kind("Team added", "people", Capability.ADMINISTER),
     "team.changed": Kind("Team changed", "people", Capability.ADMINISTER),
     "team.deleted": Kind("Team deleted", "people", Capability.ADMINISTER),
@@ -120,7 +122,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 SECURITY = frozenset({
-    "factor", "group_rule", "member", "membership", "oidc", "password", "person", "persona",
+    "directory", "factor", "group_rule", "member", "membership", "oidc", "password", "person", "persona",
     "service_account", "session", "sign_in", "sign_out", "token", "webhook",
 })  # fmt: skip
 """What a kind's name begins with that tells who may come in, and as what."""

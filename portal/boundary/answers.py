@@ -101,7 +101,8 @@ OF_STATUS: Final[Mapping[int, Refusal]] = {
 
 
 def is_api(request: HttpRequest) -> bool:
-    return request.path_info == "/api" or request.path_info.startswith("/api/")
+    """SCIM's among them: what speaks there is a program as well."""
+    return request.path_info == "/api" or request.path_info.startswith(("/api/", "/scim/"))
 
 
 def answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:

@@ -27,6 +27,7 @@ from portal.boundary.bounds import LONGEST_PATH, LONGEST_QUERY, MOST_BYTES
 from portal.boundary.reading import DIGITS, printable
 
 ENCODINGS = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
+JSON = ("application/json", "application/scim+json")
 
 
 class BoundaryMiddleware(MiddlewareMixin):
@@ -47,7 +48,7 @@ class BoundaryMiddleware(MiddlewareMixin):
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         kind = response.headers.get("Content-Type", "")
-        if response.status_code < 400 or not is_api(request) or kind == "application/json":
+        if response.status_code < 400 or not is_api(request) or kind in JSON:
             return response
         return in_json(response)
 

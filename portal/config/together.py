@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.conf import settings
 from django.urls import get_resolver
@@ -19,10 +19,12 @@ def are_workers_here() -> bool:
     return bool(settings.WEIR_BROKER_FOLDER)
 
 
-def run_together(portal: Callable[[Ready], None], *, is_vital: bool) -> int:
-    """Run ``portal`` and the workers, each in a process of its own, until told to end; the status to leave
-    with. The workers begin when ``portal`` calls what it is given. Where it ``is_vital`` its end is that of
-    all, else it is started again.
+def run_together(
+    portal: Callable[[Ready], None], *, is_vital: bool, more: Sequence[Part] = ()
+) -> int:
+    """Run ``portal``, the workers and ``more``, each in a process of its own, until told to end; the status
+    to leave with. The others begin when ``portal`` calls what it is given. Where it ``is_vital`` its end is
+    that of all, else it is started again.
 
     To be called from the main thread, while there is no other.
     """
@@ -36,4 +38,4 @@ def run_together(portal: Callable[[Ready], None], *, is_vital: bool) -> int:
         is_ready[0] = 1
 
     first = Part("portal", lambda: portal(ready), is_vital=is_vital)
-    return Family([first], parts(), is_open=lambda: bool(is_ready[0])).run()
+    return Family([first], [*parts(), *more], is_open=lambda: bool(is_ready[0])).run()

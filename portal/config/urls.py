@@ -8,6 +8,7 @@ urlpatterns = [
     path("", include("portal.accounts.urls")),
     path("", include("portal.accounts.entry_urls")),
     path("api/v1/", include("portal.api.urls")),
+    path("scim/v2/", include("portal.api.scim.urls")),
     re_path(r"^api(?:/.*)?$", NoSuchAddress.as_view(), name="no_such_api"),
     path("c/<slug:cluster>/reports/", include("portal.web.reports.urls")),
     path("", include("portal.web.urls")),

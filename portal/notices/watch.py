@@ -221,7 +221,7 @@ def _spent(cluster: Cluster) -> Iterator[tuple[User, Quota, float]]:
     now = cluster.now()
     rows = Quota.objects.filter(queue__cluster=cluster, budget_gpu_hours__gt=0).in_force(now)
     quotas = list(rows.select_related("queue", "gpu_class"))
-    used = used_gpu_hours(quotas, month(now)[0], now) if quotas else {}
+    used = used_gpu_hours(cluster, month(now)[0], now) if quotas else {}
     for quota in quotas:
         spent = used.get((quota.queue_id, quota.gpu_class_id), 0.0)
         if spent >= min(SHARES) / 100 * (quota.budget_gpu_hours or 0):

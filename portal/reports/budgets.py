@@ -31,10 +31,9 @@ from scheduling.models import Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
+from scheduling.services.ledger.below import hours_below
 from scheduling.services.ledger.prices import Stretch, changes_of, cut
-from scheduling.services.ledger.workdays import Chosen, read_held
 
-HOUR_S = 3600
 LEARNED = 30
 """Days of which the forecast is made."""
 LEAST = 3
@@ -178,40 +177,22 @@ def spendings(cluster: Cluster, budgets: Iterable[Budget], now: datetime) -> lis
 
 def _spent(cluster: Cluster, due: Sequence[Budget], now: datetime, tz: ZoneInfo) -> list[float]:
     """What the work below each one's queue cost in its time up to ``now``."""
-    classes, above = classes_of(cluster), _above(cluster)
+    classes = classes_of(cluster)
     changes = changes_of(classes)
     costs: dict[tuple[date, date], dict[int, float]] = {}
     for begin, end in sorted({(one.begin, one.end) for one in due}):
         until = min(now, datetime.combine(end + timedelta(days=1), time(), tz))
         parts = cut(classes, changes, datetime.combine(begin, time(), tz), until)
         costs[begin, end] = _costs(cluster, parts)
-    return [
-        sum(cost for pk, cost in costs[one.begin, one.end].items() if one.queue_id in above[pk])
-        for one in due
-    ]
+    return [costs[one.begin, one.end].get(one.queue_id, 0.0) for one in due]
 
 
 def _costs(cluster: Cluster, parts: Iterable[Stretch]) -> dict[int, float]:
-    """By leaf."""
-    chosen, found = Chosen.all_of(cluster), dict[int, float]()
+    """By queue, of all below it."""
+    found: dict[int, float] = {}
     for part in parts:
-        for kin, held_s in read_held(cluster, chosen, part.start, part.end).items():
-            cost = held_s / HOUR_S * part.prices[kin.gpu_class]
-            found[kin.queue] = found.get(kin.queue, 0.0) + cost
-    return found
-
-
-def _above(cluster: Cluster) -> dict[int, set[int]]:
-    """Each queue -> itself and all above it."""
-    parents = dict(Queue.objects.filter(cluster=cluster).values_list("pk", "parent_id"))
-    found: dict[int, set[int]] = {}
-    for pk in parents:
-        at: int | None = pk
-        line = set[int]()
-        while at is not None:
-            line.add(at)
-            at = parents.get(at)
-        found[pk] = line
+        for (queue, pk), hours in hours_below(cluster, part.start, part.end).items():
+            found[queue] = found.get(queue, 0.0) + hours * part.prices[pk]
     return found
 
 

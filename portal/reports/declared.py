@@ -55,3 +55,9 @@ class Report:
     compute: Callable[[Cluster, ReportFilters, User], Any]
     finding: Callable[[Any], Finding]
     letter: Letter
+
+
+def exported(computed: object, name: str) -> Table | None:
+    """The table for other programs that a report makes under ``name``, if it has one."""
+    make = getattr(computed, "exports", {}).get(name)
+    return make() if make else None

@@ -11,17 +11,12 @@ from datetime import datetime
 from portal.accounts.models import User
 from portal.teams import submission, turns
 from portal.teams.reading import Reading
-from scheduling.cluster.adapters import Observed
 from scheduling.engine import model as m
-from scheduling.engine.reasons.wording import clock
 from scheduling.models import PriorityClass, Workload
-from scheduling.models.workloads import HOLDING
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, Asked
 from scheduling.services.policy import judge
-from scheduling.services.snapshot.blocked import EARLIEST
-from scheduling.services.snapshot.turns import full, last_of, still_to_come
 from scheduling.services.words import told
 from scheduling.services.workloads import change as changes
 from scheduling.services.workloads.change import Change, Draft
@@ -70,7 +65,7 @@ def preview(user: User, work: Workload, change: Change) -> Compared:
     """What ``change`` would do to ``work``, by the next plan. Raises SubmissionError with every fault at its
     field, or the service's ServiceError."""
     drafted = _judged(user, work, change)
-    now, later = _kept_back(work, drafted.before), _kept_back(work, drafted.after)
+    now, later = (turns.kept_back(work.cluster, o) for o in (drafted.before, drafted.after))
     before, after = asking.compare(work, drafted.after, held=later is not None)
     return Compared(
         drafted, _foreseen(user, work, before, now), _foreseen(user, work, after, later)
@@ -131,29 +126,6 @@ def _faults(user: User, work: Workload, wanted: Change, drafted: Draft) -> Itera
     if not found and touched & SIZES:
         found += submission.never_faults(user, Asked(cluster, queue, after))
     yield from found
-
-
-def _kept_back(work: Workload, observed: Observed) -> tuple[m.Reason, str] | None:
-    """What it says itself keeps it from starting now, as the next cycle would tell it."""
-    turn, now = observed.turn, work.cluster.now()
-    if observed.held:
-        return m.Reason.HELD, "It is on hold. Release it to have it start."
-    if turn.not_before is not None and turn.not_before > now:
-        return m.Reason.NOT_BEFORE, EARLIEST.format(clock(turn.not_before))
-    names = {one.key_in(observed.namespace): one for one in turn.after}
-    rows = last_of(work.cluster, sorted(names)) if names else {}
-    for key, one in names.items():
-        if said := still_to_come(one, rows.get(key), observed.namespace):
-            return m.Reason.AFTER_OTHERS, said
-    if turn.array and turn.at_once is not None and _running_of(work, turn.array) >= turn.at_once:
-        return m.Reason.ARRAY_AT_LIMIT, full(turn)
-    return None
-
-
-def _running_of(work: Workload, array: str) -> int:
-    kin = Workload.objects.filter(cluster=work.cluster, namespace=work.namespace)
-    same = kin.filter(queue_label=work.queue_label, state__in=HOLDING, turn__array=array)
-    return same.count()
 
 
 def _foreseen(

@@ -21,7 +21,14 @@ from portal.accounts.models import Persona, User
 from portal.accounts.provider import claims_of, groups_in
 from portal.teams.access import is_admin
 from portal.teams.giving import check_end, check_within
-from portal.teams.models import GroupRule, Membership, SeenGroups, Team
+from portal.teams.models import (
+    DirectoryGroup,
+    DirectoryPerson,
+    GroupRule,
+    Membership,
+    SeenGroups,
+    Team,
+)
 from scheduling.services.errors import ServiceError
 
 Asked = HttpRequest | Request | None
@@ -38,12 +45,18 @@ class Step:
 
 @receiver(user_logged_in)
 def note_groups(request: HttpRequest, user: User, sociallogin: Any = None, **kwargs: Any) -> None:
-    """Only the provider's own word counts: a sign-in by password says nothing of groups."""
-    if sociallogin is None:
+    """Only the provider's own word counts: a sign-in by password says nothing of groups. Whose groups the
+    directory keeps by SCIM has those: a claim of a sign-in may be older."""
+    if sociallogin is None or is_kept_by_directory(user):
         return
     groups = groups_in(claims_of(sociallogin.account))
     if groups is not None:
         keep_in_step(user, groups, request)
+
+
+def is_kept_by_directory(user: User) -> bool:
+    known = DirectoryPerson.objects.filter(user=user).exists()
+    return known and DirectoryGroup.objects.exists()
 
 
 @transaction.atomic

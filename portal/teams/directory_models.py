@@ -59,3 +59,40 @@ class ServiceAccount(models.Model):
 
     def __str__(self) -> str:
         return self.user.get_username()
+
+
+class DirectoryPerson(models.Model):
+    """A person whom the directory looks after by SCIM."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="directory_person"
+    )
+    external_id = models.CharField(max_length=LONGEST_GROUP, blank=True, db_index=True)
+    """The directory's own key of them."""
+    left = models.BooleanField(default=False)
+    """The directory deactivated them, so it may activate them again; whom an admin deactivated it may not."""
+    gone = models.BooleanField(default=False)
+    """The directory deleted them: it finds them no more."""
+    made_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.user} as {self.external_id or 'nobody'}"
+
+
+class DirectoryGroup(models.Model):
+    """A group as the directory keeps it by SCIM; what it gives the rules say, by its name."""
+
+    name = models.CharField(max_length=LONGEST_GROUP, unique=True)
+    external_id = models.CharField(max_length=LONGEST_GROUP, blank=True, db_index=True)
+    members = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, blank=True, related_name="directory_groups"
+    )
+    made_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -10,9 +10,17 @@ from django.db.models import Q
 from django.utils import timezone
 
 from portal.accounts.models import Persona
-from portal.teams.directory_models import GroupRule, SeenGroups, ServiceAccount
+from portal.teams.directory_models import (
+    DirectoryGroup,
+    DirectoryPerson,
+    GroupRule,
+    SeenGroups,
+    ServiceAccount,
+)
 
 __all__ = [
+    "DirectoryGroup",
+    "DirectoryPerson",
     "GroupRule",
     "Membership",
     "SeenGroups",

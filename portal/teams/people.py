@@ -13,7 +13,7 @@ from portal.accounts.capabilities import Capability
 from portal.accounts.models import Persona, User
 from portal.teams.access import is_admin, is_operator, places, team_queues
 from portal.teams.memberships import administrators
-from portal.teams.models import Team
+from portal.teams.models import DirectoryPerson, Team
 from portal.teams.names import check_person
 from portal.teams.personas import check_admin
 from portal.teams.rights import rights_of
@@ -91,6 +91,12 @@ def set_active(*, by: User, person: User, active: bool) -> None:
             f"{person} is the last who administers this installation.",
             "Give another person the persona first.",
         )
+    DirectoryPerson.objects.filter(user=person).update(left=False)
+    switch(by=by, person=person, active=active)
+
+
+def switch(*, by: User, person: User, active: bool) -> None:
+    """For whoever has judged that it may be: sessions end at once, tokens count no more."""
     person.is_active = active
     person.save(update_fields=["is_active"])
     if not active:

@@ -15,6 +15,7 @@ from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
 from portal.accounts.provider import PROGRAMS
+from portal.teams.access import is_admin
 from portal.teams.giving import check_end, check_may_give, check_within, last_end
 from portal.teams.models import Membership, ServiceAccount, Team
 from portal.teams.names import check_program
@@ -100,15 +101,23 @@ def issue_token(
     """As for a person; the log says who asked.
 
     Whoever has the token acts as the account: raises ServiceError ``not_yours`` where ``by`` may not give
-    its persona, ``past_your_own_end`` for a token that outlives their own right to, else as
-    ``doors.issue_token`` does.
+    its persona, ``only_admins`` for a token of the directory, ``past_your_own_end`` for a token that
+    outlives their own right to, else as ``doors.issue_token`` does.
     """
     _check_within(by, account, "issue tokens of an account with")
+    wanted = list(scopes)
+    if Scope.DIRECTORY in wanted and not is_admin(by):
+        raise ServiceError(
+            "only_admins",
+            "Only who administers the installation lets a directory in.",
+            "Leave that scope out, or ask an admin.",
+            field="scopes",
+        )
     for held in account.user.memberships.select_related("persona", "team__queue"):
         ends = [end for end in (ApiToken.end_of(expires_at, endless), held.until) if end]
         check_end(by, held.persona, held.team, min(ends, default=None), field="expires_at")
     return doors.issue_token(
-        request, account.user, name, scopes=scopes, expires_at=expires_at, endless=endless, by=by
+        request, account.user, name, scopes=wanted, expires_at=expires_at, endless=endless, by=by
     )
 
 

@@ -85,8 +85,11 @@ def find_faults(
         return [*astray, wrong]
     if read.fault:
         return [*astray, ServiceError("invalid", read.fault, field="spec")]
-    judgement = judge.judge(read, asked.queue.path, judge.Rules.of(cluster))
+    rules = judge.Rules.of(cluster)
+    judgement = judge.judge(read, asked.queue.path, rules)
     unknown = list(_unknown_classes(cluster, read.gpu_classes))
+    if all(fault.field != "priority_class" for fault in judgement.faults):
+        unknown += _unknown_priority(read.priority_class, rules)
     told_of = {fault.field for fault in unknown}
     found = [
         *astray,
@@ -169,18 +172,20 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def barred_classes(asked: Asked) -> dict[str, str]:
-    """GPU class -> why its user may not have it there; only those that they may not."""
-    rules, names = (
-        judge.Rules.of(asked.cluster),
-        asked.cluster.gpu_classes.values_list("name", flat=True),
-    )
-    return {
+def refusals_of(asked: Asked) -> tuple[str, dict[str, str]]:
+    """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
+    user may not have it there, only those that they may not."""
+    rules = judge.Rules.of(asked.cluster)
+    names = asked.cluster.gpu_classes.values_list("name", flat=True)
+    path = asked.queue.path
+    whole = judge.judge(asked.observed, path, rules).faults
+    barred = {
         name: str(fault)
         for name in names
-        for fault in judge.judge(asked.on(name), asked.queue.path, rules).faults
+        for fault in judge.judge(asked.on(name), path, rules).faults
         if fault.field == "gpu_classes"
     }
+    return " ".join(str(fault) for fault in whole if fault.field != "gpu_classes"), barred
 
 
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
@@ -233,6 +238,18 @@ def _unknown_classes(cluster: Cluster, names: Sequence[str]) -> Iterator[Service
         sentence = f"There is no GPU class {wrong} in {cluster}."
         remedy = f"Use {judge.any_of(here)}."
         yield ServiceError("gpu_class_not_allowed", sentence, remedy, field="gpu_classes")
+
+
+def _unknown_priority(name: str, rules: judge.Rules) -> Iterator[ServiceError]:
+    """A slip that a cluster's own objects get the default class for."""
+    if name and name not in rules.priority_by_name:
+        remedy = f"Use {judge.any_of(list(rules.priority_by_name))}."
+        yield ServiceError(
+            "priority_class_not_allowed",
+            f"There is no priority class {name[:63]}.",
+            remedy,
+            field="priority_class",
+        )
 
 
 def never_faults(user: User, asked: Asked) -> list[ServiceError]:

@@ -12,9 +12,13 @@ from portal.teams.access import visible_workloads
 from scheduling.cluster.adapters import Observed, turns
 from scheduling.cluster.adapters.turns import After, Turn, TurnError
 from scheduling.cluster.vocabulary import labels
+from scheduling.engine import model as m
+from scheduling.engine.reasons.wording import clock
 from scheduling.models import Cluster, Outcome, State, Workload
+from scheduling.models.workloads import HOLDING
 from scheduling.services.errors import ServiceError
-from scheduling.services.snapshot.turns import last_of
+from scheduling.services.snapshot.blocked import EARLIEST
+from scheduling.services.snapshot.turns import full, last_of, still_to_come
 
 FIELD = {labels.NOT_BEFORE: "not_before", labels.AFTER: "after"}
 """Annotation -> the input that it comes from."""
@@ -112,3 +116,27 @@ def _named(row: Workload) -> Iterator[str]:
     said = ",".join(row.turn.get("after", ()))
     for one in turns.read({labels.AFTER: said}).after if said else ():
         yield one.key_in(row.namespace)
+
+
+def kept_back(cluster: Cluster, observed: Observed) -> tuple[m.Reason, str] | None:
+    """What ``observed`` says itself keeps it from starting now, as the next cycle would tell it."""
+    turn = observed.turn
+    if observed.held:
+        return m.Reason.HELD, "It is on hold. Release it to have it start."
+    if turn.not_before is not None and turn.not_before > cluster.now():
+        return m.Reason.NOT_BEFORE, EARLIEST.format(clock(turn.not_before))
+    names = {one.key_in(observed.namespace): one for one in turn.after}
+    rows = last_of(cluster, sorted(names)) if names else {}
+    for key, one in names.items():
+        if said := still_to_come(one, rows.get(key), observed.namespace):
+            return m.Reason.AFTER_OTHERS, said
+    if turn.array and turn.at_once is not None and _held_by(cluster, observed) >= turn.at_once:
+        return m.Reason.ARRAY_AT_LIMIT, full(turn)
+    return None
+
+
+def _held_by(cluster: Cluster, observed: Observed) -> int:
+    """Members of its array that hold GPUs."""
+    kin = Workload.objects.filter(cluster=cluster, namespace=observed.namespace)
+    same = kin.filter(queue_label=observed.queue_label, state__in=HOLDING)
+    return same.filter(turn__array=observed.turn.array).count()

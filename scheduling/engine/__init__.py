@@ -38,6 +38,7 @@ from scheduling.engine.model import (
 from scheduling.engine.reasons.catalogue import headline
 
 if TYPE_CHECKING:
+    from scheduling.engine.compile.mode import run_plainly
     from scheduling.engine.explain.decode import decode, outline
     from scheduling.engine.explain.outline import Outline, Waits
     from scheduling.engine.explain.shares import whole_gpus
@@ -87,11 +88,13 @@ __all__ = [
     "outline",
     "plan",
     "plan_frame",
+    "run_plainly",
     "wanted_member",
     "whole_gpus",
 ]
 
 PLANNING = {
+    "compile.mode": ("run_plainly",),
     "explain.decode": ("decode", "outline"),
     "explain.outline": ("Outline", "Waits"),
     "explain.shares": ("whole_gpus",),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from scheduling.engine import document
+from scheduling.engine import document, run_plainly
 from scheduling.engine.model import Snapshot, SnapshotError
 from scheduling.files import BrokenFileError, Fault, lines_of, read, read_text
 from scheduling.management.command import MOST_FAULTS, WeirCommand
+
+SMALL = 100
+"""Workloads and nodes that are planned in less time than it takes to load machine code."""
 
 
 def read_snapshot(command: WeirCommand, name: str) -> Snapshot:
@@ -13,7 +16,7 @@ def read_snapshot(command: WeirCommand, name: str) -> Snapshot:
     and one line per fault: ``file:line: path: found X, expected Y; what to do``."""
     try:
         text = read_text(name)
-        return document.parse(read(text, name))
+        snapshot = document.parse(read(text, name))
     except BrokenFileError as error:
         command.refuse(map(str, error.faults))
     except SnapshotError as error:
@@ -21,3 +24,6 @@ def read_snapshot(command: WeirCommand, name: str) -> Snapshot:
         command.refuse(
             str(Fault(name, at.get(path, 0), path, *told)) for path, *told in error.faults
         )
+    if len(snapshot.workloads) + len(snapshot.nodes) <= SMALL:
+        run_plainly()
+    return snapshot

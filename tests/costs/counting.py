@@ -15,7 +15,7 @@ from django.db.models import Model
 from numba.core.dispatcher import Dispatcher
 
 from scheduling.cluster.connection.client import Client
-from scheduling.engine.compile.kernel import KernelCache
+from scheduling.engine.compile.machine import KernelCache
 
 WRITES = ("INSERT", "UPDATE", "DELETE")
 

@@ -62,7 +62,7 @@ def settle(world: World) -> None:
     """Cycles until all that fits runs and everybody has been told how they stand."""
     running = world.cluster.workloads.filter(state=State.RUNNING)
     world.cycles_until(lambda: running.count() == len(QUEUES))
-    eventually(lambda: cost_of_a_cycle(world).get("API writes", 0) <= RENEWALS, within_s=60)
+    eventually(lambda: cost_of_a_cycle(world).get("API writes", 0) <= RENEWALS)
 
 
 def cost_of_a_cycle(world: World) -> dict[str, int]:
@@ -72,5 +72,5 @@ def cost_of_a_cycle(world: World) -> dict[str, int]:
         run_cycle(world.cluster.pk, trigger="test")
         sys.setprofile(None)
         starts = workers._held[world.cluster.pk].link.enforcer
-        eventually(lambda: not starts.starts, within_s=30)
+        eventually(lambda: not starts.starts)
     return {name: count for name, count in sorted(counts.items()) if count}

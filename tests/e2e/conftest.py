@@ -22,7 +22,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.handlers.asgi import ASGIHandler
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from portal.accounts.sessions import SessionStore
 from tests import browser as chrome
@@ -42,6 +42,11 @@ FLAGS = (
 AXE_RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 }
+
+
+COMES_MS = 60_000
+"""What comes is seen at once; that it does not is believed this late."""
+expect.set_options(timeout=COMES_MS)
 
 
 def pytest_collection_modifyitems(items):
@@ -91,7 +96,7 @@ def browser():
 def page(live, browser):
     """A fresh tab. A script error or a blocked asset (CSP) fails the test at its end."""
     context = browser.new_context(base_url=live, viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(COMES_MS)
     page = context.new_page()
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))

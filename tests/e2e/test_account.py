@@ -71,9 +71,7 @@ def test_account_fits_its_screen(page, lead, path, width):
 def test_page_above_the_bound_of_streams_polls(page, lead, settings):
     settings.WEIR_LIVE_STREAMS = 0
     sign_in(page, lead)
-    with page.expect_response(
-        lambda answer: answer.url.endswith("live?once=1"), timeout=15_000
-    ) as polled:
+    with page.expect_response(lambda answer: answer.url.endswith("live?once=1")) as polled:
         page.goto("/c/fra1/")
 
     assert polled.value.ok

@@ -22,7 +22,7 @@ from urllib.parse import urljoin
 import requests
 
 CLIENT_ID, CLIENT_SECRET, PASSWORD = "weir", "provider-and-weir-know-this", "right horse"
-START_S = 30.0
+START_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Server = EmbeddedServer | RealServer
 
 NODE_GPUS = 8
 """Of every node of these tests, also of one that is gone: what was sent there still counts."""
-CAUGHT_UP_S = 30.0
+CAUGHT_UP_S = 60.0
 
 
 def jobs_of(server: Server) -> list[Json]:

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-TAKEN_UP_S = 30.0
+TAKEN_UP_S = 60.0
 
 
 def wait_until_taken_up(client: Client) -> None:

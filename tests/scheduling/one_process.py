@@ -58,7 +58,7 @@ def closed(cluster: Cluster) -> bool:
     """Whether the worker lets go of a cluster whose row is gone."""
     from scheduling.services.worker import held as workers
 
-    pk, until = cluster.pk, time.monotonic() + 20
+    pk, until = cluster.pk, time.monotonic() + 60
     while not deleted(cluster):
         assert time.monotonic() < until, "rows of the cluster are written faster than deleted"
     while pk in workers._held and time.monotonic() < until:

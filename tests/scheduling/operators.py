@@ -38,7 +38,7 @@ def install(kube: Client) -> None:
             kube.create(DEFINITIONS, definition)
     for definition in definitions():
         kind = definition["spec"]["names"]["kind"]
-        eventually(partial(_is_served, kube, adapter_of(kind).list_path), within_s=20)
+        eventually(partial(_is_served, kube, adapter_of(kind).list_path))
 
 
 def _is_served(kube: Client, path: str) -> bool:

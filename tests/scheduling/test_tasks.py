@@ -168,12 +168,12 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
         [binary, "--port", str(port), "--save", "", "--dir", str(tmp_path)],
         stdout=subprocess.DEVNULL,
     )
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < until:
         time.sleep(0.05)
     yield f"redis://127.0.0.1:{port}/0"
     server.send_signal(signal.SIGTERM)
-    server.wait(10)
+    server.wait(60)
 
 
 def test_job_is_admitted_over_redis_by_one_setting(tmp_path: Path, redis_url: str) -> None:

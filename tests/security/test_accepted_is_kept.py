@@ -179,7 +179,7 @@ def test_clock_of_the_demo_outlives_a_locked_database(
     played = Played([LOCKED])
     stream = feed.Stream(played, iter(()), tmp_path / "position")
     stream.start()
-    is_saved = played.saved.wait(5)
+    is_saved = played.saved.wait(60)
     stream.stop()
 
     assert is_saved
@@ -202,7 +202,7 @@ def test_arrival_refused_for_want_of_room_is_sent_again(
     position = tmp_path / "position"
     stream = feed.Stream(Played([]), iter([arrival(0), arrival(1)]), position)
     stream.start()
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while answers and time.monotonic() < until:
         time.sleep(0.01)
     stream.stop()

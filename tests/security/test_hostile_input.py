@@ -120,7 +120,28 @@ BODIES: dict[str, list[dict[str, Any]]] = {
             "memory_gib_per_pod": 1,
             "run_time_limit_s": 3600,
             "checkpoint_interval_s": 60,
+            "env": {"A": "b"},
+            "volumes": {"claim": "/data"},
+            "secrets": ["key"],
+            "kind": "service",
+            "not_before": "2030-01-01T00:00:00Z",
+            "after": ["w0"],
+            "array": 2,
+            "array_at_once": 1,
         },
+    ],
+    "api:workload_change": [
+        {
+            "priority_class": "normal",
+            "run_time_limit_s": 3600,
+            "gpu_classes": [GPUS],
+            "gpus_per_pod": 1,
+            "pods_min": 1,
+            "pods_max": 2,
+            "not_before": "2030-01-01T00:00:00Z",
+            "after": ["w0"],
+            "at_once": 1,
+        }
     ],
 }
 

@@ -118,7 +118,8 @@ ADDRESSES = {
             "web:member_remove", "web:personas", "web:persona_delete", "web:audit_csv",
             "web:queue_future", "web:study_cancel", "web:study_keep",
             "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes", "api:streams",
-            "web:adapting", "web:adapting_switch",
+            "web:adapting", "web:adapting_switch", "scim:config", "scim:types", "scim:type",
+            "scim:schemas", "scim:schema", "scim:users", "scim:user", "scim:groups", "scim:group",
         ),
         PLAIN,
     ),
@@ -227,6 +228,9 @@ ADDRESSES = {
     "web:log": PLAIN,
     "web:events": PLAIN,
     "web:cancel": SHOWN,
+    "web:change": Address(
+        probes=({"after": PROBE, "gpus_per_pod": "1", "pods_min": "1", "pods_max": "1"},), shows=True
+    ),
     "web:hold": PLAIN,
     "web:release": PLAIN,
     "web:workloads_act": Address(
@@ -415,6 +419,8 @@ ADDRESSES = {
     ), shows=True),
     "api:workload": SHOWN,
     "api:workload_cancel": PLAIN,
+    "api:workload_change": Address(probes=({"after": [PROBE]}, {"gpu_classes": [PROBE]})),
+    "api:workload_change_preview": Address(probes=({"after": [PROBE]}, {"priority_class": PROBE})),
     "api:workload_hold": PLAIN,
     "api:workload_release": PLAIN,
     "api:workload_priority": Address(probes=({"priority_class": PROBE},)),

@@ -92,7 +92,8 @@ def test_writing_operations_are_those_we_know():
     assert set(WRITING) == {
         "POST tokens", "DELETE token", "POST cluster_mode", "POST quotas", "POST workloads",
         "POST workload_cancel", "POST workload_hold", "POST workload_release",
-        "POST workload_priority", "POST workload_actions",
+        "POST workload_priority", "POST workload_actions", "POST workload_change",
+        "POST workload_change_preview",
         "DELETE session", "POST group_rules", "DELETE group_rule", "POST service_accounts",
         "DELETE service_account", "POST service_tokens", "DELETE service_token",
         "POST clusters", "POST gpu_classes", "PUT gpu_class", "POST priority_classes", "PUT priority_class",

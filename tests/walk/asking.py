@@ -59,7 +59,7 @@ def ask(
     """The answer; what it wrote is undone."""
     client = world.client(who)
     with undone(method):
-        if url.startswith("/api/") and method != "GET":
+        if url.startswith(("/api/", "/scim/")) and method != "GET":
             text = json.dumps({} if payload is None else payload)
             response = client.generic(method, url, text, content_type="application/json", **sent)
         elif method == "POST":

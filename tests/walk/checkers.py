@@ -54,6 +54,8 @@ def status(answer: Answer) -> str:
 def _asks_to_sign_in(answer: Answer) -> bool:
     if answer.name == "accounts:sign_out":
         return answer.status in (302, 405)
+    if answer.name.startswith("scim:"):
+        return answer.status == 401
     if answer.name in NO_ADDRESS or (answer.name.startswith("api:") and answer.name != "api:docs"):
         return answer.status == 401
     return answer.status == 302 and answer.headers["Location"].startswith("/sign-in/")

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import pytest
@@ -309,6 +310,14 @@ def test_report_names_its_tables_and_shows_one(weir, cluster, name):
     assert weir("report", name, "--table", table, user="admin").exit_code == 0
 
 
+def test_report_of_costs_writes_focus_as_csv(weir, cluster):
+    done = weir("report", "showback", "--table", "focus", "--csv", user="admin")
+    assert done.exit_code == 0, done.output
+    head, first, *_ = csv.DictReader(done.stdout.splitlines()).fieldnames
+    assert (head, first) == ("BillingAccountId", "BillingAccountName")
+    assert "name it by --table" in weir("report", "showback", "--csv", user="admin").output
+
+
 def test_report_without_a_name_lists_what_there_is(weir, cluster):
     assert set(REPORTS) <= set(weir("report", user="admin").stdout.split())
 
@@ -324,3 +333,29 @@ def test_every_command_has_a_help(weir):
     for name, command in main.commands.items():
         assert command.help, name
         assert weir(name, "--help").exit_code == 0
+
+
+def test_change_says_both_starts_and_is_written_unless_dry(weir, kube, cluster):
+    weir(*JOB, user="researcher")
+    made = kube.get(job("pretraining", "probe"))["metadata"]["uid"]
+    make_workload(cluster.queues.get(name="pretraining"), uid=made, name="probe", user="researcher")
+    words = ("change", "probe", "--limit", "1800", "--not-before", "2999-01-01T00:00:00Z")
+
+    tried = weir(*words, "--dry-run", user="researcher")
+    assert (tried.exit_code, "no sooner than" in tried.stdout) == (0, True), tried.output
+    assert "Nothing is saved." in tried.stdout
+    assert kube.get(job("pretraining", "probe"))["spec"]["activeDeadlineSeconds"] == 3600
+
+    assert weir(*words, user="researcher").exit_code == 0
+    assert kube.get(job("pretraining", "probe"))["spec"]["activeDeadlineSeconds"] == 1800
+
+
+def test_array_is_submitted_by_one_command(weir, kube, cluster):
+    done = weir(*JOB, "--array", "2", "--at-once", "1", "--env", "SEED=1", user="researcher")
+    assert "1 more members of its array are submitted" in done.stdout, done.output
+    notes = kube.get(job("pretraining", "probe-1"))["metadata"]["annotations"]
+    assert notes["weir.dev/array-at-once"] == "1"
+
+
+def test_change_of_nothing_is_not_understood(weir, cluster):
+    assert weir("change", "anything", user="researcher").exit_code == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import sys
 from operator import itemgetter
 from typing import Any
 
@@ -9,6 +11,9 @@ import click
 
 from weir.commands.options import Given, printed
 from weir.printing import facts, number, safe, table
+
+EXPORTS = ("focus",)
+"""Tables that are made only where they are named."""
 
 
 @click.command()
@@ -23,20 +28,29 @@ from weir.printing import facts, number, safe, table
 @click.option(
     "--table",
     "wanted",
-    help="One table of the report; else its figures and the names of its tables.",
+    help="One table of the report; else its figures and the names of its tables. Of showback also focus.",
 )
+@click.option("--csv", "as_csv", is_flag=True, help="The table of --table as CSV.")
 @click.pass_obj
 def report(given: Given, /, name: str | None, span: str, start: str | None, end: str | None,
-           classes: tuple[str, ...], kind: str | None, wanted: str | None, **query: Any) -> None:  # fmt: skip
+           classes: tuple[str, ...], kind: str | None, wanted: str | None,
+           as_csv: bool, **query: Any) -> None:  # fmt: skip
     """A report over a range, such as utilization, waits or preemptions; without NAME: which there are."""
     api = given.api()
     if name is None:
         _list(given, api.get(api.within("reports")))
         return
+    if as_csv and not wanted:
+        raise click.UsageError("--csv writes one table: name it by --table.")
     query |= {"class": list(classes), "type": kind, "from": start, "to": end}
     if not start:
         query["range"] = span
+    if as_csv or wanted in EXPORTS:
+        query["table"] = wanted
     told = api.get(api.within(f"reports/{name}"), **query)
+    if as_csv and wanted:
+        _write(told[wanted])
+        return
     if printed(given, told):
         return
     tables = {key: rows for key, rows in told.items() if isinstance(rows, list)}
@@ -76,6 +90,19 @@ def _flat(told: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
 def _print(rows: list[dict[str, Any]]) -> None:
     names = list(rows[0]) if rows else []
     table(rows, [(name.upper().replace("_", " "), _of(name)) for name in names], "It has no rows.")
+
+
+def _write(rows: list[dict[str, Any]]) -> None:
+    """Text that a spreadsheet would take for a formula is escaped, as in the portal's own files."""
+    out = csv.writer(sys.stdout)
+    if rows:
+        out.writerow(rows[0])
+    out.writerows([_cell(value) for value in row.values()] for row in rows)
+
+
+def _cell(value: Any) -> Any:
+    escaped = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if escaped else value
 
 
 def _of(name: str) -> Any:

@@ -75,12 +75,28 @@ def _figure(name: str) -> Any:
 @click.option(
     "--checkpoint", type=click.IntRange(min=1), metavar="SECONDS", help="Between checkpoints."
 )
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment.")
+@click.option("--volume", "volumes", multiple=True, metavar="CLAIM=/PATH", help="To mount.")
+@click.option("--secret", "secrets", multiple=True, help="Whose keys become environment.")
+@click.option("--kind", type=click.Choice(["training", "interactive", "service"]))
+@click.option("--not-before", metavar="TIME", help="Such as 2026-12-01T18:00+01:00.")
+@click.option("--after", multiple=True, help="Work that it starts after; NAME:ended for any end.")
+@click.option("--array", type=click.IntRange(2), help="So many members, each a workload.")
+@click.option("--at-once", type=click.IntRange(1), help="Members of the array at once.")
 @click.option(
     "--even-if-never", is_flag=True, help="Even what can't start as limits and nodes are."
 )
 @click.argument("command", nargs=-1)
 @click.pass_obj
-def submit(given: Given, /, file: IO[str] | None, even_if_never: bool, **fields: Any) -> None:
+def submit(
+    given: Given,
+    /,
+    file: IO[str] | None,
+    even_if_never: bool,
+    array: int | None,
+    at_once: int | None,
+    **fields: Any,
+) -> None:
     """Submit a manifest, or a job made of options and a COMMAND after --.
 
     \b
@@ -90,10 +106,13 @@ def submit(given: Given, /, file: IO[str] | None, even_if_never: bool, **fields:
     body = _of_file(file, fields) if file is not None else _of_options(fields)
     if even_if_never:
         body["even_if_never"] = True
+    members = {"array": array, "array_at_once": at_once}
+    body |= {name: value for name, value in members.items() if value is not None}
     api = given.api()
     made = api.post(api.within("workloads"), body)
     if not printed(given, made):
-        click.echo(f"{made['namespace']}/{made['name']} is submitted; its uid is {made['uid']}.")
+        more = f" and {array - 1} more members of its array are" if array else " is"
+        click.echo(f"{made['namespace']}/{made['name']}{more} submitted; its uid is {made['uid']}.")
 
 
 def _of_file(file: IO[str], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +128,8 @@ SENT_AS = {
     "name": "name", "queue": "queue", "image": "image", "classes": "gpu_classes", "gpus": "gpus_per_pod",
     "pods": "pods_min", "pods_max": "pods_max", "cpus": "cpus_per_pod", "memory": "memory_gib_per_pod",
     "priority": "priority_class", "limit": "run_time_limit_s", "checkpoint": "checkpoint_interval_s",
-    "command": "command",
+    "command": "command", "env": "env", "volumes": "volumes", "secrets": "secrets", "kind": "kind",
+    "not_before": "not_before", "after": "after",
 }  # fmt: skip
 
 
@@ -118,11 +138,25 @@ def _of_options(fields: Mapping[str, Any]) -> dict[str, Any]:
     if missing:
         option = "--" + missing[0].replace("classes", "class")
         raise click.UsageError(f"{option} is missing; or give a manifest with -f.")
-    return {
+    said = {
         SENT_AS[name]: list(value) if isinstance(value, tuple) else value
         for name, value in fields.items()
         if value not in (None, ())
     }
+    return said | {name: _pairs(name, said[name]) for name in ("env", "volumes") if name in said}
+
+
+def _pairs(name: str, said: Sequence[str]) -> dict[str, str]:
+    """NAME=value, each once."""
+    found: dict[str, str] = {}
+    for one in said:
+        key, equals, value = one.partition("=")
+        if not equals or key in found:
+            option = "--" + name.removesuffix("s")
+            what = "is there twice" if equals else "has no '='"
+            raise click.UsageError(f"{option} {key} {what}.")
+        found[key] = value
+    return found
 
 
 @click.command()

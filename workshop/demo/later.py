@@ -1,16 +1,19 @@
 """What of a demo's past waits until its first page is there: studies, months of demand and start forecasts.
 
-It is worked out by a process of its own at the lowest priority, once, and takes at most ``MOST_CPU_S`` of a
-core; one that was ended half-way begins the part again that it was at.
+It is worked out at the lowest priority, once, within ``MOST_CPU_S`` of a core, by a process that is forked as
+workers are and ends as soon as studies have something to do: each of the two takes as much memory as the
+portal. The next one goes on where it ended, but for start forecasts, which are made in one go.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,8 @@ from scheduling.models.ledger import Resolution
 from scheduling.services.demand.looking import forecast_queues, look_ahead
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.worker.children import Part
+from scheduling.services.worker.parts import are_studies_on
 from workshop.demo import experiment
 from workshop.demo.past.foretold import Moment, tell_past
 from workshop.demo.past.live import DEMAND, SEED, capacity, demand_of
@@ -28,8 +33,26 @@ from workshop.demo.past.older import write_older
 from workshop.demo.studied import study
 
 MOST_CPU_S = 120.0
-"""Of its process. Forecasts of starts come last: those that it does not reach are never made."""
+"""Of all its processes. Forecasts of starts come last: those that it does not reach are never made."""
+MOST_TURNS = 12
+"""Processes of one start of the demo; what fails each time is tried again by its next start."""
+LOWEST = 19
 MOMENTS = "moments.json"
+
+
+def part(folder: Path, messages: Path) -> Part:
+    """Its process, which begins when something is left and studies, by ``messages``, have nothing to do."""
+    ended: list[int] = []
+    are_on = partial(are_studies_on, messages)
+
+    def is_wanted() -> bool:
+        return len(ended) < MOST_TURNS and not are_on() and bool(left(folder))
+
+    def run() -> None:
+        os.nice(LOWEST)
+        work_off(folder, are_on)
+
+    return Part("later", run, is_wanted=is_wanted, gone=ended.append)
 
 
 def put_off(
@@ -46,28 +69,41 @@ def put_off(
     note(folder, {MONTHS: months, STARTS: starts})
 
 
-def work_off(folder: Path) -> None:
-    """All that is left, with what is done noted after each step."""
+def work_off(folder: Path, is_busy: Callable[[], bool] = lambda: False) -> None:
+    """What is left, with what is done noted after each step, until ``is_busy``."""
     cluster = Cluster.objects.earliest("pk")
     for kind, steps in ((MONTHS, _months), (STARTS, _starts)):
         found = left(folder).get(kind)
         if found is None:
             continue
         for done in steps(cluster, folder, found):
-            note(folder, {**left(folder), kind: {**found, "done": done}})
+            found = {**found, "begun": True, "done": done}
+            note(folder, {**left(folder), kind: found})
+            if kind == MONTHS and is_busy():
+                _note_spent(folder)
+                return
         note(folder, {name: one for name, one in left(folder).items() if name != kind})
     (folder / MOMENTS).unlink(missing_ok=True)
+
+
+def _note_spent(folder: Path) -> None:
+    spent_s = time.process_time()
+    kinds = left(folder).items()
+    note(folder, {k: {**one, "spent_s": one.get("spent_s", 0.0) + spent_s} for k, one in kinds})
 
 
 def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int]:
     """The demand that is forecast comes from them, so what was forecast without them goes. Studies of the
     last weeks and an experiment are asked for first; the worker makes them."""
-    if found["before"]:
-        study(cluster)
-        experiment.begin()
-        _write_months(cluster, datetime.fromisoformat(found["before"]))
-    DemandForecast.objects.filter(queue__cluster=cluster).delete()
-    for done, queue in enumerate(forecast_queues(cluster), 1):
+    if not found.get("begun"):
+        if found["before"]:
+            study(cluster)
+            experiment.begin()
+            _write_months(cluster, datetime.fromisoformat(found["before"]))
+        DemandForecast.objects.filter(queue__cluster=cluster).delete()
+        yield 0
+    queues = forecast_queues(cluster)[found["done"] :]
+    for done, queue in enumerate(queues, found["done"] + 1):
         look_ahead(cluster, [queue])
         yield done
 
@@ -82,10 +118,8 @@ def _write_months(cluster: Cluster, before: datetime) -> None:
 
 
 def _starts(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int]:
+    most_s = MOST_CPU_S - found.get("spent_s", 0.0)
     told = json.loads((folder / MOMENTS).read_text())
     moments = (Moment(parse(one["snapshot"]), frozenset(one["waiting"])) for one in told)
-    yield from tell_past(cluster, itertools.takewhile(lambda _: not _is_over(), moments))
-
-
-def _is_over() -> bool:
-    return time.process_time() > MOST_CPU_S
+    in_time = itertools.takewhile(lambda _: time.process_time() <= most_s, moments)
+    yield from tell_past(cluster, in_time)

@@ -16,6 +16,7 @@ from portal.accounts.forms import TokenForm
 from portal.accounts.proof import proving
 from portal.accounts.views import person
 from portal.teams import service_accounts as service
+from portal.teams.access import is_admin
 from portal.teams.giving import givable, led_teams
 from portal.teams.models import ServiceAccount, Team
 from portal.teams.sight import person_for
@@ -69,7 +70,8 @@ def delete_account(request: HttpRequest, team: str, account: str) -> HttpRespons
 @require_POST
 def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     """Make a token and show it, this once."""
-    found, form = _account(request, team, account), TokenForm(request.POST)
+    found = _account(request, team, account)
+    form = TokenForm(request.POST, directory=is_admin(person(request)))
     if not form.is_valid():
         return _page(request, found.team, 400, token_form=form, asked_for=found)
     asked, days = form.cleaned_data, form.cleaned_data["days"]
@@ -110,7 +112,7 @@ def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> 
         "accounts": accounts,
         "personas": personas,
         "form": ServiceAccountForm(personas=personas),
-        "token_form": TokenForm(),
+        "token_form": TokenForm(directory=is_admin(person(request))),
         "real_now": timezone.now(),
         **extra,
     }

@@ -13,8 +13,9 @@ from portal.display.format import class_number, number, zone
 from portal.display.spread import share
 from portal.reports import words
 from portal.reports.budgets import Spending, editable
+from portal.reports.costs import Costs
 from portal.reports.figures import budget as figures
-from portal.reports.showback import ClassRow, Costs, QueueRow, ShowbackReport, UserRow
+from portal.reports.showback import ClassRow, QueueRow, ShowbackReport, UserRow
 from portal.web.reports.pages import Meter, part_of
 
 

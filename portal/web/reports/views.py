@@ -25,7 +25,7 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table, csv_lines
 from portal.display.format import class_number
 from portal.reports.cells import head, is_number, said
-from portal.reports.declared import Computed, Report
+from portal.reports.declared import Computed, Report, exported
 from portal.reports.figures import fragmentation as figures
 from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm, form_of
@@ -218,13 +218,14 @@ def _page(
 
 
 def table_of(request: HttpRequest, computed: Tables, name: str) -> StreamingHttpResponse:
-    """As CSV: the first table, or the one that ``?table=`` names.
+    """As CSV: the first table, or the one or the export that ``?table=`` names.
 
     Raises:
         Http404: the report has no table of that name.
     """
     tables = {table.name: table for table in computed.tables()}
-    table = tables.get(request.GET.get("table") or next(iter(tables)))
+    wanted = request.GET.get("table") or next(iter(tables))
+    table = tables.get(wanted) or exported(computed, wanted)
     if table is None:
         raise Http404
     lines = csv_lines(table)

@@ -7,7 +7,7 @@ into rows for one reader. All figures are milli-GPU.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -17,8 +17,10 @@ from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words, short_limit
-from portal.teams import submission
+from portal.teams import submission, turns
 from portal.teams.access import visible_workloads
+from scheduling.engine.model import Reason
+from scheduling.engine.reasons.catalogue import headline
 from scheduling.models import Cluster, GpuClass, Workload
 from scheduling.services import forecasts
 from scheduling.services.errors import ServiceError
@@ -69,6 +71,8 @@ class Row:
 
     begin: tuple[datetime, datetime] | None = None
     """P50 and P90 of its start there, now where it starts at once; None where no time is worth telling."""
+    band: tuple[float, float] | None = None
+    """Where that lies on the axis of all rows: from, and how wide, per cent."""
 
     @property
     def starts(self) -> bool:
@@ -91,6 +95,8 @@ class Outlook:
     rows: Sequence[Row] = ()
     axis: Axis | None = None
     at: datetime | None = None
+    until: datetime | None = None
+    """End of the axis on which the rows' starts lie, which begins now; None where none of them waits."""
     fault: str = ""
     first: FirstEnd | None = None
     awaits_run_times: bool = False
@@ -123,6 +129,7 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
         telling.row(gpu_class, rank.get(gpu_class.name, 0), answer, on)
         for gpu_class, answer in zip(classes, single, strict=True)
     ]
+    rows, until = _on_one_axis(rows, asked.cluster.now())
     lead, name = _lead(telling.verdict(whole), whole.decision.gpu_class, rows)
     best = next((c for c in classes if c.name == name), None)
     return Outlook(
@@ -133,9 +140,31 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
         rows=sorted(rows, key=lambda row: row.choice or len(rows) + 1),
         axis=on,
         at=asked.cluster.now(),
+        until=until,
         first=_first_end(rows),
         awaits_run_times=said is None,
     )
+
+
+NARROWEST = 1.0
+"""Per cent of the axis, for a band that would not be seen."""
+
+
+def _on_one_axis(rows: Sequence[Row], now: datetime) -> tuple[list[Row], datetime | None]:
+    """``rows`` with their starts on one axis, and where it ends."""
+    ahead = [row.begin[1] for row in rows if row.begin and row.begin[1] > now]
+    if not ahead:
+        return list(rows), None
+    until = max(ahead)
+
+    def place(at: datetime) -> float:
+        return round(max(0.0, min(100.0, 100 * ((at - now) / (until - now)))), 2)
+
+    def band(begin: tuple[datetime, datetime]) -> tuple[float, float]:
+        wide = max(NARROWEST, place(begin[1]) - place(begin[0]))
+        return min(place(begin[0]), 100 - wide), wide
+
+    return [replace(row, band=band(row.begin)) if row.begin else row for row in rows], until
 
 
 def _lead(whole: Verdict, gpu_class: str | None, rows: Sequence[Row]) -> tuple[Verdict, str | None]:
@@ -180,9 +209,17 @@ class _Telling:
     reader: Reader
     run_times: Mapping[str, Expected]
     barred: Mapping[str, str] = field(init=False)
+    refused: str = field(init=False)
+    """Why the judge has none of it run, on whatever class."""
+    later: tuple[Reason, str] | None = field(init=False)
+    """What it says itself to wait for."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "barred", submission.barred_classes(self.asked))
+        refused, barred = submission.refusals_of(self.asked)
+        object.__setattr__(self, "barred", barred)
+        object.__setattr__(self, "refused", refused)
+        later = turns.kept_back(self.asked.cluster, self.asked.observed)
+        object.__setattr__(self, "later", later)
 
     @property
     def cluster(self) -> Cluster:
@@ -217,13 +254,20 @@ class _Telling:
         return self.asked.observed.user
 
     def _begin(self, answer: Answer) -> tuple[datetime, datetime] | None:
+        if self.later is not None:
+            return None
         now = self.cluster.now()
         return (now, now) if answer.starts else answer.start
 
     def verdict(self, answer: Answer) -> Verdict:
+        if self.refused:
+            return Verdict("err", "error", "Not allowed", self.refused)
         decision, text = answer.decision, self._text(answer)
         if answer.never:
             return Verdict("err", "error", "Never fits", text)
+        if self.later is not None:
+            reason, said = self.later
+            return Verdict("warn", "clock", headline(reason), said)
         if answer.starts:
             held, most = self._held(answer), self._most
             part = f" with {gpus(held)} of {gpus(most)} GPUs" if held < most else ""

@@ -17,6 +17,7 @@ from portal.teams.models import Submitted
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import duration_text, pairs_text
 from portal.web.workloads.forms import SubmitForm, command_text, values_of
+from scheduling.cluster.vocabulary import labels
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import submit as workloads
@@ -24,6 +25,8 @@ from scheduling.services.workloads.manifest import SET_BY_SUBMITTING, asked_of
 
 Json = dict[str, Any]
 LONGEST_NAME = 58
+NOT_COPIED = labels.TURN - {labels.AFTER}
+"""A copy is a member of no array, and its time is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ def clone_of(user: User, cluster: Cluster, uid: str) -> Copy | None:
         note = "Its manifest is not there any more: image, command and environment are yours to fill in."
         return Copy(values_of(work), note=note)
     manifest["metadata"]["name"] = f"{work.name[:LONGEST_NAME]}-copy"
+    for note in NOT_COPIED:
+        (manifest["metadata"].get("annotations") or {}).pop(note, None)
     values = values_in(manifest)
     if values is not None and _makes(user, cluster, values, manifest):
         return Copy(values)
@@ -102,6 +107,9 @@ def _values(manifest: Mapping[str, Any]) -> Json | None:
         "checkpoint_every": duration_text(asked["checkpoint_interval_s"]),
         "env": pairs_text(asked["env"]),
         "labels": pairs_text(asked["own_labels"]),
+        "volumes": pairs_text(asked["volumes"]),
+        "secrets": ", ".join(asked["secrets"]),
+        "after": ", ".join(asked["after"]),
     }
     return values | {f"class_{i + 1}": name for i, name in enumerate(asked["gpu_classes"])}
 

@@ -27,6 +27,8 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
+from scheduling.cluster.adapters.turns import After, Turn
+from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words import endings
@@ -93,6 +95,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "home": home,
         "crumbs": _crumbs(cluster, home),
         "gang": gang(work),
+        "turn": turn_of(work),
         "ending": endings.sentence(work),
         "remedy": endings.remedy(work),
         "commands": commands_for(work),
@@ -124,6 +127,19 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "may_hold": may_operate and work.is_waiting and not work.held,
         "may_release": may_operate and work.is_waiting and work.held,
     }
+
+
+def turn_of(work: Workload) -> Turn:
+    """When its author lets it start, as its row keeps it."""
+    said = work.turn
+    names = (str(one).partition(":") for one in said.get("after", ()))
+    return Turn(
+        not_before=instant(said.get("not_before")),
+        after=tuple(After(name, not how) for name, _, how in names),
+        array=said.get("array", ""),
+        index=said.get("index", 0),
+        at_once=said.get("at_once"),
+    )
 
 
 def remember(request: PersonRequest, made: dict[str, Any]) -> None:

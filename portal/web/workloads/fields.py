@@ -80,6 +80,26 @@ class PairsField(forms.CharField):
         return f"{name} is there twice." if again else ""
 
 
+class NamesField(forms.CharField):
+    """Names of objects of Kubernetes, commas between, each once."""
+
+    NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+    MOST = 50
+
+    def __init__(self, *, example: str, **kwargs: Any) -> None:
+        super().__init__(max_length=LONGEST_PAIRS, **kwargs)
+        self.example = example
+
+    def clean(self, value: Any) -> Any:
+        parts = (one.strip() for one in str(super().clean(value) or "").split(","))
+        names = list(dict.fromkeys(filter(None, parts)))
+        wrong = next((name for name in names if not self.NAME.fullmatch(name)), None)
+        if wrong is not None or len(names) > self.MOST:
+            what = f"'{wrong[:40]}' is no name." if wrong else f"{len(names)} are too many."
+            raise ValidationError(f"{what} Write at most {self.MOST} such as {self.example}.")
+        return names
+
+
 def duration_text(seconds: int | None) -> str:
     """``seconds`` as ``DurationField`` reads them."""
     if not seconds:

@@ -10,14 +10,23 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from portal.accounts.models import User
+from portal.display.format import zone
+from portal.teams import arrays
 from portal.teams.access import submittable_queues
 from portal.teams.submission import NEVER_FITS, find_faults, usable_priority_classes
+from portal.web.moments import MomentField
 from portal.web.workloads import manifest as texts
-from portal.web.workloads.fields import CommandField, DurationField, PairsField, duration_text
+from portal.web.workloads.fields import (
+    CommandField,
+    DurationField,
+    NamesField,
+    PairsField,
+    duration_text,
+)
 from scheduling.models import Cluster, GpuClass, Queue, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import images
-from scheduling.services.workloads.manifest import build_job_manifest
+from scheduling.services.workloads.manifest import Kind, build_job_manifest
 
 MAX_PODS = 100_000
 Json = dict[str, Any]
@@ -31,8 +40,36 @@ def leaves_of(user: User, cluster: Cluster) -> Leaves:
     return {queue.name: queue for queue in found}
 
 
-class SubmitForm(forms.Form):
-    """Once valid, ``manifest`` is the Job it describes."""
+class ArrayFields(forms.Form):
+    """How many members one submission has; none of it stands in the manifest that is shown."""
+
+    array = forms.IntegerField(
+        required=False, min_value=2, max_value=arrays.MOST, label="Members of an array"
+    )
+    at_once = forms.IntegerField(
+        required=False, min_value=1, max_value=arrays.MOST, label="Of them at once"
+    )
+
+    def clean(self) -> Json:
+        data = super().clean() or {}
+        if data.get("at_once") and not data.get("array"):
+            self.add_error(
+                "array", "Say how many members the array has, or leave out how many at once."
+            )
+        return data
+
+
+class SubmitForm(ArrayFields):
+    """Once valid, ``manifest`` is the object it describes."""
+
+    kind = forms.ChoiceField(
+        required=False,
+        choices=[
+            (Kind.TRAINING.value, "Training"),
+            (Kind.INTERACTIVE.value, "Interactive session"),
+            (Kind.SERVICE.value, "Service"),
+        ],
+    )
 
     name = forms.RegexField(
         regex=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
@@ -72,6 +109,16 @@ class SubmitForm(forms.Form):
         kept="weir.dev/",
         example="project=vision-v2",
     )
+    volumes = PairsField(
+        required=False,
+        label="Volumes",
+        key=r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?",
+        value=r"/[^:\s]{1,250}",
+        example="datasets=/data",
+    )
+    secrets = NamesField(required=False, label="Secrets", example="wandb, hub-token")
+    not_before = MomentField(label="Not before")
+    after = forms.CharField(required=False, max_length=5000, label="After")
     even_if_never = forms.BooleanField(
         required=False, label="Submit it all the same, to wait until nodes or limits change"
     )
@@ -92,6 +139,9 @@ class SubmitForm(forms.Form):
         self.user, self.cluster = user, cluster
         self.known = {c.name: c for c in cluster.gpu_classes.all()}
         self.leaves = leaves_of(user, cluster) if leaves is None else leaves
+        self.fields["not_before"].zone = zone(  # type: ignore[attr-defined] # a MomentField
+            user.display_time_zone or cluster.display_time_zone
+        )
         self._choices("queue", [(q.name, q.path) for q in self.leaves.values()])
         classes = self._priority_classes()
         self._choices("priority_class", [(name, name) for name in classes])
@@ -105,6 +155,18 @@ class SubmitForm(forms.Form):
     @property
     def choices_of_class(self) -> list[forms.BoundField]:
         return [self[name] for name in self.fields if name.startswith("class_")]
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the folded fields say anything, or are wrong."""
+        return self._any_of("env", "labels", "secrets", "volumes")
+
+    @property
+    def has_turn(self) -> bool:
+        return self._any_of("not_before", "after", "array", "at_once")
+
+    def _any_of(self, *names: str) -> bool:
+        return any(self[name].value() or name in self.errors for name in names)
 
     @property
     def chosen_queue(self) -> Queue | None:
@@ -185,6 +247,11 @@ class SubmitForm(forms.Form):
             checkpoint_interval_s=data["checkpoint_every"],
             env=data["env"],
             own_labels=data["labels"],
+            volumes=data["volumes"],
+            secrets=data["secrets"] or (),
+            not_before=data["not_before"],
+            after=tuple(filter(None, (one.strip() for one in (data["after"] or "").split(",")))),
+            kind=Kind(data["kind"] or Kind.TRAINING),
         )
 
     def add_fault(self, fault: ServiceError) -> None:
@@ -203,7 +270,7 @@ class SubmitForm(forms.Form):
         return [c.name for c in usable_priority_classes(self.user, queue)] if queue else []
 
 
-class PasteForm(forms.Form):
+class PasteForm(ArrayFields):
     """A pasted manifest. Once valid, ``manifest`` is what it says."""
 
     text = forms.CharField(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.boundary.reading import whole_or
-from portal.teams import submission, templates
+from portal.teams import arrays, submission, templates
 from portal.teams.models import SubmitTemplate
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest
@@ -117,6 +119,8 @@ def _form(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
     if not leaves:
         raise Http404
     values = _initial(request, cluster, leaves, copied)
+    if not copied.values:
+        values = _with_address(request, values)
     return SubmitForm(request.user, cluster, initial=values, leaves=leaves), copied.note
 
 
@@ -178,12 +182,56 @@ def _create(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
     assert form.manifest is not None  # noqa: S101 - a valid form has one
     confirmed = form.cleaned_data["even_if_never"]
     try:
-        made = submission.submit(request.user, cluster, form.manifest, even_if_never=confirmed)
+        made = _made(request, cluster, form, even_if_never=confirmed)
     except ServiceError as fault:
         form.add_fault(fault)
         return ""
     remember(request, made)
     return str(made["metadata"]["uid"])
+
+
+def _made(
+    request: PersonRequest, cluster: Cluster, form: AnyForm, *, even_if_never: bool
+) -> dict[str, Any]:
+    """What was created; of an array its first member."""
+    manifest = form.manifest
+    assert manifest is not None  # noqa: S101 - a valid form has one
+    count, at_once = form.cleaned_data.get("array"), form.cleaned_data.get("at_once")
+    if not count:
+        return submission.submit(request.user, cluster, manifest, even_if_never=even_if_never)
+    made = arrays.submit(
+        request.user, cluster, manifest, count=count, at_once=at_once, even_if_never=even_if_never
+    )
+    messages.success(request, f"{len(made)} members of the array are submitted; this is the first.")
+    return made[0]
+
+
+SECRET = frozenset({"env", "secrets", "even_if_never", "template_name", "template_team"})
+"""Fields that no address carries: what they hold is nobody else's, or decided anew each time."""
+LONGEST_ADDRESS = 4000
+CHOICE = "class_"
+
+
+def _address(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
+    """Where the form stands filled in as it is now, to be sent to others or kept; empty for what no address
+    can hold."""
+    if not form.is_bound or isinstance(form, PasteForm):
+        return ""
+    said = {name: str(form[name].value() or "") for name in form.fields if name not in SECRET}
+    query = urlencode({name: text for name, text in said.items() if text})
+    address = request.build_absolute_uri(f"{reverse('web:submit', args=[cluster.name])}?{query}")
+    return address if len(address) <= LONGEST_ADDRESS else ""
+
+
+def _with_address(request: PersonRequest, values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` but for what the address says of them; the classes that it names stand alone."""
+    kept = SubmitForm.base_fields.keys() - SECRET - {"queue"}
+    said = {
+        name: text for name, text in request.GET.items() if name in kept or name.startswith(CHOICE)
+    }
+    if any(name.startswith(CHOICE) for name in said):
+        values = {name: value for name, value in values.items() if not name.startswith(CHOICE)}
+    return values | said
 
 
 def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str, Any]:
@@ -198,6 +246,7 @@ def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str,
         "faults": _faults(form) if form.is_bound else [],
         "lines": texts.lines(text),
         "yaml": text,
+        "address": _address(request, cluster, form),
         "queue": form.chosen_queue if isinstance(form, SubmitForm) else None,
         "templates": templates.usable(request.user, cluster),
         "teams": templates.teams_of(request.user, cluster),

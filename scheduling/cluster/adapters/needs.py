@@ -39,7 +39,7 @@ def fields(members: Sequence[Member], owner: Mapping[str, Any], names: Sequence[
             {**member.own, **each} for member, each in zip(members, said, strict=True)
         ),
         "beside": of_all(
-            taken(member.spec, each) for member, each in zip(members, said, strict=True)
+            amounts(member.spec, each) for member, each in zip(members, said, strict=True)
         ),
         "together": neighbours.together(said[0]),
     }
@@ -50,15 +50,15 @@ def _said(member: Member, owner: Mapping[str, Any], names: Sequence[str]) -> Jso
     name, namespace = str(owner.get("name") or ""), str(owner.get("namespace") or "")
     return {
         "beside": pods_of.beside(member.asks, names),
-        "volumes": volumes.asked(member.spec, namespace),
-        **neighbours.asked(member.spec, member.meta, name, namespace),
+        "volumes": volumes.of(member.spec, namespace),
+        **neighbours.of(member.spec, member.meta, name, namespace),
     }
 
 
-def taken(pod: Json, said: Json) -> dict[str, int]:
+def amounts(pod: Json, said: Json) -> dict[str, int]:
     """What one pod takes of its node, by the names of snapshots; ``said`` is what bounds say of it."""
     return {
-        **{named(name): amount_of(name, each) for name, each in said["beside"].items()},
+        **{name_of(name): amount_of(name, each) for name, each in said["beside"].items()},
         **dict.fromkeys(ports(pod), 1),
         **neighbours.places_apart(said),
     }
@@ -84,7 +84,7 @@ def ports(pod: Mapping[str, Any]) -> list[str]:
     return sorted({f"{PORT}{n}/{p.get('protocol') or 'TCP'}" for n, p in found if n})
 
 
-def named(resource: str) -> str:
+def name_of(resource: str) -> str:
     """What a snapshot calls a resource: bytes are counted in MiB."""
     return BYTES.format(resource) if is_of_bytes(resource) else resource
 

@@ -29,7 +29,7 @@ WORD = '"labels": '
 """Stands in bounds that speak of other pods, and in no others."""
 
 
-def asked(spec: Mapping[str, Any], meta: Mapping[str, Any], name: str, namespace: str) -> Json:
+def of(spec: Mapping[str, Any], meta: Mapping[str, Any], name: str, namespace: str) -> Json:
     """``near`` and ``apart``: terms as ``_term`` reads them, each if there are any. ``meta`` is what the
     template says of its pods, ``name`` the object's."""
     affinity = spec.get("affinity") or {}

@@ -293,7 +293,7 @@ STEERING = ("affinity", "nodeSelector", "priorityClassName", "schedulingGates", 
 
 def _steering(spec: Json) -> Json:
     """What holds back and places a pod that is queued itself."""
-    mounted = volumes.trimmed(spec)
+    mounted = volumes.kept(spec)
     steering = {key: spec[key] for key in STEERING if key in spec}
     return {**steering, "volumes": mounted} if mounted else steering
 

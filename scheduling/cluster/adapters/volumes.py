@@ -9,7 +9,7 @@ from typing import Any
 Json = dict[str, Any]
 
 
-def asked(spec: Mapping[str, Any], namespace: str) -> Json:
+def of(spec: Mapping[str, Any], namespace: str) -> Json:
     """``claims`` are PersistentVolumeClaims as namespace/name, ``classes`` StorageClasses by name, empty for
     the cluster's default; whichever there are."""
     volumes = [volume for volume in spec.get("volumes") or [] if isinstance(volume, dict)]
@@ -27,7 +27,7 @@ def asked(spec: Mapping[str, Any], namespace: str) -> Json:
     return {name: each for name, each in found.items() if each}
 
 
-def trimmed(spec: Mapping[str, Any]) -> list[Json]:
+def kept(spec: Mapping[str, Any]) -> list[Json]:
     """Those volumes of a pod spec alone."""
     kinds = ("persistentVolumeClaim", "ephemeral")
     return [v for v in spec.get("volumes") or [] if any(kind in v for kind in kinds)]

@@ -91,8 +91,8 @@ def nearby(
 ) -> Nearby:
     """By bounds that speak of other pods; nothing is looked at where none do."""
     by_uid = {o.uid: o for o in workloads}
-    asked = sorted({o.bounds for o in by_uid.values() if neighbours.WORD in o.bounds})
-    if not asked:
+    texts = sorted({o.bounds for o in by_uid.values() if neighbours.WORD in o.bounds})
+    if not texts:
         return {}
     owners = {
         pod["metadata"].get("uid", ""): by_uid[uid]
@@ -101,7 +101,7 @@ def nearby(
         for pod in mine
     }
     found = Neighbourhood(nodes, pods, owners)
-    return {text: left for text in asked if (left := found.left_to(text)) is not None}
+    return {text: left for text in texts if (left := found.left_to(text)) is not None}
 
 
 def shut_out(workloads: Iterable[Observed], left: Nearby) -> dict[str, Observed]:

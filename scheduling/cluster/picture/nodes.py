@@ -201,7 +201,7 @@ def _others(
     """What ``foreign`` pods take of their node beside what is added up for CPU and memory."""
     taken = Counter(port for pod in foreign for port in needs.ports(pod["spec"]))
     for name, amount in pods_of.beside(held, gpus).items():
-        taken[needs.named(name)] += needs.amount_of(name, amount)
+        taken[needs.name_of(name)] += needs.amount_of(name, amount)
     return dict(taken)
 
 

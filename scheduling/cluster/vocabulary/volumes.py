@@ -31,10 +31,10 @@ class Volumes:
     """namespace/name -> choices of terms, all of which have to match."""
     by_class: Mapping[str, tuple[Terms, ...]] = field(default_factory=dict)
 
-    def of(self, asked: Json) -> list[Terms]:
+    def of(self, said: Json) -> list[Terms]:
         """What all of the volumes that bounds name ask of a node."""
-        found = [self.by_claim.get(name, ()) for name in asked.get("claims") or []]
-        found += [self.by_class.get(name, ()) for name in asked.get("classes") or []]
+        found = [self.by_claim.get(name, ()) for name in said.get("claims") or []]
+        found += [self.by_class.get(name, ()) for name in said.get("classes") or []]
         return [terms for choices in found for terms in choices]
 
 

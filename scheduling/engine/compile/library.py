@@ -8,6 +8,7 @@ unlinked. The kernel gathers what it calls, directly or not, and optimises it on
 from __future__ import annotations
 
 import gc
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +18,7 @@ from llvmlite import binding as llvm
 from llvmlite.binding import ffi
 from numba import types
 from numba.core.base import BaseContext
-from numba.core.codegen import CodeLibrary, JITCodeLibrary
+from numba.core.codegen import Codegen, CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
 from numba.core.runtime.nrt import rtsys
@@ -107,6 +108,14 @@ class Whole(JITCodeLibrary):
                 if self._codegen._engine.is_symbol_defined(name):
                     self._codegen.set_env(name, environment)
 
+    def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        self._ensure_finalized()
+        module = self._get_module_for_linking()
+        named = [*module.functions, *module.global_variables]
+        defined = [one.name for one in named if not one.is_declaration]
+        bitcode = zlib.compress(bytes(module.as_bitcode()))
+        return self.name, WHOLE, (self._get_compiled_object(), defined, bitcode)
+
     def _enclose(self, inners: tuple[Unlinked, ...]) -> None:
         """Nobody else calls them: LLVM may do away with one once it stands in its one caller."""
         linked = {function.name: function for function in self._final_module.functions}
@@ -114,6 +123,30 @@ class Whole(JITCodeLibrary):
             for function in inner._final_module.functions:
                 if function.name in linked and _is_enclosable(function):
                     linked[function.name].linkage = "internal"
+
+
+WHOLE = "whole"
+"""What ``Whole`` gives to be kept on disk, beside Numba's own kinds of it."""
+
+
+class Read(JITCodeLibrary):
+    """Machine code of a kernel from disk. Its intermediate code, which takes twelve times the memory, is read
+    when a function is compiled that calls the kernel; Numba would always read it."""
+
+    _shared_module: Any
+
+    def __init__(self, codegen: Any, state: tuple[str, str, Any]) -> None:
+        name, _, (code, defined, self._bitcode) = state
+        super().__init__(codegen, name)
+        self.enable_object_caching()
+        self._set_compiled_object(code)
+        self._finalize_final_module()
+        codegen._engine._defined_symbols.update(defined)
+
+    def _get_module_for_linking(self) -> Any:
+        if self._shared_module is None:
+            self._shared_module = llvm.parse_bitcode(zlib.decompress(self._bitcode))
+        return self._shared_module
 
 
 def _is_enclosable(function: Any) -> bool:
@@ -173,6 +206,17 @@ def _remember_sizes() -> None:
     BaseContext.get_abi_sizeof = get_abi_sizeof
 
 
+def _read_whole() -> None:
+    """Numba knows its own kinds alone."""
+    read = Codegen.unserialize_library
+
+    def unserialize_library(codegen: Any, state: tuple[str, str, Any]) -> CodeLibrary:
+        library: CodeLibrary = Read(codegen, state) if state[1] == WHOLE else read(codegen, state)
+        return library
+
+    Codegen.unserialize_library = unserialize_library
+
+
 def _time_no_locks() -> None:
     """Each call into LLVM was told to a timer of each function that was being compiled, callers and all."""
     for callbacks in list(ffi.lib._lock._cblist):
@@ -181,6 +225,7 @@ def _time_no_locks() -> None:
 
 _remember_calls()
 _remember_sizes()
+_read_whole()
 _time_no_locks()
 
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.structs import Struct, as_struct
+from scheduling.engine.compile.structs import as_struct
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.snapshot.describing import describe
@@ -40,6 +40,9 @@ from scheduling.engine.state.input import (
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.tables import buffers_for, empty_work
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, PENDING, RUNNING
+
+if TYPE_CHECKING:
+    from scheduling.engine.compile.words import Struct
 
 
 class Frame:

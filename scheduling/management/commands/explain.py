@@ -23,9 +23,11 @@ class Command(FileCommand):
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from scheduling.services.explain.documents import explain
-
         snapshot = read_snapshot(self, options["file"])
+        from scheduling.services.explain.documents import (
+            explain,  # a small file needs no machine code
+        )
+
         try:
             told = explain(snapshot, options["workload"])
         except ServiceError:

@@ -10,7 +10,6 @@ from django.core.management.base import CommandParser
 from scheduling.engine import document
 from scheduling.management.command import FileCommand
 from scheduling.management.reading import read_snapshot
-from scheduling.services.explain.documents import plan_document
 
 Json = dict[str, Any]
 
@@ -30,7 +29,9 @@ class Command(FileCommand):
         if options["file"] is None:
             self.refuse(["FILE: found nothing, expected a snapshot file or '-'; name one"])
         snapshot = read_snapshot(self, options["file"])
-        from scheduling.engine import plan  # what is refused does not load it
+        # What is refused does not load it, and a small file no machine code.
+        from scheduling.engine import plan
+        from scheduling.services.explain.documents import plan_document
 
         made = plan_document(plan(snapshot))
         if options["json"]:

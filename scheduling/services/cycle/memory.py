@@ -11,13 +11,13 @@ from scheduling.models import Cluster
 from scheduling.services.cycle.backstops import Machines
 from scheduling.services.cycle.enforce.status import Spoken
 from scheduling.services.cycle.project.projection import Projection
+from scheduling.services.cycle.record.booking import Ledger
 from scheduling.services.cycle.record.causes import Causes
 from scheduling.services.cycle.record.nodes import NodeRows
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.cycle.record.throttle import Telling
 from scheduling.services.cycle.record.word import Word
 from scheduling.services.forecasts.told import Foreseen
-from scheduling.services.ledger.booking import Ledger
 from scheduling.services.merit.own_quotas import OwnQuotas
 from scheduling.services.merit.standings import RunTimes, Standings
 from scheduling.services.snapshot.blocked import Refusals

@@ -9,7 +9,6 @@ from django.db import transaction
 
 from scheduling.models import Cluster, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.booking import MEANS
 from scheduling.services.ledger.kept import HOURS_KEPT, MINUTES_KEPT
 
 STEPS = (
@@ -25,6 +24,18 @@ LOOK_BACK = timedelta(hours=6)
 """Finer samples change no more after that: a worker that was down for longer has none to add."""
 LOOK_BACK_WALL = timedelta(minutes=10)
 """The same for a cluster whose clock runs fast, in wall time."""
+MEANS = [
+    "installed_gpus",
+    "ready_gpus",
+    "allocated_gpus",
+    "nominal_gpus",
+    "fair_share_gpus",
+    "pending_gpus",
+]
+
+
+def floor_minute(when: datetime) -> datetime:
+    return when.replace(second=0, microsecond=0)
 
 
 HOURLY = Resolution.HOUR

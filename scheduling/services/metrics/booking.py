@@ -14,7 +14,7 @@ from typing import Protocol
 from scheduling.cluster.metrics import PodUse
 from scheduling.models import Cluster, GpuUse, Queue, UsageSample, Workload
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.booking import floor_minute
+from scheduling.services.ledger.rollup import floor_minute
 
 IDLE_BELOW = 0.05
 """SM activity below which nothing runs on a GPU."""

@@ -8,18 +8,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, FloatField, Q, Sum
-
 from scheduling.engine import model as m
-from scheduling.models import MILLI, Cluster, Loan, Quota, UsageSample
-from scheduling.models.ledger import Resolution
+from scheduling.models import Cluster, Loan, Quota
+from scheduling.services.ledger.below import Hours, hours_below
 from scheduling.services.lending import guaranteed, in_force, moved, nominal_of, places_of
 from scheduling.services.tables.unchanged import Unchanged
 
 Key = tuple[int, int]
 """(queue id, class id)"""
-BY_MINUTES = timedelta(hours=6)
-"""So far back the minutes are summed: the hours may not be rolled up yet."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Entitlements:
     """In force now."""
     former: tuple[Quota, ...]
     """Out of force, but not for longer than the cluster's grace."""
-    used_gpu_hours: dict[Key, float]
+    used_gpu_hours: Hours
     """Of this month, where a budget is set."""
     grace: timedelta
     period_ends: datetime
@@ -48,7 +44,8 @@ class Entitlements:
         ended = rows.filter(effective_until__gt=at - grace, effective_until__lte=at)
         start, end = month(at)
         bounded = [q for q in quotas if q.budget_gpu_hours is not None]
-        used = used_gpu_hours(bounded, start, at) if bounded else {}
+        minute = at.replace(second=0, microsecond=0)
+        used = held.once_a(minute, lambda: used_gpu_hours(cluster, start, at)) if bounded else {}
         loans = held.rows("loans", in_force(cluster, at))
         shifted = moved(loans, nominal_of(quotas), places_of(cluster.pk)) if loans else {}
         return cls(quotas, held.rows("former quotas", ended), used, grace, end, loans, shifted)
@@ -128,12 +125,6 @@ def month(at: datetime) -> tuple[datetime, datetime]:
     return start, (start + timedelta(days=32)).replace(day=1)
 
 
-def used_gpu_hours(quotas: Iterable[Quota], start: datetime, at: datetime) -> dict[Key, float]:
-    """GPU-hours that the queues of ``quotas`` held from ``start`` to ``at``: by hours, lately by minutes."""
-    lately = max(start, at.replace(minute=0, second=0, microsecond=0) - BY_MINUTES)
-    hours = Q(resolution=Resolution.HOUR, start__gte=start, start__lt=lately)
-    minutes = Q(resolution=Resolution.MINUTE, start__gte=lately, start__lt=at)
-    samples = UsageSample.objects.filter(hours | minutes, queue__in={q.queue_id for q in quotas})
-    held = Sum(F("allocated_gpus") * F("seconds"), output_field=FloatField())
-    rows = samples.values("queue", "gpu_class").annotate(milli_s=held).order_by()
-    return {(row["queue"], row["gpu_class"]): row["milli_s"] / MILLI / 3600 for row in rows}
+def used_gpu_hours(cluster: Cluster, start: datetime, at: datetime) -> Hours:
+    """GPU-hours of each queue and class from ``start`` to the last whole minute before ``at``."""
+    return hours_below(cluster, start, max(start, at.replace(second=0, microsecond=0)))

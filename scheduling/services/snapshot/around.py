@@ -25,9 +25,9 @@ ALONE = 1
 def beside_gpus(picture: Picture, made: Iterable[m.Node]) -> Iterator[m.Node]:
     """``made`` of the nodes of ``picture``, in its order, with all that any of its workloads takes; and with
     places for pods where these may run out before the GPUs do."""
-    asked = {name for each in set(map(BESIDE, picture.workloads)) for name, _ in each}
-    asked |= {m.PLACES} if _may_be_crowded(picture) else set()
-    names = sorted(asked)
+    wanted = {name for each in set(map(BESIDE, picture.workloads)) for name, _ in each}
+    wanted |= {m.PLACES} if _may_be_crowded(picture) else set()
+    names = sorted(wanted)
     for observed, node in zip(picture.nodes, made, strict=True):
         if not names:
             yield node
@@ -43,8 +43,8 @@ def beside_gpus(picture: Picture, made: Iterable[m.Node]) -> Iterator[m.Node]:
 
 def _offers(node: ObservedNode) -> dict[str, int]:
     """By the names of ``needs``."""
-    offered = {needs.named(name): _whole(name, each) for name, each in node.beside.items()}
-    storage = {needs.named(STORAGE): AMPLE}
+    offered = {needs.name_of(name): _whole(name, each) for name, each in node.beside.items()}
+    storage = {needs.name_of(STORAGE): AMPLE}
     places = AMPLE if node.places is None else node.places
     return {**storage, **offered, m.PLACES: places}
 

@@ -51,6 +51,8 @@ OWN_CHANGE = frozenset(
     {"never_fits", "no_such_class", "not_allowed", "misrouted", "held", "run_time_over"}
 )
 """Reasons that no wait ends."""
+AUTHORS_WORD = frozenset({"not_before", "after_others", "array_at_limit"})
+AS_ASKED = "It waits as its author asked; its start is predicted once that is over."
 
 
 def is_due(run: ForecastRun | None, real_now: datetime) -> bool:
@@ -242,6 +244,8 @@ def why_not(work: Workload, band: Band, known_runs: int) -> str:
     """Why no time is told of it; empty where one is."""
     if work.held or work.reason in OWN_CHANGE:
         return NOT_BY_TIME
+    if work.reason in AUTHORS_WORD:
+        return AS_ASKED
     if known_runs < KNOWN_RUNS:
         return TOO_YOUNG
     if not math.isfinite(band.p50_s) or band.p50_s > AHEAD_S:

@@ -7,12 +7,14 @@ objects. Comparing what is read needs nobody to say that it changed, however tha
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any, TypeVar, cast
 
 from django.db import connections
 from django.db.models import Model, QuerySet
 
 M = TypeVar("M", bound=Model)
+V = TypeVar("V")
 
 
 class Unchanged:
@@ -20,7 +22,15 @@ class Unchanged:
 
     def __init__(self) -> None:
         self._held: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
+        self._moment: datetime | None = None
+        self._made: Any = None
         self._statements: dict[tuple[str, Hashable], tuple[str, str, Any]] = {}
+
+    def once_a(self, moment: datetime, make: Callable[[], V]) -> V:
+        """What ``make`` gave at the same ``moment``, or gives now."""
+        if moment != self._moment:
+            self._moment, self._made = moment, make()
+        return cast("V", self._made)
 
     def rows(self, name: str, query: QuerySet[M]) -> tuple[M, ...]:
         """All rows of ``query``: the very objects of the last call by that ``name`` if none of them changed.

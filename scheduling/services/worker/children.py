@@ -24,7 +24,7 @@ from types import FrameType
 from django.core.management import CommandError
 from django.db import connections
 
-from scheduling.services.worker.allocator import share_one_arena
+from scheduling.services.worker.allocator import keep_little
 
 log = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ def _live(part: Part, parent: int) -> int:
     os.setpgid(0, 0)  # Ctrl-C reaches the parent alone, which says who ends when
     signal.signal(signal.SIGTERM, _leave)
     KERNEL.prctl(SET_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
-    share_one_arena()
+    keep_little()
     KERNEL.prctl(SET_NAME, f"weir {part.name}".encode()[:15], 0, 0, 0)
     try:
         if os.getppid() != parent:

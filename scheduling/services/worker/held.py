@@ -105,7 +105,7 @@ def close_others(pks: Collection[int]) -> None:
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> Held:
     from scheduling.services.clusters.connection import ClusterLink
     from scheduling.services.cycle.memory import Memory
-    from scheduling.services.ledger.booking import Ledger
+    from scheduling.services.cycle.record.booking import Ledger
 
     gc.set_threshold(*COLLECTED)
     turn = Turn()

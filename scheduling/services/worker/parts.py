@@ -6,6 +6,7 @@ cycles and what needs their mirrors; everything else has the lowest priority, so
 
 from __future__ import annotations
 
+import mmap
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,8 @@ IDLE_S = 30.0
 """After so long without anything to do the process of studies ends; what comes later starts another."""
 FIRST = ("request_studies", "request_learning", "request_predictions")
 """Asked for at the start, in this order."""
+_studies = mmap.mmap(-1, 1)
+"""1 while their process is there, for all who were forked from here."""
 
 
 def parts() -> list[Part]:
@@ -40,7 +43,7 @@ def parts() -> list[Part]:
         Part("engine", engine, gone=gone),
         Part("worker", worker, gone=gone),
         Part(
-            "studies", partial(study, messages), gone=gone,
+            "studies", partial(study, messages), gone=partial(_no_study, messages),
             is_wanted=lambda: bool(broker.waiting(messages, STUDIES)),
         ),
     ]  # fmt: skip
@@ -80,7 +83,18 @@ def worker() -> None:
         consume(app(), [GENERAL], ALONE)
 
 
+def are_studies_on(messages: Path) -> bool:
+    """Whether their process is there or has something to begin for."""
+    return bool(_studies[0]) or bool(broker.waiting(messages, STUDIES))
+
+
+def _no_study(messages: Path, pid: int) -> None:
+    _studies[0] = 0
+    broker.give_back(messages, pid)
+
+
 def study(messages: Path) -> None:
+    _studies[0] = 1
     give_way(NICE[STUDIES])
     with ending_when_idle(IDLE_S, lambda: not broker.waiting(messages, STUDIES)):
         consume(app(), [STUDIES], ALONE)

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from scheduling.cluster.vocabulary import labels
-from scheduling.cluster.vocabulary.quantities import duration_s, mib_below, milli
+from scheduling.cluster.vocabulary.quantities import (
+    duration_s,
+    instant,
+    mib_below,
+    milli,
+    rfc3339,
+)
 from scheduling.models import GpuClass
 from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
+
+
+class Kind(StrEnum):
+    """What a form makes."""
+
+    TRAINING = "training"
+    INTERACTIVE = "interactive"
+    """A Job that stays until its limit, for a shell."""
+    SERVICE = "service"
+
 
 SAID_BY_FIELDS = (labels.QUEUE, labels.PRIORITY_CLASS)
 """Labels that a form has fields of their own for. The priority class is one: that of a pod template can never
@@ -37,8 +55,16 @@ def build_job_manifest(
     checkpoint_interval_s: int | None = None,
     env: Mapping[str, str] | None = None,
     own_labels: Mapping[str, str] | None = None,
+    volumes: Mapping[str, str] | None = None,
+    secrets: Sequence[str] = (),
+    not_before: datetime | None = None,
+    after: Sequence[str] = (),
+    kind: Kind = Kind.TRAINING,
 ) -> Json:
-    """A suspended batch/v1 Job for ``queue`` (a queue's name).
+    """Waiting work for ``queue`` (a queue's name): a suspended batch/v1 Job, or a Deployment for a service.
+
+    ``volumes`` maps claims of its namespace to where they are mounted; ``secrets`` are names of Secrets there
+    whose keys become environment. ``not_before`` and ``after`` are as ``weir.dev/…`` of those names say.
 
     ``gpu_classes`` are in order of preference and share one resource name; ``gpus_per_pod`` is whole
     GPUs; ``pods_max`` above ``pods_min`` makes it elastic. Raises ServiceError(field=…).
@@ -48,20 +74,53 @@ def build_job_manifest(
     resources = _resources(
         gpu_classes[0].resource_name, gpus_per_pod, cpus_per_pod, memory_gib_per_pod
     )
+    notes = _notes(gpu_classes, pods_min, pods, checkpoint_interval_s)
+    if not_before is not None:
+        notes[labels.NOT_BEFORE] = rfc3339(not_before)
+    if after:
+        notes[labels.AFTER] = ",".join(after)
+    if kind is Kind.INTERACTIVE and not command:
+        command = STAYS
+    pod = _pod(image, command, resources, env or {}, volumes or {}, secrets)
+    said = {labels.PRIORITY_CLASS: priority_class} if priority_class else {}
+    meta: Json = {
+        "name": name,
+        "namespace": namespace,
+        "labels": {labels.QUEUE: queue, **said, **(own_labels or {})},
+        "annotations": notes,
+    }
+    if kind is Kind.SERVICE:
+        return _service(meta, pod, pods, run_time_limit_s)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {
-                labels.QUEUE: queue,
-                **({labels.PRIORITY_CLASS: priority_class} if priority_class else {}),
-                **(own_labels or {}),
+        "metadata": meta,
+        "spec": _suspended(pod, pods, run_time_limit_s),
+    }
+
+
+STAYS = ("sleep", "infinity")
+"""What a session runs, into which its owner opens a shell."""
+
+
+def _service(meta: Json, pod: Json, pods: int, run_time_limit_s: int | None) -> Json:
+    """A Deployment, which waits with no replicas; Weir itself keeps its limit."""
+    meta["annotations"][labels.REPLICAS] = str(pods)
+    if run_time_limit_s:
+        meta["annotations"][labels.RUN_TIME_LIMIT] = f"{run_time_limit_s}s"
+    named = {"app.kubernetes.io/name": meta["name"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": meta,
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": named},
+            "template": {
+                "metadata": {"labels": named},
+                "spec": {**pod, "restartPolicy": "Always"},
             },
-            "annotations": _notes(gpu_classes, pods_min, pods, checkpoint_interval_s),
         },
-        "spec": _suspended(_pod(image, command, resources, env or {}), pods, run_time_limit_s),
     }
 
 
@@ -130,13 +189,31 @@ def _suspended(pod: Json, pods: int, run_time_limit_s: int | None) -> Json:
     return spec
 
 
-def _pod(image: str, command: Sequence[str], resources: Json, env: Mapping[str, str]) -> Json:
+def _pod(
+    image: str,
+    command: Sequence[str],
+    resources: Json,
+    env: Mapping[str, str],
+    volumes: Mapping[str, str],
+    secrets: Sequence[str],
+) -> Json:
     container: Json = {"name": "main", "image": image, "resources": resources}
     if command:
         container["command"] = list(command)
     if env:
         container["env"] = [{"name": name, "value": value} for name, value in env.items()]
-    return {"restartPolicy": "Never", "containers": [container]}
+    if secrets:
+        container["envFrom"] = [{"secretRef": {"name": name}} for name in secrets]
+    pod: Json = {"restartPolicy": "Never", "containers": [container]}
+    if volumes:
+        container["volumeMounts"] = [
+            {"name": f"volume-{n}", "mountPath": path} for n, path in enumerate(volumes.values(), 1)
+        ]
+        pod["volumes"] = [
+            {"name": f"volume-{n}", "persistentVolumeClaim": {"claimName": claim}}
+            for n, claim in enumerate(volumes, 1)
+        ]
+    return pod
 
 
 def _resources(resource_name: str, gpus: int, cpus: float, memory_gib: float) -> Json:
@@ -177,7 +254,20 @@ def asked_of(manifest: Mapping[str, Any]) -> Json | None:
         "run_time_limit_s": spec.get("activeDeadlineSeconds"),
         "checkpoint_interval_s": _interval_s(notes.get(labels.CHECKPOINT_INTERVAL)),
         "env": {one["name"]: one["value"] for one in container.get("env") or []},
+        "volumes": _volumes_of(pod, container),
+        "secrets": [one["secretRef"]["name"] for one in container.get("envFrom") or []],
+        "not_before": instant(notes.get(labels.NOT_BEFORE)),
+        "after": [name for name in notes.get(labels.AFTER, "").split(",") if name],
         "own_labels": {name: said[name] for name in said if name not in SAID_BY_FIELDS},
+    }
+
+
+def _volumes_of(pod: Mapping[str, Any], container: Mapping[str, Any]) -> dict[str, str]:
+    """Claim -> where it is mounted."""
+    paths = {one["name"]: one["mountPath"] for one in container.get("volumeMounts") or []}
+    return {
+        one["persistentVolumeClaim"]["claimName"]: paths[one["name"]]
+        for one in pod.get("volumes") or []
     }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import config
 from numba.core.extending import overload
 
+from scheduling.engine.compile import mode
 from scheduling.engine.compile.structs import Floats, Ints, declare
 
 NEVER = 1 << 40
@@ -109,7 +109,7 @@ def copy_row(source: Any, i: int, target: Any, k: int) -> None:
 
     Entries are the last axis. Both are structs of one kind; tables of ``target`` may have more rows.
     """
-    if not config.DISABLE_JIT:
+    if not mode.PLAIN:
         raise NotImplementedError("copy_row runs in compiled code only")
     for name, table in vars(source).items():
         if table.ndim > 1:

@@ -9,16 +9,14 @@ from portal.accounts.models import User
 from portal.notices import watch
 from portal.notices.models import Kind, Notice, Preference, When
 from scheduling.models import (
-    MILLI,
     ForecastOutcome,
     Quota,
     StartForecast,
     ToldStart,
     Transition,
-    UsageSample,
+    WorkDay,
 )
 from scheduling.models.foresight import Cause, Change
-from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of
 from workshop.demo.organisation import H100
@@ -185,10 +183,10 @@ def spend(cluster, hours: float, budget: int = 100) -> None:
     """So much of the month's GPU-hours of h100 that pretraining used."""
     queue, gpu_class = queue_of(cluster, "pretraining"), cluster.gpu_classes.get(name=H100)
     Quota.objects.filter(queue=queue, gpu_class=gpu_class).update(budget_gpu_hours=budget)
-    UsageSample.objects.all().delete()
-    UsageSample.objects.create(
-        queue=queue, gpu_class=gpu_class, resolution=Resolution.HOUR, seconds=3600,
-        start=NOW.replace(day=2, hour=1, minute=0, second=0), allocated_gpus=round(hours * MILLI),
+    WorkDay.objects.all().delete()
+    WorkDay.objects.create(
+        queue=queue, gpu_class=gpu_class, user="ann", type="training", held_gpu_s=hours * 3600,
+        start=NOW.replace(day=2, hour=0, minute=0, second=0, microsecond=0),
     )  # fmt: skip
 
 

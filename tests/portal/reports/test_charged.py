@@ -19,7 +19,9 @@ from portal.selectors.costs import cost_of, gpu_seconds
 from portal.web.mine.views import month
 from scheduling.models import Cluster, GpuClass, State, Workload
 from scheduling.services.ledger import workdays
+from scheduling.services.ledger.below import Hours
 from scheduling.services.ledger.workdays import Chosen, roll_days
+from scheduling.services.policy.entitlements import used_gpu_hours
 from scheduling.services.workloads import lifecycle
 from tests.portal.reports.conftest import END, HOUR, Small
 from tests.portal.reports.test_pages import client_of
@@ -104,7 +106,10 @@ def seen_by_reports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
     report, bill = utilization(small.cluster, filters, op), showback(small.cluster, filters, op)
     mine = utilization(small.cluster, small.last(48, user="rea"), op)
     his = showback(small.cluster, small.last(48, user="rea"), op)
+    used = used_gpu_hours(small.cluster, ago(48), END)
     hours = {
+        "quota of the queue": in_whole_gpus(used, small.vision.pk),
+        "quota above it": in_whole_gpus(used, small.root.pk),
         "utilization": report.total.allocated,
         "by class": sum(each.usage.allocated for each in report.classes),
         "by queue": sum(each.usage.allocated for each in report.queues),
@@ -135,6 +140,12 @@ def seen_by_reports(small: Small) -> tuple[dict[str, float], dict[str, float]]:
         "showback of one": his.total.charged,
     }
     return hours, costs
+
+
+def in_whole_gpus(used: Hours, queue: int) -> float:
+    """What counts against the GPU-hours of a queue's quotas, all classes together."""
+    whole = {pk: gpus_each(c) for pk, c in GpuClass.objects.in_bulk().items()}
+    return sum(hours * whole[pk] for (below, pk), hours in used.items() if below == queue)
 
 
 def ended_or_on_its_way(small: Small) -> float:

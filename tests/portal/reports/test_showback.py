@@ -234,3 +234,59 @@ def test_budget_is_set_and_dropped_on_its_page_by_who_divides_from_above(
     assert client_of(small.researcher).post(drop).status_code == 404
     assert client_of(payer).post(drop).status_code == 302
     assert not Budget.objects.exists()
+
+
+# FOCUS
+
+
+def test_focus_charges_what_showback_does_and_has_a_row_a_price_and_month(
+    small: Small, payer: User
+) -> None:
+    for hours_ago in (790, 20, 5):
+        small.sample(small.vision, small.h100, allocated=4, used=3, hours_ago=hours_ago)
+    set_price(small.h100, "5", END - timedelta(hours=10))
+    report = report_of(small, payer, hours=800)
+
+    table = report.exports["focus"]()
+
+    rows = table.as_dicts()
+    assert rows
+    assert list(rows[0]) == list(table.columns)
+    assert sum(row["BilledCost"] for row in rows) == pytest.approx(report.total.charged)
+    assert {row["ListUnitPrice"] for row in rows} == {2.0, 5.0}
+    assert len({row["BillingPeriodStart"] for row in rows}) >= 2
+    for row in rows:
+        assert (
+            row["BillingPeriodStart"] <= row["ChargePeriodStart"] < row["ChargePeriodEnd"]
+            <= row["BillingPeriodEnd"]
+        )  # fmt: skip
+        assert row["PricingQuantity"] * row["ListUnitPrice"] == pytest.approx(
+            row["BilledCost"], abs=1e-4
+        )
+        parts = row["x_UsedCost"] + row["x_IdleCost"] + row["x_LostCost"]
+        assert parts == pytest.approx(row["BilledCost"], abs=1e-4)
+        assert row["ChargeCategory"] == "Usage"
+        assert row["ChargePeriodStart"].endswith("Z")
+
+
+def test_focus_goes_by_page_and_api_to_who_reads_costs_alone(
+    small: Small, payer: User, client: Client
+) -> None:
+    small.sample(small.vision, small.h100, allocated=4, used=3)
+    page = reverse("reports:showback", args=[small.cluster.name])
+    told = f"/api/v1/clusters/{small.cluster.name}/reports/showback"
+    client.force_login(payer)
+
+    shown = client.get(page, {"range": "24h"}).content.decode()
+    saved = b"".join(client.get(page, {"format": "csv", "table": "focus"}).streaming_content)
+    rows = client.get(told, {"table": "focus"}).json()
+    wrong = client.get(told, {"table": "nothing"})
+
+    assert "table=focus" in shown
+    assert saved.decode().startswith("BillingAccountId,")
+    assert list(rows) == ["report", "focus"]
+    assert rows["focus"][0]["SubAccountName"] == "vision"
+    assert wrong.status_code == 400
+    assert "focus" in wrong.content.decode()
+    client.force_login(make_member(small.root, name="other"))
+    assert client.get(told, {"table": "focus"}).status_code == 400

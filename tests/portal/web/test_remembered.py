@@ -68,7 +68,7 @@ def test_crowd_that_comes_at_once_waits_for_one_reading() -> None:
     kept, figures, come = Remembered(), Figures(), Event()
 
     def slow() -> int:
-        come.wait(10)
+        come.wait(60)
         return figures()
 
     with ThreadPoolExecutor(8) as people:

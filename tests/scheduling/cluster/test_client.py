@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
     server = Scripted([])
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

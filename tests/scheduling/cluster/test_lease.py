@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
+from scheduling.cluster.connection import lease as module
 from scheduling.cluster.connection.client import Client
-from scheduling.cluster.connection.lease import Lease, LeaseLostError
+from scheduling.cluster.connection.lease import DURATION_S, Lease, LeaseLostError
 from workshop.testbed.server import EmbeddedServer
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"
 
 
-def lease(client: Client, holder: str, duration_s: float = 15) -> Lease:
-    return Lease(client, holder=holder, duration_s=duration_s)
+class Hands:
+    """The clock of all leases here, which stands still unless a test turns it."""
+
+    now = 1000.0
+
+    def turn(self, part: float) -> None:
+        """By that part of the time that a lease is held."""
+        self.now += part * DURATION_S
+
+
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
+    made = Hands()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: made.now))
+    return made
+
+
+def lease(client: Client, holder: str) -> Lease:
+    return Lease(client, holder=holder)
 
 
 def test_first_worker_acquires_and_the_second_does_not(client: Client) -> None:
@@ -41,46 +59,48 @@ def test_released_lease_is_taken_over_at_once(client: Client) -> None:
     assert client.get(PATH)["spec"]["leaseTransitions"] == 1
 
 
-def test_lease_of_a_dead_worker_is_taken_when_its_record_stood_still(client: Client) -> None:
-    lease(client, "dead", duration_s=1).hold()
-    rival = lease(client, "b", duration_s=1)
+def test_lease_of_a_dead_worker_is_taken_when_its_record_stood_still(
+    client: Client, hands: Hands
+) -> None:
+    lease(client, "dead").hold()
+    rival = lease(client, "b")
     assert not rival.hold()
-    time.sleep(1.1)
+    hands.turn(1.1)
 
     assert rival.hold()
 
 
-def test_lease_renewed_before_our_eyes_is_not_taken(client: Client) -> None:
-    first, rival = lease(client, "a", 0.6), lease(client, "b", 0.6)
+def test_lease_renewed_before_our_eyes_is_not_taken(client: Client, hands: Hands) -> None:
+    first, rival = lease(client, "a"), lease(client, "b")
     first.hold()
     for _ in range(4):
-        time.sleep(0.3)
+        hands.turn(0.5)
         assert first.hold()
         assert not rival.hold()
 
 
-def test_worker_whose_lease_was_stolen_stops(client: Client) -> None:
-    mine = lease(client, "a", duration_s=0.3)
+def test_worker_whose_lease_was_stolen_stops(client: Client, hands: Hands) -> None:
+    mine = lease(client, "a")
     mine.hold()
     stolen = client.get(PATH)
     stolen["spec"]["holderIdentity"] = "thief"
     client.replace(PATH, stolen)
-    time.sleep(0.15)
+    hands.turn(0.5)
 
     with pytest.raises(LeaseLostError):
         mine.check()
 
 
 def test_server_out_of_reach_is_borne_until_the_time_is_up(
-    bare_server: EmbeddedServer, client: Client, monkeypatch: pytest.MonkeyPatch
+    bare_server: EmbeddedServer, client: Client, hands: Hands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.001, 0.001))
-    mine = lease(client, "a", duration_s=0.6)
+    mine = lease(client, "a")
     mine.hold()
     bare_server.faults.configure(server_error=1.0)
-    time.sleep(0.3)
+    hands.turn(0.5)
     assert mine.hold()
-    time.sleep(0.4)
+    hands.turn(0.7)
 
     with pytest.raises(Exception, match="500"):
         mine.hold()

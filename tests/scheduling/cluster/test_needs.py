@@ -71,7 +71,7 @@ def rule(kind: str, key: str = HOST, **more: Any) -> Json:
 
 
 def read(spec: Json, labels: Json | None = None, name: str = "w1") -> Json:
-    return neighbours.asked(spec, {"labels": labels or {}}, name, "default")
+    return neighbours.of(spec, {"labels": labels or {}}, name, "default")
 
 
 IN = {"key": "app", "operator": "In", "values": ["a", "b"]}
@@ -192,9 +192,9 @@ MADE = {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClas
 def test_volumes_that_a_pod_mounts() -> None:
     spec = {"volumes": [CLAIM, MADE, {"name": "x", "emptyDir": {}}]}
 
-    assert volumes.asked(spec, "default") == {"claims": ["default/data"], "classes": ["fast"]}
-    assert volumes.trimmed(spec) == [CLAIM, MADE]
-    assert volumes.asked({}, "default") == {}
+    assert volumes.of(spec, "default") == {"claims": ["default/data"], "classes": ["fast"]}
+    assert volumes.kept(spec) == [CLAIM, MADE]
+    assert volumes.of({}, "default") == {}
 
 
 def in_zone(zone: str) -> Json:
@@ -258,7 +258,7 @@ def test_nodes_on_which_its_volume_can_be_used(
         [known_volumes.trim_claim(claim)],
         [known_volumes.trim_class(one)] if one else [],
     )
-    said = volumes.asked({"volumes": [CLAIM]}, "default")
+    said = volumes.of({"volumes": [CLAIM]}, "default")
     text = bounds.written([{"selector": {}, "terms": [], "volumes": said}])
 
     assert NodeSets().of({text}, NODES, found)[text] == left

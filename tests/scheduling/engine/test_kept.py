@@ -145,6 +145,26 @@ def test_rules_edited_what_changed_is_compiled(
     assert _decided(first, rules) == (answer, compiled)
 
 
+TWICE = """
+@kernel
+def twice(values):
+    return 2 * decide(values)
+"""
+HELD = """
+def holds_intermediate_code():
+    (made,) = decide.overloads.values()
+    return made.library._shared_module is not None
+"""
+
+
+def test_kernel_from_disk_its_intermediate_code_is_read_for_a_caller_alone(first: Path) -> None:
+    rules = RULES + TWICE + HELD
+    held = f"({DECIDED}, holds_intermediate_code())"
+    assert _decided(first, rules, held) == ("(6, False)", "")
+    held = f"({DECIDED.replace('decide', 'twice')}, holds_intermediate_code())"
+    assert _decided(first, rules, held) == ("(12, True)", "twice")
+
+
 def test_kept_code_damaged_all_is_compiled(first: Path) -> None:
     for kept in (first / "cache").rglob("*.parts"):
         kept.write_bytes(kept.read_bytes()[:-100])

@@ -75,7 +75,7 @@ SOON = {Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER}
 @pytest.mark.parametrize("reason", Reason)
 def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
     at = datetime(2026, 1, 5, 12, 30, tzinfo=UTC)
-    row = figures(reason, tuple(1000.0 * n for n in (11, 12, 13, 14, 15, 16)))
+    row = figures(reason, tuple(1000.0 * n for n in (11, 12, 13, 14, 15, 16, 17)))
     lapse = Lapse.OVERDUE if reason is Reason.CLAIM_LAPSED else ""
     facts = Facts(
         reason, "team", "firm", "gpu", row, 2000, 3, 4, "other", "other-team", rule=lapse, until=at

@@ -10,10 +10,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+import yaml
 from django.conf import settings
 from django.core.management import get_commands, load_command_class
 
 import manage
+from scheduling.management import reading
 from scheduling.management.command import FileCommand
 from scheduling.management.database import DatabaseCommand
 from tests.scheduling.management.test_snapshot_commands import FILE
@@ -45,13 +47,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(folder: Path, program: str, *args: str) -> set[str]:
+def loaded(folder: Path, program: str, *args: str, plain: str = "1") -> set[str]:
     """The modules of a process that ran ``program`` with ``args``, on a database without tables."""
     code = PROGRAM.replace("sys.argv[0]", repr(program))
     done = subprocess.run(
         [sys.executable, "-c", code, *args], cwd=folder, capture_output=True, timeout=120, check=True,
         env={
-            **BARE, "PYTHONPATH": str(settings.BASE_DIR), "NUMBA_DISABLE_JIT": "1",
+            **BARE, "PYTHONPATH": str(settings.BASE_DIR), "NUMBA_DISABLE_JIT": plain,
             "DATABASE_URL": f"sqlite:///{folder / 'none.sqlite3'}", "WEIR_CONFIG": str(folder / "none"),
         },
     )  # fmt: skip
@@ -79,6 +81,30 @@ def test_command_loads_nothing_that_it_does_not_use(
     folder: Path, command: str, unused: set[str]
 ) -> None:
     assert loaded(folder, str(settings.BASE_DIR / "manage.py"), *command.split()) & unused == set()
+
+
+@pytest.mark.parametrize("command", ["plan now.yaml", "explain now.yaml w2"])
+def test_small_file_needs_no_compiler(folder: Path, command: str) -> None:
+    program = str(settings.BASE_DIR / "manage.py")
+    found = loaded(folder, program, *command.split(), plain="0")
+    assert "scheduling.engine.planner" in found
+    assert "numba" not in found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "plainly"), [(reading.SMALL - 2, True), (reading.SMALL - 1, False)]
+)
+def test_file_is_planned_in_python_as_long_as_that_is_sooner(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, nodes: int, plainly: bool
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(reading, "run_plainly", lambda: asked.append(1))
+    more = [{"name": f"n{i}", "gpu_class": "h100", "gpus": 8} for i in range(nodes)]
+    (folder / "now.json").write_text(
+        json.dumps({**yaml.safe_load(FILE), "nodes": more}, default=str)
+    )
+    reading.read_snapshot(load_command_class("scheduling", "plan"), str(folder / "now.json"))
+    assert bool(asked) is plainly
 
 
 def test_terminal_client_loads_nothing_of_the_portal(folder: Path) -> None:

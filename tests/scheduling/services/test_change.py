@@ -69,7 +69,6 @@ def test_draft_writes_nothing(world: World) -> None:
     [
         (Change(), "nothing_to_change", None),
         (Change(pods_min=4, pods_max=2), "max_below_min", "pods_max"),
-        (Change(gpu_classes=("h100", "other")), "gpu_class_does_not_fit", "gpu_classes"),
         (Change(after=("No Name",)), "invalid", "after"),
     ],
 )

@@ -24,7 +24,7 @@ class Running:
         self.folder = folder
         self.parent = subprocess.Popen([sys.executable, str(PROGRAM), str(folder)])
         for name in ALWAYS:
-            eventually((folder / name).exists, 30)
+            eventually((folder / name).exists)
 
     def pid(self, name: str) -> int:
         return int((self.folder / name).read_text())
@@ -48,14 +48,14 @@ def running(tmp_path: Path) -> Iterator[Running]:
 def test_child_that_is_killed_is_started_again(running: Running) -> None:
     died = running.pid("engine")
     os.kill(died, signal.SIGKILL)
-    eventually(lambda: running.pid("engine") != died, 30)
+    eventually(lambda: running.pid("engine") != died)
     assert running.lives(running.pid("worker"))
 
 
 def test_children_end_with_a_parent_that_is_killed(running: Running) -> None:
     pids = [running.pid(name) for name in ALWAYS]
     running.parent.kill()
-    eventually(lambda: not any(map(running.lives, pids)), 30)
+    eventually(lambda: not any(map(running.lives, pids)))
 
 
 def test_parent_that_is_to_end_ends_its_children_first(running: Running) -> None:
@@ -75,21 +75,21 @@ def test_end_of_the_vital_part_is_that_of_all(running: Running) -> None:
 def test_part_that_has_nothing_to_do_is_not_there_until_it_has(running: Running) -> None:
     assert not (running.folder / "studies").exists()
     (running.folder / "wanted").touch()
-    eventually((running.folder / "studies").exists, 30)
+    eventually((running.folder / "studies").exists)
 
 
 def test_part_that_ends_with_nothing_to_do_is_left_alone(running: Running) -> None:
     (running.folder / "wanted").touch()
-    eventually((running.folder / "studies").exists, 30)
+    eventually((running.folder / "studies").exists)
     pid = running.pid("studies")
     (running.folder / "wanted").unlink()
     (running.folder / "end-studies").write_text("0")
-    eventually(lambda: not running.lives(pid), 30)
+    eventually(lambda: not running.lives(pid))
     (running.folder / "studies").unlink()
     (running.folder / "end-studies").unlink()
     died = running.pid("engine")
     os.kill(died, signal.SIGKILL)
-    eventually(lambda: running.pid("engine") != died, 30)  # the parent has looked by then
+    eventually(lambda: running.pid("engine") != died)  # the parent has looked by then
     assert not (running.folder / "studies").exists()
 
 
@@ -136,7 +136,7 @@ def test_what_is_done_aside_fails_the_process_leaves_with_its_status(tmp_path: P
 def test_process_is_interrupted_what_it_does_aside_ends_too(tmp_path: Path) -> None:
     process = _aside("time.sleep(600)", tmp_path)
     noted = tmp_path / "aside"
-    eventually(lambda: noted.exists() and noted.read_text() != "", 60)
+    eventually(lambda: noted.exists() and noted.read_text() != "")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
-    eventually(lambda: not Path(f"/proc/{noted.read_text()}").exists(), 30)
+    eventually(lambda: not Path(f"/proc/{noted.read_text()}").exists())

@@ -170,7 +170,7 @@ def test_busy_and_failing_server_delays_but_loses_nothing(world: World) -> None:
             return False
         return world.cluster.workloads.count() == 6 and running(world, *(f"w{i}" for i in range(6)))
 
-    eventually(attempt, 30)
+    eventually(attempt)
 
 
 def test_refused_admission_is_reported_and_stops_no_other(world: World) -> None:

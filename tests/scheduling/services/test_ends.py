@@ -46,7 +46,7 @@ def test_finished_job_that_expires_stays_finished(world: World) -> None:
     job["spec"]["ttlSecondsAfterFinished"] = 0
     world.kube.create(JOBS, job)
     world.cycles_until(lambda: world.row("brief").state == S.FINISHED, within_s=20)
-    eventually(lambda: not world.kube.get(JOBS)["items"], within_s=20)
+    eventually(lambda: not world.kube.get(JOBS)["items"])
     world.cycle()
 
     assert world.row("brief").outcome == Outcome.SUCCEEDED

@@ -8,11 +8,11 @@ from decimal import Decimal
 import pytest
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster, Queue, Quota, UsageSample, UserUsage, Workload
-from scheduling.models.ledger import Resolution
+from scheduling.models import Cluster, Queue, Quota, Transition, UserUsage, Workload
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy import user_usage
 from scheduling.services.policy.entitlements import month
+from tests.factories import make_workload
 from tests.scheduling.kube import policy
 
 T0 = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -98,26 +98,23 @@ def test_lower_weight_is_a_lowering(cluster: Cluster) -> None:
     assert (lowered.weight, taken(cluster, T0).weight) == (1.0, 0.5)
 
 
-def test_gpu_hours_of_the_month_are_hours_then_minutes(cluster: Cluster) -> None:
+def test_gpu_hours_of_the_month_are_what_work_held_up_to_the_last_minute(cluster: Cluster) -> None:
+    """Eight GPUs since the last hour of last month but for one hour, then four in this minute."""
     Quota.objects.update(budget_gpu_hours=100)
-    hour, minute = Resolution.HOUR, Resolution.MINUTE
-    samples = [
-        (hour, datetime(2025, 12, 31, 23, tzinfo=UTC), 3600, 8),  # of last month
-        (hour, datetime(2026, 1, 2, tzinfo=UTC), 3600, 8),
-        (hour, T0 - HOUR, 3600, 4),  # of late: its minutes count
-        (minute, T0 - HOUR, 60, 4),
-        (minute, T0, 30, 6),
-    ]
-    for resolution, start, seconds, gpus in samples:
-        UsageSample.objects.create(
-            queue=queue(cluster), gpu_class=cluster.gpu_classes.get(), resolution=resolution,
-            start=start, seconds=seconds, allocated_gpus=1000 * gpus,
+    work = make_workload(
+        queue(cluster), gpu_class=cluster.gpu_classes.get(), submitted_at=T0 - 200 * HOUR
+    )
+    began = datetime(2025, 12, 31, 23, tzinfo=UTC)
+    for at, gpus in ((began, 8), (began + 3 * HOUR, 0), (T0 - HOUR, 4)):
+        Transition.objects.create(
+            workload=work, at=at, to_state="running", gpus=1000 * gpus,
+            gpu_class=cluster.gpu_classes.get(),
         )  # fmt: skip
 
-    got = taken(cluster, T0 + timedelta(minutes=1))
+    got = taken(cluster, T0 + timedelta(seconds=90))
 
     assert got.budget_gpu_hours == 100
-    assert got.used_gpu_hours == pytest.approx(8 + 4 / 60 + 6 / 120)
+    assert got.used_gpu_hours == pytest.approx(2 * 8 + 4 * (1 + 1 / 60))
     assert got.period_ends == datetime(2026, 2, 1, tzinfo=UTC)
 
 

@@ -33,7 +33,7 @@ CARD = "rdma/hca"
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans do not see how many cards are left, as they do not see what depends on pods to come."""
-    monkeypatch.setattr(needs, "taken", lambda pod, said: {})
+    monkeypatch.setattr(needs, "amounts", lambda pod, said: {})
     monkeypatch.setattr(missing, "UNPLACED_S", 0.0)
     monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)

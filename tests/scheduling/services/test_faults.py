@@ -30,7 +30,7 @@ from tests.scheduling.kube import JOBS, World, add_node, node
 from tests.scheduling.real_server import RealServer
 from workshop.testbed.kubelets import STOPPED
 
-SETTLED_S = 30.0
+SETTLED_S = 60.0
 """After the end of a fault."""
 COLLECTED_S = 120.0
 """Pods of a deleted node have 40 s of quarantine and wait for a round of the collector."""

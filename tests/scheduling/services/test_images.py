@@ -61,7 +61,7 @@ def test_what_is_no_reference_is_refused_with_the_form_of_one(image):
 
 
 def test_hostile_reference_is_refused_at_once():
-    began = time.perf_counter()
+    began = time.thread_time()
     for text in ("a-" * 300 + "!", "a" * 600 + "!", "a." * 250 + "/" + "b_" * 50 + "!"):
         assert fault_of(text)
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5

@@ -130,7 +130,7 @@ def work(site: Site, name: str) -> dict[str, Any]:
 
 def test_observe_manifest_is_enough_to_plan_and_grants_no_write(site: Site) -> None:
     assert site.lacks() == []
-    assert eventually(lambda: run_cycle(site.cluster.pk).number, within_s=20)
+    assert eventually(lambda: run_cycle(site.cluster.pk).number)
     worker = workers.held_of(site.cluster, on_change=lambda: None)
     assert guard(site.cluster, worker.link).count(Standing.MISSING)
     with pytest.raises(ApiError) as refused:
@@ -146,8 +146,8 @@ def test_right_that_an_older_manifest_lacks_is_named_and_the_rest_works(site: Si
     site.admin.patch(role, {"rules": older})
     said = "Weir may not list or watch runtimeclasses.node.k8s.io to count what runtime classes add to pods."
 
-    assert eventually(lambda: [i.sentence for i in site.lacks()], within_s=10) == [said]
-    assert eventually(lambda: run_cycle(site.cluster.pk).number, within_s=20)
+    assert eventually(lambda: [i.sentence for i in site.lacks()]) == [said]
+    assert eventually(lambda: run_cycle(site.cluster.pk).number)
 
 
 def test_enforcing_without_its_manifest_is_named_as_missing(site: Site) -> None:
@@ -161,14 +161,14 @@ def test_enforcing_without_its_manifest_is_named_as_missing(site: Site) -> None:
 def test_enforce_manifest_is_enough_to_guard_admit_and_tell(site: Site) -> None:
     site.install("enforce.yaml")
     enforce()
-    assert eventually(lambda: not site.lacks(), within_s=20)
+    assert eventually(lambda: not site.lacks())
     worker = workers.held_of(site.cluster, on_change=lambda: None)
 
     def out_of_step() -> list[str]:
         return [f.detail for f in passed(worker) if f.standing != Standing.IN_STEP]
 
     # New rights take a moment to be known.
-    eventually(lambda: not out_of_step(), within_s=20, seen=lambda: str(out_of_step()))
+    eventually(lambda: not out_of_step(), seen=lambda: str(out_of_step()))
 
     jobs = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
     site.admin.create(jobs, work(site, "w"))
@@ -177,7 +177,7 @@ def test_enforce_manifest_is_enough_to_guard_admit_and_tell(site: Site) -> None:
         assert not run_cycle(site.cluster.pk).failed
         return not site.admin.get(f"{jobs}/w")["spec"]["suspend"]
 
-    eventually(admitted, within_s=20)
+    eventually(admitted)
     events = site.admin.get(f"/api/v1/namespaces/{site.namespace}/events")["items"]
     assert "Admitted" in {e["reason"] for e in events}
     site.remove("enforce.yaml")
@@ -189,12 +189,12 @@ def test_thief_of_the_engines_token_gets_no_further_than_managed_namespaces(site
     enforce()
     worker = workers.held_of(site.cluster, on_change=lambda: None)
     engine = worker.link.client
-    eventually(lambda: not refusals(worker), within_s=20, seen=lambda: str(refusals(worker)))
+    eventually(lambda: not refusals(worker), seen=lambda: str(refusals(worker)))
     other = f"{site.namespace}-other"
     site.admin.create("/api/v1/namespaces", {"metadata": {"name": other}})
     system = "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical"
     theirs = {"metadata": {"labels": OFFERED}}
-    eventually(lambda: "others made" in _refusal(engine, "PATCH", system, theirs), within_s=20)
+    eventually(lambda: "others made" in _refusal(engine, "PATCH", system, theirs))
 
     for refused in tried_by_a_thief(engine, other):
         assert refused
@@ -263,7 +263,7 @@ def test_portal_account_acts_with_the_rights_of_the_persons_team(
     enforce()
     worker = workers.held_of(site.cluster, on_change=lambda: None)
     # New rights take a moment to be known.
-    eventually(lambda: not refusals(worker), within_s=10, seen=lambda: str(refusals(worker)))
+    eventually(lambda: not refusals(worker), seen=lambda: str(refusals(worker)))
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = site.admin.create(TOKEN.format("weir-portal"), asked)["status"]["token"]
     (tmp_path / "portal").write_text(token)
@@ -279,7 +279,7 @@ def test_portal_account_acts_with_the_rights_of_the_persons_team(
         portal.create(jobs, work(site, "w"), as_person=Person("weir:ann"))
 
     member = Person("weir:ann", ("weir:people",))
-    eventually(lambda: _taken(portal, jobs, work(site, "w"), member), within_s=10)
+    eventually(lambda: _taken(portal, jobs, work(site, "w"), member))
     elsewhere = jobs.replace(site.namespace, "default")
     stray = work(site, "w")
     stray["metadata"]["namespace"] = "default"

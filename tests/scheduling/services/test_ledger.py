@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduling.models import Cluster, Cycle, Decision, Share, UsageSample, Workload
-from scheduling.services.ledger import booking as module
-from scheduling.services.ledger.booking import Ledger, minutes_between, usage_at
+from scheduling.services.cycle.record import booking as module
+from scheduling.services.cycle.record.booking import Ledger, minutes_between, usage_at
 from scheduling.services.ledger.retention import retain
 from scheduling.services.ledger.rollup import roll_up
 from scheduling.services.policy import rows as policies

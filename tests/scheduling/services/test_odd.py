@@ -126,7 +126,7 @@ def test_work_of_a_namespace_that_is_deleted_ends_and_frees_its_gpus(world: Worl
         failed.append(world.cycle().failed)
         return running(world, "w3")
 
-    eventually(over, 40)
+    eventually(over)
     world.cycles_until(lambda: world.row("w2").state == State.FINISHED)
     assert world.row("w1").state == State.FINISHED
     assert not any(failed), failed

@@ -137,7 +137,7 @@ def test_heart_that_died_of_a_fault_is_not_alive(monkeypatch: pytest.MonkeyPatch
     heart = Heart(Role.ENGINE, fail)
     monkeypatch.setattr(hearts, "_hearts", {Role.ENGINE: heart})
     monkeypatch.setattr("threading.excepthook", lambda *_: None)
-    heart.start()._thread.join(5)
+    heart.start()._thread.join(60)
 
     found = probes.alive()
 

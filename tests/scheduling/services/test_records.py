@@ -55,7 +55,7 @@ def test_end_of_other_work_and_a_new_quota_are_causes_of_the_start_they_allow(wo
     world.job("w3", gpus=8)
     world.cycle()
     Quota.objects.filter(queue__name="research").update(weight=3)
-    eventually(lambda: world.read("w1")["status"].get("completionTime"), within_s=15)
+    eventually(lambda: world.read("w1")["status"].get("completionTime"))
     world.cycles_until(lambda: world.row("w3").state == State.RUNNING)
     causes = [row for record in CycleRecord.objects.all() for row in record.causes]
     assert {"what": "policy", "name": "quotas"}.items() <= _about(causes, What.POLICY).items()

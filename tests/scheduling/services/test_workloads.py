@@ -258,13 +258,16 @@ def test_manifest_of_a_form_says_all_that_was_asked(world: World) -> None:
     assert manifest["spec"]["suspend"] is True
     assert manifest["spec"]["parallelism"] == manifest["spec"]["completions"] == 4
     assert manifest["spec"]["activeDeadlineSeconds"] == 3600
-    assert manifest["metadata"]["labels"] == {"weir.dev/queue": "research"}
+    assert manifest["metadata"]["labels"] == {
+        "weir.dev/queue": "research",
+        "weir.dev/priority-class": "train",
+    }
     assert manifest["metadata"]["annotations"] == {
         "weir.dev/gpu-classes": "h100",
         "weir.dev/min-members": "2",
         "weir.dev/checkpoint-interval": "1200s",
     }
-    assert pod["priorityClassName"] == "train"
+    assert "priorityClassName" not in pod
     assert pod["containers"][0]["command"] == ["python", "train.py"]
     assert pod["containers"][0]["resources"]["requests"] == {
         "nvidia.com/gpu": "4", "cpu": "8000m", "memory": "65536Mi",

@@ -95,13 +95,11 @@ class Member:
 
     def wait_until_bound(self) -> None:
         """The API server takes policies and role bindings up one by one."""
-        eventually(
-            lambda: "has to name a queue" in self.tries(job(self.lab, queue="")), within_s=30
-        )
+        eventually(lambda: "has to name a queue" in self.tries(job(self.lab, queue="")))
         for body in (cpu_work(self.lab), cpu_pod(self.lab), cpu_service(self.lab)):
             # Until then it goes by the classes of the lab before.
-            eventually(lambda body=body: self.lab.priority in self.tries(body), within_s=30)
-        eventually(lambda: self.tries(job(self.lab)) == "", within_s=30)
+            eventually(lambda body=body: self.lab.priority in self.tries(body))
+        eventually(lambda: self.tries(job(self.lab)) == "")
 
     def tries(self, body: Json) -> str:
         """To create ``body``, which is not kept."""
@@ -155,5 +153,5 @@ def let_edit(lab: Lab, person: Person) -> Person:
     root = "/apis/rbac.authorization.k8s.io/v1"
     lab.kube.create(f"{root}/namespaces/{lab.namespace}/rolebindings", body)
     probe = {"metadata": {"name": "w", "namespace": lab.namespace}, "kind": "StatefulSet"}
-    eventually(lambda: "cannot create" not in Member(lab, person).tries(probe), 15)
+    eventually(lambda: "cannot create" not in Member(lab, person).tries(probe))
     return person

@@ -46,7 +46,7 @@ def reserved(lab: Lab, guarded: Pass) -> None:
     guarded()
     found = Guardrail.objects.get(kind="MutatingAdmissionPolicy", name=reserve.NAME)
     assert found.standing == "in_step", found.detail
-    eventually(lambda: terms(lab, pod()), within_s=20)
+    eventually(lambda: terms(lab, pod()))
 
 
 def affine(*found: Json) -> Json:
@@ -115,7 +115,7 @@ def test_gang_starts_whoever_floods_the_cluster_with_cpu_work(lab: Lab, reserved
 def test_reserve_that_is_given_up_opens_the_nodes(lab: Lab, reserved: None, guarded: Pass) -> None:
     keep(GpuClass.objects.get(), None)
     guarded()
-    eventually(lambda: terms(lab, pod()) is None, within_s=20)
+    eventually(lambda: terms(lab, pod()) is None)
 
 
 def test_nothing_is_reserved_unless_somebody_says_so(lab: Lab, guarded: Pass) -> None:

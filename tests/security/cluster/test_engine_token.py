@@ -47,7 +47,7 @@ def engine(lab: Lab) -> Iterator[Member]:
     lab.kube.create(f"{RBAC}/clusterrolebindings", body)
     thief, home = Member(lab, ENGINE), standing(lab)
     # A try that came before the policy would have made the namespace a managed one.
-    eventually(lambda: thief.tries_edit(home, labelled(MANAGED)), 30)
+    eventually(lambda: thief.tries_edit(home, labelled(MANAGED)))
     yield thief
     with suppress(NotFoundError):
         lab.kube.delete(f"{RBAC}/clusterrolebindings/{name}")
@@ -94,7 +94,7 @@ def test_engine_takes_a_namespace_that_was_offered_and_binds_roles_in_it(
 ) -> None:
     home = standing(lab, **{OFFERED: "true"})
     assert engine.edits(home, labelled(MANAGED)) == ""
-    eventually(lambda: binds(engine, home) == "", 5)
+    eventually(lambda: binds(engine, home) == "")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_engine_makes_a_namespace_of_its_own(lab: Lab, engine: Member) -> None:
     name = f"lab-{uuid.uuid4().hex[:8]}"
     body = {"metadata": {"name": name, "labels": {MANAGED: "true"}}}
     assert engine._asks("POST", "/api/v1/namespaces", body) == ""
-    eventually(lambda: binds(engine, f"/api/v1/namespaces/{name}") == "", 5)
+    eventually(lambda: binds(engine, f"/api/v1/namespaces/{name}") == "")
 
 
 def test_engine_changes_no_priority_class_of_others(lab: Lab, engine: Member) -> None:

@@ -131,9 +131,9 @@ def test_deletion_does_not_ask_for_a_day_either(ann: Member) -> None:
     assert ann.creates(body) == ""
     # Of what stands on no node the server asks for no grace.
     ann.lab.kube.patch(f"{ann.path(body)}/w", {"spec": {"schedulingGates": None}})
-    eventually(lambda: ann.lab.kube.get(f"{ann.path(body)}/w")["spec"].get("nodeName"), 30)
+    eventually(lambda: ann.lab.kube.get(f"{ann.path(body)}/w")["spec"].get("nodeName"))
     asked = {"gracePeriodSeconds": DAY_S}
-    eventually(lambda: LEAVES in ann.deletes(f"{ann.path(body)}/w", dryRun=["All"], **asked), 20)
+    eventually(lambda: LEAVES in ann.deletes(f"{ann.path(body)}/w", dryRun=["All"], **asked))
 
 
 ANEW = "A controller makes another of this GPU pod while it ends"
@@ -148,7 +148,7 @@ def pod_of(ann: Member, body: Json) -> str:
         found = ann.lab.kube.get(pods, labelSelector="job-name=w")["items"]
         return [pod["metadata"]["name"] for pod in found if pod["spec"].get("nodeName")]
 
-    return f"{pods}/{eventually(placed, 30)[0]}"
+    return f"{pods}/{eventually(placed)[0]}"
 
 
 def test_pods_that_are_deleted_in_a_loop_do_not_pile_up_while_they_end(ann: Member) -> None:
@@ -158,7 +158,7 @@ def test_pods_that_are_deleted_in_a_loop_do_not_pile_up_while_they_end(ann: Memb
 
     for options in ({}, {"gracePeriodSeconds": 30}):
         tried = lambda o=options: ann.deletes(path, dryRun=["All"], **o)  # noqa: E731
-        eventually(lambda t=tried: ANEW in t(), 20, seen=tried)
+        eventually(lambda t=tried: ANEW in t(), seen=tried)
     assert ann.deletes(path, dryRun=["All"], gracePeriodSeconds=1) == ""
     assert not ann.lab.kube.get(path)["metadata"].get("deletionTimestamp")
 
@@ -174,6 +174,6 @@ def test_work_whose_pods_nobody_deletes_slowly_is_deleted_with_them(ann: Member)
     kube = ann.lab.kube
     gone = lambda: kube.get(path)["metadata"].get("deletionTimestamp")  # noqa: E731
     try:
-        eventually(gone, 30)
+        eventually(gone)
     except NotFoundError:
         return

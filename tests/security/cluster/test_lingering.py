@@ -44,7 +44,7 @@ def behind_a_finalizer(world: World, name: str) -> None:
 def for_ages(world: World, name: str) -> None:
     start(world, name, grace_s=AGES_S)
     delete(world, name)
-    eventually(lambda: all(p["metadata"].get("deletionTimestamp") for p in pods(world)), 20)
+    eventually(lambda: all(p["metadata"].get("deletionTimestamp") for p in pods(world)))
 
 
 def in_the_foreground(world: World, name: str) -> None:
@@ -55,7 +55,7 @@ def in_the_foreground(world: World, name: str) -> None:
 def left_to_itself(world: World, name: str) -> None:
     start(world, name)
     delete(world, name, "Orphan")
-    eventually(lambda: not any(p["metadata"].get("ownerReferences") for p in pods(world)), 20)
+    eventually(lambda: not any(p["metadata"].get("ownerReferences") for p in pods(world)))
 
 
 ATTACKS = {
@@ -140,7 +140,7 @@ def test_gpus_come_free_with_the_last_pod(attacked: World) -> None:
 def test_evicted_gang_that_takes_a_year_to_leave_is_held_by_its_queue(world: World) -> None:
     start(world, "stuck", grace_s=AGES_S)
     world.edit("stuck", {"spec": {"suspend": True}})
-    eventually(lambda: all(p["metadata"].get("deletionTimestamp") for p in pods(world)), 20)
+    eventually(lambda: all(p["metadata"].get("deletionTimestamp") for p in pods(world)))
     for _ in range(3):
         world.cycle()
     assert held("products") == 8000
@@ -164,7 +164,7 @@ def test_deletion_in_the_usual_grace_is_on_its_way(world: World) -> None:
     """Nobody is displaced for room that comes free within the minute."""
     start(world, "brief", grace_s=30)
     delete(world, "brief")
-    eventually(lambda: all(p["metadata"].get("deletionTimestamp") for p in pods(world)), 20)
+    eventually(lambda: all(p["metadata"].get("deletionTimestamp") for p in pods(world)))
     [left] = snapshots.live(world.cluster).workloads
     assert (left.queue, left.leaving) == ("products", True)
     end(world)

@@ -41,7 +41,7 @@ def refused(lab: Lab, guarded: Pass) -> Callable[[Any], str]:
             )
         return ""
 
-    return lambda pod: str(eventually(lambda: attempt(pod), within_s=20))
+    return lambda pod: str(eventually(lambda: attempt(pod)))
 
 
 ATTACKS = {

@@ -46,7 +46,7 @@ def test_scheduler_binds_and_pods_that_stand_somewhere_can_be_labelled(ann: Memb
     body = cpu_pod(ann.lab)
     assert ann.creates(body) == ""
     path = f"{ann.path(body)}/p"
-    eventually(lambda: ann.lab.kube.get(path)["spec"].get("nodeName"), within_s=20)
+    eventually(lambda: ann.lab.kube.get(path)["spec"].get("nodeName"))
     assert ann.edits(path, {"metadata": {"labels": {"mine": "1"}}}) == ""
 
 
@@ -57,5 +57,5 @@ def test_daemon_sets_still_reach_every_node(ann: Member) -> None:
     body["spec"] = {"selector": {"matchLabels": {"app": "work"}}, "template": template(0)}
     path = f"/apis/apps/v1/namespaces/{ann.lab.namespace}/daemonsets"
     ann.lab.kube.create(path, body)
-    eventually(lambda: ann.lab.kube.get(f"{path}/every")["status"].get("numberReady", 0) >= 2, 30)
+    eventually(lambda: ann.lab.kube.get(f"{path}/every")["status"].get("numberReady", 0) >= 2)
     ann.lab.kube.delete(f"{path}/every")

@@ -79,7 +79,7 @@ def test_operator_that_holds_the_right_makes_what_its_kind_is_made_of(
         owned(eager(lab), JOB_SET)
     )
     grant(lab, operator, namespace="operators", name=lab.namespace)
-    eventually(lambda: Member(lab, operator).tries(owned(eager(lab), JOB_SET)) == "", 15)
+    eventually(lambda: Member(lab, operator).tries(owned(eager(lab), JOB_SET)) == "")
 
 
 def grant(lab: Lab, person: Person, *, namespace: str, name: str) -> None:
@@ -123,7 +123,7 @@ def running_pod(ann: Member) -> str:
     ann.creates(job(ann.lab))
     ann.lab.kube.patch(f"{ann.path(job(ann.lab))}/w", {"spec": {"suspend": False}})
     pods = f"/api/v1/namespaces/{ann.lab.namespace}/pods"
-    (pod,) = eventually(lambda: ann.lab.kube.get(pods)["items"], within_s=20)
+    (pod,) = eventually(lambda: ann.lab.kube.get(pods)["items"])
     return f"{pods}/{pod['metadata']['name']}"
 
 
@@ -152,10 +152,10 @@ def test_deployments_and_what_adopts_and_orphans_keep_working(ann: Member) -> No
     assert ann.creates(body) == ""
     path = f"{ann.path(body)}/w"
     ann.lab.kube.patch(path, {"spec": {"replicas": 1}})
-    eventually(lambda: ann.lab.kube.get(path)["status"].get("readyReplicas") == 1, within_s=30)
+    eventually(lambda: ann.lab.kube.get(path)["status"].get("readyReplicas") == 1)
     ann.lab.kube.delete(path, {"propagationPolicy": "Orphan"})
     sets = f"/apis/apps/v1/namespaces/{ann.lab.namespace}/replicasets"
-    eventually(lambda: "ownerReferences" not in ann.lab.kube.get(sets)["items"][0]["metadata"], 20)
+    eventually(lambda: "ownerReferences" not in ann.lab.kube.get(sets)["items"][0]["metadata"])
     (left,) = ann.lab.kube.get(sets)["items"]
     ann.lab.kube.delete(f"{sets}/{left['metadata']['name']}")
 

@@ -36,7 +36,7 @@ def junior(lab: Lab, guarded: Pass, ann: Member) -> Member:
     team = Team.objects.create(name="Research", queue=Queue.objects.get(name="research"))
     join(team, "ann", persona)
     guarded()
-    eventually(lambda: "needs a run-time limit" in ann.tries(job(lab)), within_s=20)
+    eventually(lambda: "needs a run-time limit" in ann.tries(job(lab)))
     return ann
 
 
@@ -67,7 +67,7 @@ def test_priority_class_past_the_persona_is_refused(junior: Member) -> None:
     assert said in junior.tries(labelled)
     named = allowed(junior.lab)
     named["spec"]["template"]["spec"]["priorityClassName"] = "urgent"
-    eventually(lambda: said in junior.tries(named), 15)
+    eventually(lambda: said in junior.tries(named))
 
 
 def test_default_priority_class_is_judged_as_well(lab: Lab, guarded: Pass, junior: Member) -> None:
@@ -75,7 +75,7 @@ def test_default_priority_class_is_judged_as_well(lab: Lab, guarded: Pass, junio
     persona.priority_classes.set([PriorityClass.objects.get(name="urgent")])
     guarded()
     said = f"may not use the priority class {lab.priority}. Use one of urgent."
-    eventually(lambda: said in junior.tries(allowed(lab)), 15)
+    eventually(lambda: said in junior.tries(allowed(lab)))
 
 
 @pytest.mark.parametrize("named", ["l4", "h100, l4", "l4,h100"])
@@ -129,7 +129,7 @@ def test_run_time_of_kinds_without_a_field_is_in_an_annotation(
         "template": template(1),
     }
     place = "in the annotation weir.dev/run-time-limit."
-    eventually(lambda: place in junior.tries(body), 15)
+    eventually(lambda: place in junior.tries(body))
     body["metadata"]["annotations"]["weir.dev/run-time-limit"] = limit
     assert (junior.tries(body) == "") is taken
 
@@ -160,7 +160,7 @@ def test_nothing_is_raised_with_the_status_either(junior: Member, said: str) -> 
     let_report(junior.lab, junior.person)
     assert junior.creates(allowed(junior.lab)) == ""
     path = f"{junior.path(allowed(junior.lab))}/w/status"
-    eventually(lambda: "cannot patch" not in junior.edits(path, {"metadata": {}}), 15)
+    eventually(lambda: "cannot patch" not in junior.edits(path, {"metadata": {}}))
     assert said in junior.edits(path, EDITS[said](junior.lab))
 
 
@@ -196,7 +196,7 @@ def test_most_generous_of_several_personas_counts(lab: Lab, guarded: Pass, junio
     root = Team.objects.create(name="All", queue=Queue.objects.get(name="root"))
     join(root, "ann", persona_of("Senior", max_gpus_per_workload=12000))
     guarded()
-    eventually(lambda: junior.tries(job(lab, gpus=12)) == "", 15)
+    eventually(lambda: junior.tries(job(lab, gpus=12)) == "")
     assert "13 GPUs are more than the 12 persona Senior" in junior.tries(job(lab, gpus=13))
 
 
@@ -213,7 +213,7 @@ def test_members_do_not_write_the_parameters(lab: Lab, junior: Member) -> None:
     let_edit(lab, junior.person)
     refused = "Only Weir writes weir-personas."
     more = {"data": {"personas": "0 * * * * * * Me"}}
-    eventually(lambda: refused in junior.tries_edit(path, more), within_s=30)
+    eventually(lambda: refused in junior.tries_edit(path, more))
     assert refused in junior.edits(path, more)
     assert refused in junior.deletes(path)
     body = lab.kube.get(path)
@@ -241,13 +241,13 @@ def test_persona_that_changes_reaches_the_namespace(
 ) -> None:
     Persona.objects.filter(name="Junior").update(max_gpus_per_workload=8000)
     guarded()
-    eventually(lambda: junior.tries(allowed(lab, gpus=8)) == "", 15)
+    eventually(lambda: junior.tries(allowed(lab, gpus=8)) == "")
     Membership.objects.all().delete()
     guarded()
-    eventually(lambda: "You may not submit" in junior.tries(allowed(lab)), 15)
+    eventually(lambda: "You may not submit" in junior.tries(allowed(lab)))
     Team.objects.all().delete()
     guarded()
-    eventually(lambda: junior.tries(job(lab, gpus=12)) == "", 15)
+    eventually(lambda: junior.tries(job(lab, gpus=12)) == "")
 
 
 GPUS = {
@@ -269,7 +269,7 @@ def test_size_of_every_kind_is_counted(lab: Lab, guarded: Pass, junior: Member) 
     for kind in sorted(MANIFESTS):
         said = f"{GPUS[kind]} GPUs are more than the 1 persona Junior"
         body = of_kind(lab, kind)
-        seen = eventually(lambda body=body: junior.tries(body), 20)
+        seen = eventually(lambda body=body: junior.tries(body))
         assert said in seen, kind
         assert junior.tries(MANIFESTS[kind]("w", gpus=0) | {"metadata": body["metadata"]}) == "", (
             kind
@@ -286,7 +286,7 @@ def test_five_hundred_people_are_judged_within_the_budget_of_the_server(
     Membership.objects.bulk_create(Membership(user=u, team=team, persona=many) for u in users)
     guarded()
     last = Member(lab, Person("person-499@example.org", TEAM))
-    eventually(lambda: last.tries(job(lab, gpus=8)) == "", 15)
+    eventually(lambda: last.tries(job(lab, gpus=8)) == "")
     assert "You may not submit" in Member(lab, Person("person-500@example.org", TEAM)).tries(
         job(lab)
     )

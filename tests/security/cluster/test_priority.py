@@ -62,7 +62,7 @@ def test_label_of_a_job_that_names_its_class_may_change_later(ann: Member) -> No
     body = job(ann.lab)
     body["spec"]["template"]["spec"]["priorityClassName"] = ann.lab.priority
     # The API server takes the list of classes up when it takes up the policy.
-    eventually(lambda: ann.tries(body) == "", within_s=20)
+    eventually(lambda: ann.tries(body) == "")
     assert ann.creates(body) == ""
     label = {"metadata": {"labels": {"weir.dev/priority-class": "low"}}}
     assert ann.edits(f"{ann.path(body)}/w", label) == ""
@@ -125,7 +125,7 @@ def test_no_template_of_any_kind_names_a_system_priority_or_a_node(
     install(lab.kube)
     for kind in sorted(MANIFESTS):
         # A policy is taken up for a kind a moment after its definition.
-        eventually(lambda kind=kind: "nodeName" in ann.tries(_with(lab, kind, 0, *NODE)), 30)
+        eventually(lambda kind=kind: "nodeName" in ann.tries(_with(lab, kind, 0, *NODE)))
         assert ann.tries(_with(lab, kind, 0)) == "", kind
         for place in range(len(TEMPLATES[kind](MANIFESTS[kind]("w")["spec"]))):
             for field, said in ((CLASS, "priority class"), (NODE, "Leave nodeName out.")):

@@ -31,7 +31,7 @@ def bounded(lab: Lab, guarded: Pass) -> Lab:
     """The namespace may request 40 CPUs and 6 pods."""
     Queue.objects.filter(name="research").update(max_cpus=40_000, max_pods=6)
     guarded()
-    eventually(lambda: lab.kube.get(lab.quota).get("status", {}).get("used"), within_s=15)
+    eventually(lambda: lab.kube.get(lab.quota).get("status", {}).get("used"))
     return lab
 
 

@@ -38,7 +38,6 @@ def test_deployment_is_scaled_up_by_weir_alone_unless_it_asks_for_no_gpus(ann: M
     up: Json = {"spec": {"replicas": 4}}
     eventually(
         lambda: SCALING in ann.tries_edit(f"{path}/scale", up),
-        within_s=20,
         seen=lambda: ann.tries_edit(f"{path}/scale", up),
     )
     assert ann.edits(f"{path}/scale", {"spec": {"replicas": 0}}) == ""

@@ -101,7 +101,7 @@ def test_token_of_a_strong_account_in_a_taken_namespace_is_read_by_no_work(
 ) -> None:
     offer(ann)
     body = reading(running_as(ann, kind, "default"), way)
-    eventually(lambda: UNREAD in ann.tries(body), 20)
+    eventually(lambda: UNREAD in ann.tries(body))
 
 
 def test_secret_that_a_taken_namespace_names_is_read(ann: Member) -> None:
@@ -110,7 +110,7 @@ def test_secret_that_a_taken_namespace_names_is_read(ann: Member) -> None:
     ann.lab.kube.patch(ann.lab.home, notes)
     for way in WAYS:
         body = reading(running_as(ann, "Job", "default"), way)
-        eventually(lambda body=body: ann.tries(body) == "", 20)
+        eventually(lambda body=body: ann.tries(body) == "")
 
 
 def test_secrets_of_a_namespace_that_weir_made_are_those_of_its_teams(ann: Member) -> None:
@@ -122,5 +122,5 @@ def test_template_of_running_work_gets_no_secret_of_others(ann: Member) -> None:
     assert ann.creates(body) == ""
     offer(ann)
     more = {"spec": {"template": {"spec": WAYS["a volume"]}}}
-    eventually(lambda: UNREAD in ann.tries_edit(f"{ann.path(body)}/w", more), 20)
+    eventually(lambda: UNREAD in ann.tries_edit(f"{ann.path(body)}/w", more))
     assert ann.tries_edit(f"{ann.path(body)}/w", {"metadata": {"labels": {"a": "b"}}}) == ""

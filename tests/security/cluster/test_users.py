@@ -61,7 +61,7 @@ def test_owner_of_work_is_not_changed_afterwards(ann: Member, user: str | None) 
     patch = {"metadata": {"annotations": {NOTE: user}}}
     path, refusal = f"{ann.path(job(ann.lab))}/w", "Set the annotation weir.dev/user to ann."
     # Policies are taken up one by one; what is only tried changes nothing.
-    eventually(lambda: refusal in ann.tries_edit(path, patch), within_s=20)
+    eventually(lambda: refusal in ann.tries_edit(path, patch))
     assert f"{REFUSED} {refusal}" in ann.edits(path, patch)
 
 
@@ -77,7 +77,7 @@ def test_every_kind_belongs_to_whoever_created_it(lab: Lab, ann: Member) -> None
     install(lab.kube)
     for kind in ("JobSet", "RayJob", "TrainJob", "LeaderWorkerSet", "Deployment"):
         body = signed(of_kind(lab, kind), "bob")
-        assert eventually(lambda body=body: ann.tries(body) == "", 15)
+        assert eventually(lambda body=body: ann.tries(body) == "")
         assert ann.creates(body) == ""
         assert user_of(ann, body) == "ann", kind
         lab.kube.delete(adapter_of(kind).path(lab.namespace, "w"))
@@ -120,6 +120,6 @@ def test_name_with_the_portals_prefix_is_anothers_in_the_portals_group_alone(
 ) -> None:
     """A provider of the API server may name somebody ``weir:bob``."""
     made = Member(lab, Person("weir:bob", groups))
-    assert eventually(lambda: made.tries(job(lab)) == "", 15)
+    assert eventually(lambda: made.tries(job(lab)) == "")
     assert made.creates(signed(job(lab), None)) == ""
     assert user_of(ann, job(lab)) == whose

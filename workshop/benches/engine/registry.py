@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import MILLI, Frame, codes
-from scheduling.engine.model import Sharing
+from scheduling.engine.model import Sharing, Topology
 from scheduling.simulation.traces import Trace
 from scheduling.simulation.traces.model import checksum
 from workshop.benches.engine.dividing import SEED, division_ms, organisation
@@ -36,6 +36,7 @@ from workshop.benches.engine.openb import (
 )
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.reclaim import reclaim_large_job
+from workshop.benches.engine.together import HOSTS, placed, read_hosts
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
 from workshop.compare.sharing_lives import (
     LIVES,
@@ -225,6 +226,33 @@ def bench_reclaim(_traces: Path, progress: Progress) -> Outcome:
     return Outcome(measured, notes=["s_*: CPU seconds of one whole cycle, the snapshot in arrays"])
 
 
+def bench_topology(traces: Path, progress: Progress) -> Outcome:
+    """Switches that gangs span on a cluster whose topology has three levels of its own names."""
+    hosts, measured = read_hosts(traces / HOSTS), dict[str, float]()
+    placed(hosts, Topology(), SEED)  # loads the kernels
+    wishes = {
+        "without": Topology(),
+        "preferred": Topology(preferred="ASW"),
+        "inside_pod": Topology("PSW", "ASW"),
+        "required": Topology("ASW"),
+    }
+    for name, wish in wishes.items():
+        progress(name)
+        found = placed(hosts, wish, SEED)
+        measured |= {
+            f"{name}_cpu_s": round(found.cpu_s, 4),
+            f"{name}_started": found.started,
+            f"{name}_switches": round(found.switches, 3),
+            f"{name}_outside": found.outside,
+        }
+    return Outcome(
+        measured,
+        inputs={HOSTS.name: checksum(traces / HOSTS)},
+        seeds=[SEED],
+        notes=["*_switches: mean by gang; *_outside: gangs that left the domain that they require"],
+    )
+
+
 def bench_division(_traces: Path, progress: Progress) -> Outcome:
     """One division of 1,000 and of 10,000 leaves, and how far it lies from linear programmes."""
     measured: dict[str, float] = {}
@@ -343,6 +371,7 @@ BENCHES: Mapping[str, Bench] = {
     "jct-philly": bench_jct_philly,
     "fairness-philly": bench_fairness_philly,
     "reclaim": bench_reclaim,
+    "topology": bench_topology,
     "division": bench_division,
     "cycle": bench_cycle,
     "cycle-huge": bench_cycle_huge,

@@ -5,18 +5,22 @@ it by one plan; it is *gone* when the last of them has given its GPUs back. Evic
 if the workload has not started ``SOON_S`` after that, and neither ended nor was cancelled; those of which the
 life ends before are left out. A victim *overtakes* if it starts again first, on at least as many GPUs as are
 asked for. A claim is *broken* if it ends by anything but a start, an end, or a cause that a plan may let it
-lapse for.
+lapse for. A *domino* is an eviction whose victim has others evicted for it ``NEXT_S`` after it left at the
+latest, by whatever rule: it may be owed what it takes. An eviction is *past the limit* if its victim was
+evicted ``LIMIT`` times in the day before.
 """
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-SOON_S = 300.0
+SOON_S, NEXT_S = 300.0, 600.0
+LIMIT = 3
 DAY_S = 86_400.0
 HOUR_S = 3600.0
 QUEUES = {"research": 16, "products": 8, "platform": 8}
@@ -84,9 +88,8 @@ def drawn(hours: float, seed: int) -> list[Work]:
     return found
 
 
-def figures(works: list[Work], course: Course) -> dict[str, float]:
-    """Of the evictions whose end the life shows."""
-    asked = {work.name: float(work.gpus) for work in works}
+def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
+    """Of the evictions whose end the life shows; ``asked`` are GPUs by workload."""
     sets: dict[tuple[str, float], list[Taken]] = defaultdict(list)
     for one in course.taken:
         sets[one.winner, one.at_s].append(one)
@@ -105,6 +108,8 @@ def figures(works: list[Work], course: Course) -> dict[str, float]:
         "claims_lapsed": float(len(course.lapsed)),
         "taken_per_asked_max": _most_taken(course, asked),
         "below_nominal_pct": _pct(below, len(reclaims)),
+        "domino_pct": _pct(_dominoes(course), len(course.taken)),
+        "past_limit_pct": _pct(_past_limit(course), len(course.taken)),
         "ended": float(len(course.ended)),
     }
 
@@ -127,6 +132,28 @@ def _overtakes(course: Course, one: Taken, asked: dict[str, float]) -> bool:
     again = _next(course.starts[one.victim], one.at_s)
     is_first = again is not None and (start is None or again < start)
     return is_first and one.gpus >= asked[one.winner]
+
+
+def _dominoes(course: Course) -> int:
+    when: dict[str, list[float]] = defaultdict(list)
+    for one in course.taken:
+        when[one.winner].append(one.at_s)
+    count = 0
+    for one in course.taken:
+        gone = _next(course.gone[one.victim], one.at_s)
+        until = (one.at_s if gone is None else gone) + NEXT_S
+        count += any(one.at_s < at <= until for at in when.get(one.victim, ()))
+    return count
+
+
+def _past_limit(course: Course) -> int:
+    times: dict[str, list[float]] = defaultdict(list)
+    count = 0
+    for one in course.taken:
+        before = times[one.victim]
+        count += sum(at > one.at_s - DAY_S for at in before) >= LIMIT
+        before.append(one.at_s)
+    return count
 
 
 def _next(times: list[float], since_s: float) -> float | None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from workshop.testbed.server import EmbeddedServer
 
 HOURS, SEED = 24.0, 1
+ORGANISATION_DAYS = 14.0
 ORIGIN = datetime(2026, 1, 5, 8, tzinfo=UTC)
 SPACE = "default"
 JOBS = f"/apis/batch/v1/namespaces/{SPACE}/jobs"
@@ -62,16 +63,20 @@ def bench_live_loop(_traces: Path, progress: Progress) -> Outcome:
     hours = float(os.environ.get("WEIR_LIVE_LOOP_HOURS", HOURS))
     works = drawn(hours, SEED)
     progress(f"{len(works)} workloads in {hours:g} h on an embedded cluster")
-    lived = figures(works, _lived_apart(hours))
+    asked = {work.name: float(work.gpus) for work in works}
+    lived = figures(asked, _lived_apart(hours))
     progress("the same in the simulator")
-    simulated = figures(works, simulated_course(works, hours))
+    simulated = figures(asked, simulated_course(works, hours))
+    days = ORGANISATION_DAYS * hours / HOURS
+    progress(f"{days:g} days of the example organisation in the simulator")
     found = {f"live_{name}": value for name, value in lived.items()}
     found |= {f"simulated_{name}": value for name, value in simulated.items()}
+    found |= {f"organisation_{name}": value for name, value in organisation_figures(days).items()}
     return Outcome(
         measured=found,
         notes=[
             f"{hours:g} h, {NODES} nodes of {GPUS} GPUs, {len(QUEUES)} queues, a cycle every {CYCLE_S} s,"
-            f" seed {SEED}",
+            f" seed {SEED}; {days:g} days of the example organisation, its own demand and limits",
             "victims take 60 to 360 s to leave; what runs restarts from its beginning after an eviction",
             "definitions: workshop/benches/worker/live_life.py",
         ],
@@ -110,10 +115,26 @@ def template() -> m.Snapshot:
 
 
 def simulated_course(works: Sequence[Work], hours: float) -> Course:
+    return _followed(template(), map(_submission, works), timedelta(hours=hours))
+
+
+def organisation_figures(days: float) -> dict[str, float]:
+    """Of the example organisation in the simulator."""
+    from . import live_organisation as organisation
+
+    world = organisation.template(ORIGIN)
+    coming = list(organisation.submissions(world, days, SEED))
+    asked = {
+        one.workload.name: one.workload.gpus * one.workload.members.min / m.MILLI for one in coming
+    }
+    return figures(asked, _followed(world, coming, timedelta(days=days)))
+
+
+def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> Course:
     follow = _Follow()
-    options = Options(cycle_s=CYCLE_S, until=ORIGIN + timedelta(hours=hours))
-    simulate(template(), map(_submission, works), options=options, observer=follow)
-    follow.course.end_s = hours * 3600
+    options = Options(cycle_s=CYCLE_S, until=world.now + lasts)
+    simulate(world, coming, options=options, observer=follow)
+    follow.course.end_s = lasts.total_seconds()
     return follow.course
 
 

@@ -28,6 +28,7 @@ def start_worker(plane: ControlPlane, load_file: Path) -> Process:
         "DATABASE_URL": f"sqlite:///{plane.folder / 'weir.sqlite3'}",
         "WEIR_BROKER_URL": f"folder://{plane.folder / 'broker'}",
         "MALLOC_ARENA_MAX": "1",
+        "MALLOC_MMAP_THRESHOLD_": "131072",
     }
     _prepare_database(plane, load_file, environment)
     worker = Process(plane.folder, "worker", program("worker"))

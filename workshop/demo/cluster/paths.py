@@ -42,6 +42,10 @@ class DemoFolder:
         return self.path / "position"
 
     @property
+    def broker(self) -> Path:
+        return self.path / BROKER
+
+    @property
     def is_seeded(self) -> bool:
         return (self.path / SEEDED).exists()
 
@@ -78,7 +82,7 @@ class DemoFolder:
         return {
             **os.environ,
             "DATABASE_URL": self.database_url,
-            "WEIR_BROKER_URL": f"folder://{self.path / BROKER}",
+            "WEIR_BROKER_URL": f"folder://{self.broker}",
             "WEIR_DEMO": "1",
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",

@@ -7,16 +7,14 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
-from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
 from django.core.management import call_command
 
-from portal.display.later import left
 from scheduling.files.arguments import LAST_PORT, MOST_NODES, day, factor, whole
 from scheduling.management.command import WeirCommand, refusal
 from workshop.demo.cluster.paths import DemoFolder, ForeignFolderError
@@ -77,10 +75,12 @@ class Command(WeirCommand):
         self._say(f"Weir's demo, in {folder.path}")
         asked = ("port", "trace", "speed", "nodes", "cluster", "day")
         from portal.config.together import run_together
+        from workshop.demo import later
 
         status = run_together(
             lambda ready: self._serve(folder, ready, **{name: options[name] for name in asked}),
             is_vital=True,
+            more=[later.part(folder.path, folder.broker)],
         )
         if status:
             sys.exit(status)
@@ -120,13 +120,8 @@ class Command(WeirCommand):
         try:
             arrivals = stage.fill(played, folder, PASSWORD, self._say)
             ways.open_ways()
-            with ExitStack() as stack:
-
-                def announce() -> None:
-                    self._announce(port, played.kubectl, ready)
-                    stack.enter_context(_working_off(folder))
-
-                runner.serve(listener, played, arrivals, folder.position, announce)
+            announce = partial(self._announce, port, played.kubectl, ready)
+            runner.serve(listener, played, arrivals, folder.position, announce)
         finally:
             played.stop()
             self._say("Stopped. A second start goes on from here.")
@@ -180,19 +175,6 @@ def at_home(port: int) -> dict[str, str]:
         "WEIR_WEBHOOK_INSIDE": host,
         "WEIR_WEBHOOK_HTTP": "1",
     }
-
-
-@contextmanager
-def _working_off(folder: DemoFolder) -> Iterator[None]:
-    """A process beside this one works out what was put off until the first page; it ends with this one."""
-    if not left(folder.path):
-        yield
-        return
-    with Popen([sys.executable, sys.argv[0], "demo_later"]) as worker:  # noqa: S603 - ourselves
-        try:
-            yield
-        finally:
-            worker.terminate()
 
 
 def _folder(options: Mapping[str, Any]) -> DemoFolder:

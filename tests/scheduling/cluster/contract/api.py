@@ -132,7 +132,7 @@ CLUSTERED = (
 )  # fmt: skip
 
 
-def eventually(probe: Callable[[], Any], within: float = 15.0) -> Any:
+def eventually(probe: Callable[[], Any], within: float = 60.0) -> Any:
     """Return the first true answer of `probe`; fail with the last one after `within` seconds."""
     end = time.monotonic() + within
     while True:

@@ -33,7 +33,7 @@ PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 SCHEDULER = "spreading"
 NODES, PER_NODE = 24, 8
 AT_ONCE, ONE_BY_ONE = 150, 60
-SETTLED_S = 40.0
+SETTLED_S = 60.0
 
 
 class Pod(NamedTuple):

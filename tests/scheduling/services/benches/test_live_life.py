@@ -7,11 +7,7 @@ import pytest
 from workshop.benches.worker.live_life import Course, Taken, Work, figures
 from workshop.benches.worker.live_loop import lived, simulated_course
 
-WORKS = [
-    Work("v", 0, "research", "low", 8, 9000, 60),
-    Work("u", 0, "research", "low", 2, 9000, 60),
-    Work("b", 60, "products", "normal", 4, 900, 60),
-]
+ASKED = {"v": 8.0, "u": 2.0, "b": 4.0}
 
 
 def course(*, starts: float | None, again: float | None = None, end: float = 9000) -> Course:
@@ -27,28 +23,42 @@ def course(*, starts: float | None, again: float | None = None, end: float = 900
 def test_evictions_are_in_vain_unless_their_work_starts_soon_after_they_are_gone(
     starts: float | None, percent: float
 ) -> None:
-    assert figures(WORKS, course(starts=starts))["in_vain_pct"] == percent
+    assert figures(ASKED, course(starts=starts))["in_vain_pct"] == percent
 
 
 def test_set_whose_end_the_life_does_not_show_is_left_out() -> None:
-    assert figures(WORKS, course(starts=None, end=450))["evictions"] == 0
+    assert figures(ASKED, course(starts=None, end=450))["evictions"] == 0
 
 
 def test_work_that_was_cancelled_lost_nobody_in_vain() -> None:
     ended = course(starts=None)
     ended.ended["b"] = 300.0
-    assert figures(WORKS, ended)["in_vain_pct"] == 0
+    assert figures(ASKED, ended)["in_vain_pct"] == 0
 
 
 def test_victim_that_starts_first_where_the_other_would_fit_overtakes() -> None:
-    assert figures(WORKS, course(starts=300.0, again=250.0))["overtaken_pct"] == 50
-    assert figures(WORKS, course(starts=300.0, again=350.0))["overtaken_pct"] == 0
+    assert figures(ASKED, course(starts=300.0, again=250.0))["overtaken_pct"] == 50
+    assert figures(ASKED, course(starts=300.0, again=350.0))["overtaken_pct"] == 0
 
 
 def test_gpus_taken_and_nominal_left_are_counted() -> None:
-    found = figures(WORKS, course(starts=300.0))
+    found = figures(ASKED, course(starts=300.0))
     assert found["taken_per_asked_max"] == 2.5
     assert found["below_nominal_pct"] == 100
+
+
+@pytest.mark.parametrize(("at", "percent"), [(750.0, 33.33), (751.0, 0.0)])
+def test_victim_for_which_others_leave_soon_is_a_domino(at: float, percent: float) -> None:
+    made = course(starts=300.0)
+    made.taken.append(Taken(at, "u", "v", 2))
+    assert figures(ASKED, made)["domino_pct"] == percent
+
+
+@pytest.mark.parametrize(("day", "percent"), [(86_000.0, 25.0), (90_000.0, 0.0)])
+def test_fourth_eviction_of_a_day_is_past_the_limit(day: float, percent: float) -> None:
+    made = Course(end_s=99_000)
+    made.taken = [Taken(at, "v", "b", 8) for at in (100.0, 200.0, 300.0, day)]
+    assert figures(ASKED, made)["past_limit_pct"] == percent
 
 
 @pytest.mark.django_db(transaction=True)
@@ -60,4 +70,5 @@ def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator() -> None:
     hours = 0.6
     live, simulated = lived(works, hours), simulated_course(works, hours)
     assert [one.winner for one in live.taken] == ["b"]
-    assert figures(works, live) == figures(works, simulated)
+    asked = {work.name: float(work.gpus) for work in works}
+    assert figures(asked, live) == figures(asked, simulated)

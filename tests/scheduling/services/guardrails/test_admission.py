@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 def test_gpu_work_has_to_name_a_queue(lab: Lab, guarded: Pass) -> None:
     guarded()
-    said = eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
+    said = eventually(lambda: refusal(lab, job(lab, queue="")))
 
     assert f"GPU work in namespace {lab.namespace} has to name a queue." in said
     assert "Add the label weir.dev/queue: QUEUE. Queues of this namespace: research." in said
@@ -30,13 +30,13 @@ def test_gpu_work_has_to_name_a_queue(lab: Lab, guarded: Pass) -> None:
 
 def test_gpu_work_has_to_start_suspended(lab: Lab, guarded: Pass) -> None:
     guarded()
-    said = eventually(lambda: refusal(lab, job(lab, suspend=False)), within_s=15)
+    said = eventually(lambda: refusal(lab, job(lab, suspend=False)))
     assert "Set spec.suspend: true" in said
 
 
 def test_what_the_rule_is_not_about_is_taken(lab: Lab, guarded: Pass) -> None:
     guarded()
-    eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
+    eventually(lambda: refusal(lab, job(lab, queue="")))
     kueue = job(lab, queue="")
     kueue["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "research"
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "x", "uid": "u"}
@@ -57,7 +57,7 @@ def kinds(lab: Lab, guarded: Pass) -> None:
             lab.kube.create(DEFINITIONS, definition)
     guarded()
     for kind in sorted(MANIFESTS):
-        eventually(lambda kind=kind: refusal(lab, of_kind(lab, kind, queue="")), within_s=20)
+        eventually(lambda kind=kind: refusal(lab, of_kind(lab, kind, queue="")))
 
 
 def of_kind(lab: Lab, kind: str, *, queue: str = "research", suspend: bool = True) -> Any:
@@ -120,7 +120,7 @@ def test_kind_that_cannot_wait_carries_no_gpus(
     guarded()
     path = f"/apis/apps/v1/namespaces/{lab.namespace}/{plural}"
     body = carrier(lab, "apps/v1", kind, **({"serviceName": "w"} if kind == "StatefulSet" else {}))
-    said = eventually(lambda: refusal(lab, body, path), within_s=15)
+    said = eventually(lambda: refusal(lab, body, path))
     assert f"GPU work cannot wait in a {kind}. {instead}" in said
 
     body["spec"]["template"] = template(0)
@@ -131,7 +131,7 @@ def test_kind_that_cannot_wait_carries_no_gpus(
 def test_cron_job_makes_jobs_that_wait_in_a_queue(lab: Lab, guarded: Pass) -> None:
     guarded()
     path = f"/apis/batch/v1/namespaces/{lab.namespace}/cronjobs"
-    said = eventually(lambda: refusal(lab, cron_job(lab), path), within_s=15)
+    said = eventually(lambda: refusal(lab, cron_job(lab), path))
     assert "Add the label weir.dev/queue: QUEUE in spec.jobTemplate.metadata." in said
 
     named = cron_job(lab, **{"weir.dev/queue": "research"})
@@ -145,7 +145,7 @@ def test_who_claims_devices_has_to_name_a_queue(lab: Lab, guarded: Pass) -> None
     body = job(lab, queue="", gpus=0)
     pod = body["spec"]["template"]["spec"]
     pod["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "pair"}]
-    said = eventually(lambda: refusal(lab, body), within_s=15)
+    said = eventually(lambda: refusal(lab, body))
     assert "has to name a queue" in said
 
 
@@ -159,7 +159,7 @@ def test_plain_gpu_pod_waits_at_our_gate(lab: Lab, guarded: Pass) -> None:
         "metadata": {"name": "w", "namespace": lab.namespace, "labels": {"weir.dev/queue": "lab"}},
         "spec": {"containers": [container]},
     }
-    said = eventually(lambda: refusal(lab, body), within_s=15)
+    said = eventually(lambda: refusal(lab, body))
     assert "Add the scheduling gate weir.dev/queue to spec.schedulingGates" in said
 
     body["spec"]["schedulingGates"] = [{"name": "weir.dev/queue"}]
@@ -168,7 +168,7 @@ def test_plain_gpu_pod_waits_at_our_gate(lab: Lab, guarded: Pass) -> None:
 
 def test_who_asks_for_no_gpu_by_name_is_taken(lab: Lab, guarded: Pass) -> None:
     guarded()
-    eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
+    eventually(lambda: refusal(lab, job(lab, queue="")))
     none = job(lab, queue="", suspend=False)
     none["spec"]["template"] = template(restartPolicy="Never")
     none["spec"]["template"]["spec"]["containers"][0]["resources"] = {
@@ -193,7 +193,7 @@ def before(lab: Lab, guarded: Pass) -> Iterator[Callable[[Any], Callable[[Json],
         # Each kind has its own policy, and the API server takes them up one by one.
         kind = body["kind"]
         stray = job(lab, queue="") if kind == "Job" else of_kind(lab, kind, queue="")
-        eventually(lambda: refusal(lab, stray), within_s=15)
+        eventually(lambda: refusal(lab, stray))
         made.append(adapter.path(namespace, name))
         return lambda patch, sub="": edit(f"{made[-1]}{sub}", patch)
 

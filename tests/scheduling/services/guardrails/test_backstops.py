@@ -86,7 +86,7 @@ def test_furnished_cluster_lets_people_work_in_their_queues_alone(lab: Lab) -> N
                 raise
             return False
 
-    eventually(may_submit, within_s=30)
+    eventually(may_submit)
     if ON:
         person = Person("ann", ("lab-people",))
         path = f"/apis/batch/v1/namespaces/{products}/jobs"

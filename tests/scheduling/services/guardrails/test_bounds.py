@@ -167,7 +167,7 @@ def test_pod_that_states_nothing_gets_small_requests_and_counts(lab: Lab, guarde
 
     with suppress(ConflictError):  # its controller may have been faster
         lab.kube.create(f"{lab.home}/serviceaccounts", {"metadata": {"name": "default"}})
-    found = eventually(lambda: made()["spec"]["containers"][0]["resources"], within_s=15)
+    found = eventually(lambda: made()["spec"]["containers"][0]["resources"])
     assert found == {"requests": {"cpu": "10m", "memory": "32Mi"}}
 
 

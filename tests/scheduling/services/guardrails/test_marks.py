@@ -55,16 +55,14 @@ def waiting(lab: Lab, guarded: Pass) -> str:
         lab.kube.create(f"{RBAC}/namespaces/{lab.namespace}/rolebindings", body)
     lab.kube.create(jobs(lab), job(lab))
     path = f"{jobs(lab)}/w"
-    eventually(lambda: edited(lab, path, annotated(harmless="1")) == "", within_s=15)
+    eventually(lambda: edited(lab, path, annotated(harmless="1")) == "")
     return path
 
 
 def refusal_of_note(lab: Lab, path: str, note: str) -> str:
     """Of a new value each time, because policies take a moment to be in force."""
     values = count()
-    return str(
-        eventually(lambda: edited(lab, path, annotated(**{note: f"{next(values)}"})), within_s=15)
-    )
+    return str(eventually(lambda: edited(lab, path, annotated(**{note: f"{next(values)}"}))))
 
 
 def edited(lab: Lab, path: str, patch: Json, person: Person = EDITOR) -> str:

@@ -14,18 +14,11 @@ from datetime import datetime, timedelta
 
 from scheduling.models import Cluster, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
+from scheduling.services.ledger.rollup import MEANS, floor_minute
 from scheduling.services.policy import user_usage
 from scheduling.services.policy.rows import Key, PolicyRows
 
 MINUTE_S = 60
-MEANS = [
-    "installed_gpus",
-    "ready_gpus",
-    "allocated_gpus",
-    "nominal_gpus",
-    "fair_share_gpus",
-    "pending_gpus",
-]
 FEW = 200
 """Samples that are written with every cycle."""
 WRITTEN_EVERY_S = 5.0
@@ -126,10 +119,6 @@ def _exact(sample: UsageSample) -> UsageSample:
     """Columns hold whole seconds; spans between cycles are shorter than one."""
     sample.exact_seconds = float(sample.seconds)  # type: ignore[attr-defined] # not a column
     return sample
-
-
-def floor_minute(when: datetime) -> datetime:
-    return when.replace(second=0, microsecond=0)
 
 
 def minutes_between(since: datetime, now: datetime) -> Iterator[tuple[datetime, float]]:

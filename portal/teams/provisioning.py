@@ -1,0 +1,186 @@
+"""What the organisation's directory does by SCIM: people come and leave, groups get and lose members.
+
+It looks after people without a password of Weir's own and those connected with the provider. Superusers,
+programs and who has a password alone are none of its: it neither sees nor stops who is let in when the
+directory is away. It gives no persona: that the rules of groups do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from rest_framework.request import Request
+
+from portal.accounts import doors
+from portal.accounts.models import User
+from portal.accounts.provider import fault_of
+from portal.boundary.reading import one_line
+from portal.teams.directory import keep_in_step
+from portal.teams.memberships import administrators
+from portal.teams.models import DirectoryGroup, DirectoryPerson
+from portal.teams.names import OF_A_CLUSTER
+from portal.teams.people import switch
+from scheduling.services import events
+from scheduling.services.errors import ServiceError
+
+NAMES = ("first_name", "last_name", "email")
+
+
+def managed() -> QuerySet[User]:
+    """Whom the directory looks after."""
+    connected = Exists(SocialAccount.objects.filter(user=OuterRef("pk")))
+    none = Q(password="") | Q(password__startswith=UNUSABLE_PASSWORD_PREFIX)
+    known = Q(directory_person__isnull=False)
+    rows = User.objects.filter(
+        none | connected | known, is_superuser=False, service_account__isnull=True
+    )
+    return rows.exclude(directory_person__gone=True).order_by("pk")
+
+
+@transaction.atomic
+def take_in(by: User, told: Mapping[str, Any], request: Request) -> User:
+    """A person without a password, whom the provider signs in. Raises ServiceError: ``bad_name``,
+    ``name_taken``."""
+    name = told.get("username", "")
+    fault = fault_of(name) or (
+        "Clusters give rights to it." if OF_A_CLUSTER.fullmatch(name) else ""
+    )
+    if fault:
+        raise ServiceError(
+            "bad_name", f"{name or 'Nothing'} is no user name here. {fault}", "", field="userName"
+        )
+    if User.objects.filter(username__iexact=name).exists():
+        raise ServiceError(
+            "name_taken", f"There is an account {name} here already.", "", field="userName"
+        )
+    person = User(username=name, **_names(told))
+    person.set_unusable_password()
+    person.save()
+    DirectoryPerson.objects.create(user=person, external_id=told.get("external_id", ""))
+    events.announce("person.added", actor=by, subject=name, after={"name": name, "by": "directory"})
+    if told.get("active") is False:
+        _set_active(by, person, False, request)
+    return person
+
+
+@transaction.atomic
+def change(by: User, person: User, told: Mapping[str, Any], request: Request) -> User:
+    """What is not in ``told`` stays. Raises ServiceError: ``immutable`` for another user name, by which own
+    work is found; ``deactivated_here``, ``last_admin``."""
+    if told.get("username", person.username).lower() != person.username.lower():
+        sentence = "User names stay: own work is found by them."
+        raise ServiceError("immutable", sentence, "", field="userName")
+    row, _ = DirectoryPerson.objects.get_or_create(user=person)
+    if told.get("external_id", row.external_id) != row.external_id:
+        row.external_id = told["external_id"]
+    row.save()
+    changed = {key: value for key, value in _names(told).items() if getattr(person, key) != value}
+    if changed:
+        before = {key: getattr(person, key) for key in changed}
+        for key, value in changed.items():
+            setattr(person, key, value)
+        person.save(update_fields=list(changed))
+        events.announce(
+            "person.changed", actor=by, subject=person.username, before=before, after=changed
+        )
+    if "active" in told:
+        _set_active(by, person, told["active"], request)
+    return person
+
+
+@transaction.atomic
+def remove(by: User, person: User, request: Request) -> None:
+    """Deactivated for good, and out of every group; the name stays theirs, and so does what they did."""
+    _set_active(by, person, False, request)
+    for group in person.directory_groups.all():
+        _set_members(by, group, group.members.exclude(pk=person.pk), request)
+    DirectoryPerson.objects.update_or_create(user=person, defaults={"gone": True})
+
+
+def _set_active(by: User, person: User, active: bool, request: Request) -> None:
+    if active == person.is_active:
+        return
+    row, _ = DirectoryPerson.objects.get_or_create(user=person)
+    if active and not row.left:
+        sentence = f"An admin deactivated {person} here."
+        raise ServiceError("deactivated_here", sentence, "Only an admin activates them.")
+    if not active and not administrators().exclude(pk=person.pk).exists():
+        raise ServiceError(
+            "last_admin", f"{person} is the last who administers this installation.", ""
+        )
+    switch(by=by, person=person, active=active)
+    DirectoryPerson.objects.filter(pk=row.pk).update(left=not active)
+    if not active:
+        for token in person.api_tokens.all():
+            doors.revoke_token(request, token, by=by)
+
+
+def _names(told: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _fitting(key, told[key]) for key in NAMES if key in told}
+
+
+def _fitting(key: str, text: str) -> str:
+    longest = User._meta.get_field(key).max_length or 150
+    one_line(text)
+    return text[:longest]
+
+
+# Groups
+
+
+@transaction.atomic
+def set_group(
+    by: User,
+    group: DirectoryGroup | None,
+    *,
+    name: str,
+    external_id: str,
+    members: Iterable[User],
+    request: Request,
+) -> DirectoryGroup:
+    """Make one, or have it be so: who comes in or goes has what rules give from then on. Raises ServiceError
+    ``name_taken``, ``bad_name``."""
+    if not name or len(name) > 255 or not name.isprintable():
+        raise ServiceError(
+            "bad_name", "A group needs a name of up to 255 characters.", "", field="displayName"
+        )
+    others = DirectoryGroup.objects.exclude(pk=group.pk) if group else DirectoryGroup.objects.all()
+    if others.filter(name=name).exists():
+        raise ServiceError("name_taken", f"There is a group {name}.", "", field="displayName")
+    found = group or DirectoryGroup()
+    former = found.name
+    found.name, found.external_id = name, external_id
+    found.save()
+    _set_members(by, found, members, request, renamed=former != name)
+    return found
+
+
+@transaction.atomic
+def delete_group(by: User, group: DirectoryGroup, request: Request) -> None:
+    _set_members(by, group, (), request)
+    events.announce("directory.group_deleted", actor=by, subject=group.name)
+    group.delete()
+
+
+def _set_members(
+    by: User,
+    group: DirectoryGroup,
+    members: Iterable[User],
+    request: Request,
+    *,
+    renamed: bool = False,
+) -> None:
+    before, after = set(group.members.all()), set(members)
+    if before != after or renamed:
+        told = {"members": sorted(user.username for user in after)}
+        events.announce("directory.group_set", actor=by, subject=group.name, after=told)
+    group.members.set(after)
+    for person in sorted(before | after if renamed else before ^ after, key=lambda one: one.pk):
+        keep_in_step(
+            person, person.directory_groups.order_by("name").values_list("name", flat=True), request
+        )
