@@ -123,7 +123,7 @@ def _names(told: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fitting(key: str, text: str) -> str:
-    longest = User._meta.get_field(key).max_length or 150
+    longest: int = getattr(User._meta.get_field(key), "max_length", None) or 150
     one_line(text)
     return text[:longest]
 
