@@ -26,10 +26,15 @@ PARAMETERS = "/api/v1/namespaces/{}/configmaps/weir-personas"
 
 
 @pytest.fixture
-def junior(lab: Lab, guarded: Pass, ann: Member) -> Member:
-    """ann, whose persona gives her 4 GPUs of class h100 for an hour at the default priority."""
+def choice(lab: Lab) -> None:
+    """A second GPU class and a second priority class from the first pass on: policies name the latter."""
     GpuClass.objects.create(cluster=lab.cluster, name="l4", node_labels={"gpu": "l4"})
     PriorityClass.objects.create(name="urgent", value=90)
+
+
+@pytest.fixture
+def junior(lab: Lab, choice: None, guarded: Pass, ann: Member) -> Member:
+    """ann, whose persona gives her 4 GPUs of class h100 for an hour at the default priority."""
     persona = persona_of("Junior", max_gpus_per_workload=4000, max_run_time_s=3600)
     persona.gpu_classes.add(GpuClass.objects.get(name="h100"))
     persona.priority_classes.add(PriorityClass.objects.get(is_default=True))

@@ -198,6 +198,7 @@ def test_priority_class_of_others_stays_theirs(
     assert lab.kube.get(lab.priority_class)["value"] == value
 
 
+@pytest.mark.bare
 def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded: Pass) -> None:
     lab.kube.create("/api/v1/namespaces", {"metadata": {"name": lab.namespace}})
     theirs = {"metadata": {"name": "weir"}, "spec": {"hard": {"requests.nvidia.com/gpu": "1"}}}
