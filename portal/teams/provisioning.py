@@ -28,7 +28,8 @@ from portal.teams.people import switch
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
 
-NAMES = ("first_name", "last_name", "email")
+NAMES = {"first_name": 150, "last_name": 150, "email": 254}
+"""Field -> its longest text."""
 
 
 def managed() -> QuerySet[User]:
@@ -123,9 +124,8 @@ def _names(told: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fitting(key: str, text: str) -> str:
-    longest: int = getattr(User._meta.get_field(key), "max_length", None) or 150
     one_line(text)
-    return text[:longest]
+    return text[: NAMES[key]]
 
 
 def _save(row: User | DirectoryGroup, what: str, field: str) -> None:
