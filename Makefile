@@ -78,16 +78,15 @@ browser: | .venv/bin/python
 	@docker/install-browser.sh $(BIN)/python
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
-	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 costs: .venv/.dev ## Count anew what cycles, background tasks and pages ask for: tests/costs/ledger.json
-	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -p no:rerunfailures -n 0 tests/costs
+	WEIR_WRITE_COSTS=1 $(BIN)/python -m pytest -n 0 tests/costs
 
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
-	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, counted and named.
 	@# Each of the two processes starts a control plane of its own. In this order: what a suite leaves there, such as
 	@# kinds of operators, later ones know of.
-	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --reruns 1 -r R $(CLUSTER_TESTS)
+	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(CLUSTER_TESTS)
 
 evidence: setup ## Measure what docs/evidence.md claims: BENCHES= (also those on a control plane)
 	@$(BIN)/python manage.py evidence $(BENCHES)
@@ -115,7 +114,8 @@ manifests: ## The chart as plain manifests and a Kustomize base: VALUES=file, FO
 test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist worksteal tests/scheduling/engine/test_laws.py \
-		tests/walk tests/security/test_hostile_input.py tests/portal/api/test_conformance.py
+		tests/walk tests/security/test_hostile_input.py tests/security/test_extreme_numbers.py \
+		tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 	@# Both commands of README on each Debian, every test included.

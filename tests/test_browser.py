@@ -61,7 +61,7 @@ def test_without_a_browser_its_tests_are_left_out_and_counted_but_fail_in_ci(
     ci: str, status: int
 ) -> None:
     told = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:rerunfailures", "-n", "0", "-p", "no:randomly",
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:randomly",
          "tests/e2e/test_overview.py", "-k", "overview", "--maxfail", "1"],
         cwd=settings.BASE_DIR, capture_output=True, text=True, check=False, timeout=300,
         env={**os.environ, "CI": ci, "WEIR_BROWSER": "/nowhere", "NUMBA_DISABLE_JIT": "1"},

@@ -12,7 +12,7 @@ from typing import Any
 
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework.request import Request
 
@@ -28,7 +28,8 @@ from portal.teams.people import switch
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
 
-NAMES = ("first_name", "last_name", "email")
+NAMES = {"first_name": 150, "last_name": 150, "email": 254}
+"""Field -> its longest text."""
 
 
 def managed() -> QuerySet[User]:
@@ -55,12 +56,10 @@ def take_in(by: User, told: Mapping[str, Any], request: Request) -> User:
             "bad_name", f"{name or 'Nothing'} is no user name here. {fault}", "", field="userName"
         )
     if User.objects.filter(username__iexact=name).exists():
-        raise ServiceError(
-            "name_taken", f"There is an account {name} here already.", "", field="userName"
-        )
+        raise _taken(f"an account {name}", "userName")
     person = User(username=name, **_names(told))
     person.set_unusable_password()
-    person.save()
+    _save(person, f"an account {name}", "userName")
     DirectoryPerson.objects.create(user=person, external_id=told.get("external_id", ""))
     events.announce("person.added", actor=by, subject=name, after={"name": name, "by": "directory"})
     if told.get("active") is False:
@@ -125,9 +124,21 @@ def _names(told: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _fitting(key: str, text: str) -> str:
-    longest = User._meta.get_field(key).max_length or 150
     one_line(text)
-    return text[:longest]
+    return text[: NAMES[key]]
+
+
+def _save(row: User | DirectoryGroup, what: str, field: str) -> None:
+    """Of two at once the second finds out here, inside a savepoint of its own."""
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        raise _taken(what, field) from None
+
+
+def _taken(what: str, field: str) -> ServiceError:
+    return ServiceError("name_taken", f"There is {what} here already.", "", field=field)
 
 
 # Groups
@@ -151,11 +162,11 @@ def set_group(
         )
     others = DirectoryGroup.objects.exclude(pk=group.pk) if group else DirectoryGroup.objects.all()
     if others.filter(name=name).exists():
-        raise ServiceError("name_taken", f"There is a group {name}.", "", field="displayName")
+        raise _taken(f"a group {name}", "displayName")
     found = group or DirectoryGroup()
     former = found.name
     found.name, found.external_id = name, external_id
-    found.save()
+    _save(found, f"a group {name}", "displayName")
     _set_members(by, found, members, request, renamed=former != name)
     return found
 

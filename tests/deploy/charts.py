@@ -39,7 +39,11 @@ SETS: dict[str, Values] = {
         **PROXIED,
         "ingress": {"enabled": True, "className": "nginx", "tls": {"clusterIssuer": "letsencrypt"}},
         "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
-        "streams": {"audit": "syslog+udp://log.example.org", "usage": "https://in.example.org/x"},
+        "streams": {
+            "audit": "syslog+udp://log.example.org",
+            "security": "syslog+tls://log.example.org",
+            "usage": "https://in.example.org/x",
+        },
     },
     "gateway": {
         **PROXIED,

@@ -59,6 +59,12 @@ MUTANTS = (
         walked("web:search"),
     ),
     Mutant(
+        "overview of one is remembered for all", "portal/web/overview/views.py",
+        'key = ("overview", request.get_full_path(), whose)',
+        'key = ("overview", request.get_full_path())',
+        walked("web:overview"),
+    ),
+    Mutant(
         "403 tells that the cluster is there", "portal/web/frame/shell.py",
         "    cluster = get_object_or_404(visible_clusters(request.user), name=name)\n",
         "    from django.core.exceptions import PermissionDenied\n"

@@ -173,7 +173,7 @@ class World:
             return
         eventually(lambda: self._versions(worker) == self._mirrored(worker))
 
-    def cycles_until(self, condition: Callable[[], Any], within_s: float = 30.0) -> Any:
+    def cycles_until(self, condition: Callable[[], Any], within_s: float = COMES_S) -> Any:
         """The first truthy value of ``condition`` after a cycle."""
 
         def attempt() -> Any:

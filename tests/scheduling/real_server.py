@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -39,8 +39,6 @@ _EMPTIED = (
     "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
     "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
     "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases",
-    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
-    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
 )
 _POLICIES = (
     "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
@@ -104,14 +102,19 @@ def real_server(plane: ControlPlane) -> Iterator[RealServer]:
     client.close()
 
 
-def empty(plane: ControlPlane) -> None:
+def empty(plane: ControlPlane, *, ruled_in: str = "") -> None:
     """Leave nothing of the tests before that another could see, nor pods that still stop.
 
-    Namespaces stay (they take seconds to go), so a test that makes one gives it a new name.
+    Namespaces stay (they take seconds to go), so a test that makes one gives it a new name. The policies of
+    the namespace ``ruled_in`` stay for a test that brings them into step itself; nothing else stays in
+    there. An API server compiles each policy that is made or edited, which takes seconds for all of them.
     """
     client = Client(configuration_from(plane.access.kubeconfig))
-    ruled = any(_passing(client, path) for path in _POLICIES)
-    _empty(client)
+    going = () if ruled_in else _POLICIES
+    ruled = any(_passing(client, path) for path in going)
+    _empty(client, going)
+    if ruled_in:
+        _clear(client, ruled_in)
     if ruled:
         # What is deleted is still gone by for a moment, and would refuse what the next test makes.
         wait_until_taken_up(client)
@@ -119,13 +122,13 @@ def empty(plane: ControlPlane) -> None:
     client.close()
 
 
-def _empty(client: Client) -> None:
+def _empty(client: Client, policies: Sequence[str]) -> None:
     for path in (*_EMPTIED, _MEMBER_ROLE):
         with suppress(NotFoundError):
             client.delete(path, _AT_ONCE)
     for name in _names(client, "/api/v1/nodes") - _NODES:
         client.delete(f"/api/v1/nodes/{name}")
-    for path in _POLICIES:
+    for path in policies:
         for name in _passing(client, path):
             client.delete(f"{path}/{name}")
     for name in _names(client, _PRIORITIES):
@@ -134,6 +137,26 @@ def _empty(client: Client) -> None:
     client.patch("/api/v1/namespaces/default", {"metadata": {"labels": _unlabelled(client)}})
     for name in sorted(_NODES):
         _furnish(client, name)
+
+
+def _clear(client: Client, namespace: str) -> None:
+    """Everything in it goes but the account that pods need."""
+    for path in _collections(client, namespace):
+        with suppress(NotFoundError):
+            client.delete(path, _AT_ONCE)
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    for name in _names(client, accounts) - {"default"}:
+        client.delete(f"{accounts}/{name}")
+
+
+def _collections(client: Client, namespace: str) -> Iterator[str]:
+    """Where all that the server keeps by namespace is listed."""
+    groups = client.get("/apis")["groups"]
+    for root in ("/api/v1", *(f"/apis/{g['preferredVersion']['groupVersion']}" for g in groups)):
+        for kind in client.get(root)["resources"]:
+            together = kind["namespaced"] and "deletecollection" in kind["verbs"]
+            if together and kind["name"] != "serviceaccounts":
+                yield f"{root}/namespaces/{namespace}/{kind['name']}"
 
 
 def _passing(client: Client, path: str) -> set[str]:

@@ -73,11 +73,11 @@ def work_off(folder: Path, is_busy: Callable[[], bool] = lambda: False) -> None:
     """What is left, with what is done noted after each step, until ``is_busy``."""
     cluster = Cluster.objects.earliest("pk")
     for kind, steps in ((MONTHS, _months), (STARTS, _starts)):
-        found = left(folder).get(kind)
-        if found is None:
+        if kind not in left(folder):
             continue
+        found = dict(left(folder)[kind])
         for done in steps(cluster, folder, found):
-            found = {**found, "begun": True, "done": done}
+            found |= {"asked": True} if done is None else {"begun": True, "done": done}
             note(folder, {**left(folder), kind: found})
             if kind == MONTHS and is_busy():
                 _note_spent(folder)
@@ -92,13 +92,15 @@ def _note_spent(folder: Path) -> None:
     note(folder, {k: {**one, "spent_s": one.get("spent_s", 0.0) + spent_s} for k, one in kinds})
 
 
-def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int]:
+def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int | None]:
     """The demand that is forecast comes from them, so what was forecast without them goes. Studies of the
-    last weeks and an experiment are asked for first; the worker makes them."""
+    last weeks and an experiment are asked for first (None); the worker makes them."""
+    if found["before"] and not found.get("asked"):
+        study(cluster)
+        experiment.begin()
+        yield None
     if not found.get("begun"):
         if found["before"]:
-            study(cluster)
-            experiment.begin()
             _write_months(cluster, datetime.fromisoformat(found["before"]))
         DemandForecast.objects.filter(queue__cluster=cluster).delete()
         yield 0

@@ -254,7 +254,9 @@ def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
 
 @inner
 def _takes_nodes_over(world: Session, w: int, c: int, turn: int) -> bool:
-    """From a gang that came later, which waits like any other then. It starts if their nodes are enough."""
+    """From a gang that came later, which waits like any other then. It starts, or makes room, if their nodes
+    are enough for that.
+    """
     work, room, queues, out = world.work, world.room, world.queues, world.out
     holder = queues.reservations.slot[c]
     if work.submitted[holder] <= work.submitted[w]:
@@ -262,10 +264,11 @@ def _takes_nodes_over(world: Session, w: int, c: int, turn: int) -> bool:
     let_nodes_of(work, room, queues, out, c)
     members = queues.reservations.members[c]
     forget_reservation(queues, c)
-    if try_class(world, w, c, turn) == DONE:
+    if try_class(world, w, c, turn) == DONE or _gets_room_now(world, w, c, turn):
         give_up_turn(work, queues, world.candidates, world.shapes, w)
     else:
-        _conclude_again(world, w, c)
+        if out.action[w] == codes.UNDECIDED:
+            conclude(world, w, c, -1)
         if not reserve(world, w, c):
             restore_reservation(queues, c, holder, members)
             hold_nodes_again(work, room, queues, out, c)
@@ -276,6 +279,14 @@ def _takes_nodes_over(world: Session, w: int, c: int, turn: int) -> bool:
     else:
         out.action[holder] = codes.WAIT
     return True
+
+
+@inner
+def _gets_room_now(world: Session, w: int, c: int, turn: int) -> bool:
+    """Whether it makes room where it did not while those nodes were kept."""
+    take_back(world.out, w)
+    world.candidates.failed.slot[c, world.work.queue[w]] = -1
+    return bool(gets_room(world, w, c, turn))
 
 
 @inner

@@ -12,7 +12,9 @@ from django.utils import timezone
 
 from portal.display.later import MONTHS, STARTS, left, note, unfinished
 from scheduling.models import UsageSample
+from scheduling.services.demand.looking import forecast_queues
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.worker.names import STUDIES
 from tests.factories import example_cluster, make_member
 from tests.foresight import live_of
 from tests.portal.demo.past import lived, organisation
@@ -69,6 +71,58 @@ def test_what_was_put_off_is_gone_once_it_is_worked_off(folder: Path, monkeypatc
     assert len(written) == 1
     assert left(folder) == {}
     assert list(folder.iterdir()) == []
+
+
+def test_studies_have_something_to_do_it_ends_after_a_step_and_the_next_goes_on_there(
+    folder: Path, monkeypatch
+) -> None:
+    cluster = organisation()
+    monkeypatch.setattr(snapshots, "live", live_of)
+    written, forecast = [], []
+    monkeypatch.setattr(later, "write_older", lambda *given: written.append(given))
+    monkeypatch.setattr(later, "look_ahead", lambda of, queues: forecast.extend(queues))
+    later.put_off(cluster, folder, [], before=cluster.now())
+    steps = []
+    while left(folder):
+        steps.append(unfinished(MONTHS).done)
+        later.work_off(folder, lambda: True)
+    assert len(written) == 1
+    assert forecast == list(forecast_queues(cluster))
+    assert steps == [0, 0, *range(len(forecast) + 1)]  # studies are asked for, months written
+
+
+def test_cpu_seconds_of_all_its_processes_count(folder: Path, monkeypatch) -> None:
+    cluster = organisation()
+    monkeypatch.setattr(snapshots, "live", live_of)
+    monkeypatch.setattr(later, "write_older", lambda *given: None)
+    monkeypatch.setattr(later, "look_ahead", lambda *given: None)
+    later.put_off(cluster, folder, [], before=cluster.now())
+    monkeypatch.setattr(later.time, "process_time", lambda: 50.0)
+    for _ in range(3):
+        later.work_off(folder, lambda: True)
+    assert left(folder)[STARTS]["spent_s"] == 150.0
+
+
+def test_it_begins_where_something_is_left_and_no_study_is_on(folder: Path, monkeypatch) -> None:
+    begun = later.part(folder, folder / "broker")
+    assert not begun.is_wanted()
+    note(folder, {STARTS: {"since": timezone.now().isoformat(), "done": 0, "of": 1}})
+    assert begun.is_wanted()
+    message = folder / "broker" / STUDIES / "1"
+    message.parent.mkdir(parents=True)
+    message.touch()
+    assert not begun.is_wanted()
+    message.unlink()
+    assert begun.is_wanted()
+
+
+def test_it_fails_each_time_the_demo_is_left_alone(folder: Path) -> None:
+    note(folder, {STARTS: {"since": timezone.now().isoformat(), "done": 0, "of": 1}})
+    begun = later.part(folder, folder / "broker")
+    for pid in range(later.MOST_TURNS):
+        assert begun.is_wanted()
+        begun.gone(pid)
+    assert not begun.is_wanted()
 
 
 def test_months_that_were_written_in_part_are_written_anew(folder: Path, monkeypatch) -> None:

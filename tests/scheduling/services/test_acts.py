@@ -240,7 +240,7 @@ def test_gang_whose_pods_are_bound_and_do_not_run_is_started_anew(
     for name in ("n1", "n2"):
         world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
     world.job("stuck", gpus=8, pods=2, grace_s=2)
-    world.cycles_until(lambda: world.notes("stuck").get("weir.dev/start-failures") == "1", 15)
+    world.cycles_until(lambda: world.notes("stuck").get("weir.dev/start-failures") == "1")
     world.job("next", gpus=1)
     world.cycle()
 
@@ -248,7 +248,7 @@ def test_gang_whose_pods_are_bound_and_do_not_run_is_started_anew(
     assert world.read("next")["spec"]["suspend"]
     for name in ("n1", "n2"):
         world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: None}}})
-    world.cycles_until(lambda: running(world, "next"), 30)
+    world.cycles_until(lambda: running(world, "next"))
 
 
 def test_running_job_made_larger_by_hand_is_cut_back(world: World) -> None:

@@ -126,7 +126,7 @@ def test_conflicting_writes_are_decided_anew(world: World) -> None:
     for i in range(8):
         world.job(f"w{i}")
     world.server.faults.configure(conflict=0.4, path="/jobs/", seed=3)
-    world.cycles_until(lambda: running(world, *(f"w{i}" for i in range(8))), 20)
+    world.cycles_until(lambda: running(world, *(f"w{i}" for i in range(8))))
 
 
 def test_edit_between_plan_and_write_is_not_overrun(

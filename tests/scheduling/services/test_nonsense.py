@@ -141,7 +141,7 @@ def test_tainted_node_takes_no_work_until_it_is_clean(world: World) -> None:
 
     world.edit("w2", {"spec": {"suspend": True}})
     taint(world, "n1")
-    world.cycles_until(lambda: world.row("w1").state == State.RUNNING, within_s=20)
+    world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
 
 
 def test_class_whose_nodes_all_carry_a_taint_is_for_work_that_knows_it(world: World) -> None:
@@ -152,7 +152,7 @@ def test_class_whose_nodes_all_carry_a_taint_is_for_work_that_knows_it(world: Wo
         {"key": "dedicated", "operator": "Exists"}
     ]
     world.kube.create(JOBS, manifest)
-    world.cycles_until(lambda: world.row("w1").state == State.RUNNING, within_s=20)
+    world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
     for node in ("n1", "n2"):
         taint(world, node)
 
@@ -199,5 +199,5 @@ def test_copy_of_a_running_job_waits_for_its_own_turn(world: World, suspend: boo
     assert (world.row("copy").state, world.row("copy").reason) == (State.PENDING, "waits_for_quota")
 
     world.kube.delete(f"{JOBS}/second", {"propagationPolicy": "Background"})
-    world.cycles_until(lambda: world.row("copy").state == State.RUNNING, within_s=20)
+    world.cycles_until(lambda: world.row("copy").state == State.RUNNING)
     assert world.read("copy")["metadata"]["uid"] in world.notes("copy")["weir.dev/original"]

@@ -42,7 +42,7 @@ def test_roll_out_that_surges_stays_admitted(world: World) -> None:
         now = {p["metadata"]["uid"] for p in pods_of(world, "w1")}
         return len(now) == 2 and not now & before
 
-    world.cycles_until(rolled, 30)
+    world.cycles_until(rolled)
     world.cycles_until(lambda: running(world, "w1"))
     world.cycle()
     assert world.cycle().written == 0
@@ -72,7 +72,7 @@ def test_job_deleted_in_the_foreground_holds_its_gpus_until_its_pods_are_gone(
     assert len(left) == 2
     busy = {p["spec"]["nodeName"] for p in left if p["status"]["phase"] == "Running"}
     assert placed.keys().isdisjoint(busy)
-    world.cycles_until(lambda: running(world, "w2"), 20)
+    world.cycles_until(lambda: running(world, "w2"))
     assert world.row("w1").outcome == Outcome.CANCELLED
 
 
@@ -89,7 +89,7 @@ def test_pods_that_outlive_their_job_keep_their_gpus(world: World) -> None:
     assert world.read("w2")["spec"]["suspend"]
     for pod in pods_of(world, "w1"):
         world.kube.delete(f"{PODS}/{pod['metadata']['name']}", {"gracePeriodSeconds": 0})
-    world.cycles_until(lambda: running(world, "w2"), 20)
+    world.cycles_until(lambda: running(world, "w2"))
 
 
 def test_resources_of_the_whole_pod_count(world: World) -> None:
@@ -150,7 +150,7 @@ def test_group_with_a_pod_that_failed_is_stopped_as_a_whole(
         spec = template(1, restartPolicy="Never")["spec"]
         spec["schedulingGates"] = [{"name": "weir.dev/queue"}]
         world.kube.create(PODS, {"metadata": meta, "spec": spec})
-    world.cycles_until(lambda: world.row("g").state == State.FINISHED, 60)
+    world.cycles_until(lambda: world.row("g").state == State.FINISHED)
 
     assert world.kube.get(PODS)["items"] == []
     world.job("w1", gpus=8)

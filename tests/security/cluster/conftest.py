@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.scheduling.services.conftest import server, world
-from tests.scheduling.services.guardrails.conftest import guarded, lab, writes
+from tests.scheduling.services.guardrails.conftest import guarded, kubernetes, lab, writes
 from tests.scheduling.services.guardrails.lab import Lab, Pass
 
 from .people import Member, install_role
 
-__all__ = ["guarded", "lab", "server", "world", "writes"]
+__all__ = ["guarded", "kubernetes", "lab", "server", "world", "writes"]
 
 
 @pytest.fixture

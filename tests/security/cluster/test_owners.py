@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -65,32 +67,45 @@ def test_kind_of_that_name_in_another_group_frees_nothing(lab: Lab, ann: Member)
     assert "has to name a queue" in Member(lab, cron).tries(owned(eager(lab), reference))
 
 
-def test_account_of_the_namespace_is_no_controller_whatever_it_may(lab: Lab, ann: Member) -> None:
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+
+
+@pytest.fixture
+def grant(lab: Lab) -> Iterator[Callable[[Person], None]]:
+    """Gives an account, for the test, the right by which operators are told from people."""
+    role = f"owned-{uuid.uuid4().hex[:8]}"
+    rule = {"apiGroups": ["weir.dev"], "resources": ["owned"], "verbs": ["create"]}
+    lab.kube.create(ROLES, {"metadata": {"name": role}, "rules": [rule]})
+
+    def give(person: Person) -> None:
+        namespace, name = person.name.split(":")[-2:]
+        subject = {"kind": "ServiceAccount", "namespace": namespace, "name": name}
+        ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+        body = {"metadata": {"name": role}, "roleRef": ref, "subjects": [subject]}
+        lab.kube.create(BINDINGS, body)
+
+    yield give
+    lab.kube.delete(f"{BINDINGS}/{role}")
+    lab.kube.delete(f"{ROLES}/{role}")
+
+
+def test_account_of_the_namespace_is_no_controller_whatever_it_may(
+    lab: Lab, ann: Member, grant: Callable[[Person], None]
+) -> None:
     robot = account(lab.namespace, "default")
-    grant(lab, robot, namespace=lab.namespace, name="default")
+    grant(robot)
     assert Member(lab, robot).tries(owned(eager(lab), JOB_SET)) != ""
 
 
 def test_operator_that_holds_the_right_makes_what_its_kind_is_made_of(
-    lab: Lab, ann: Member
+    lab: Lab, ann: Member, grant: Callable[[Person], None]
 ) -> None:
     operator = account("operators", lab.namespace)
     assert "has to name a queue" in Member(lab, let_edit(lab, operator)).tries(
         owned(eager(lab), JOB_SET)
     )
-    grant(lab, operator, namespace="operators", name=lab.namespace)
+    grant(operator)
     eventually(lambda: Member(lab, operator).tries(owned(eager(lab), JOB_SET)) == "")
-
-
-def grant(lab: Lab, person: Person, *, namespace: str, name: str) -> None:
-    """The right by which operators are told from people."""
-    rule = {"apiGroups": ["weir.dev"], "resources": ["owned"], "verbs": ["create"]}
-    role = f"owned-{lab.namespace}"
-    lab.kube.create(ROLES, {"metadata": {"name": role}, "rules": [rule]})
-    subject = {"kind": "ServiceAccount", "namespace": namespace, "name": name}
-    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
-    body = {"metadata": {"name": role}, "roleRef": ref, "subjects": [subject]}
-    lab.kube.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body)
 
 
 @pytest.mark.parametrize("controller", [True, False])

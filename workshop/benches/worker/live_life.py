@@ -127,7 +127,7 @@ def _fate(course: Course, some: list[Taken]) -> bool | None:
     return None if due > course.end_s else True
 
 
-def _overtakes(course: Course, one: Taken, asked: dict[str, float]) -> bool:
+def _overtakes(course: Course, one: Taken, asked: Mapping[str, float]) -> bool:
     start = _next(course.starts[one.winner], one.at_s)
     again = _next(course.starts[one.victim], one.at_s)
     is_first = again is not None and (start is None or again < start)
@@ -164,7 +164,7 @@ def _pct(part: int, whole: int) -> float:
     return round(100 * part / whole, 2) if whole else 0.0
 
 
-def _most_taken(course: Course, asked: dict[str, float]) -> float:
+def _most_taken(course: Course, asked: Mapping[str, float]) -> float:
     """GPUs evicted for one workload up to a start of it, over those it asks for."""
     sums: dict[tuple[str, float | None], float] = defaultdict(float)
     for one in course.taken:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,27 @@ from scheduling.services.worker import held as workers
 from tests.scheduling.canary import wait_until_taken_up
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import policy
+from tests.scheduling.real_server import empty
+from workshop.testbed.control_plane.plane import ControlPlane
 
 from .lab import Lab, Pass
+
+
+@pytest.fixture
+def kubernetes(request: pytest.FixtureRequest, real_control_plane: ControlPlane) -> ControlPlane:
+    """Without what the tests before left there. Who makes a pass goes by the policies of the one before,
+    as a worker that starts anew does: the pass brings into step what differs."""
+    empty(real_control_plane, ruled_in=RULED["namespace"] if is_ruled(request) else "")
+    return real_control_plane
+
+
+RULED = {"namespace": f"lab-{os.getpid()}", "priority": f"train-{os.getpid()}"}
+"""Policies name both, so they stay as they are from one test of this process to the next."""
+
+
+def is_ruled(request: pytest.FixtureRequest) -> bool:
+    bare = request.node.get_closest_marker("bare") is not None
+    return "guarded" in request.fixturenames and not bare
 
 
 @pytest.fixture
@@ -24,7 +44,8 @@ def lab(db: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
         cluster = policy("enforce", "", "research", "products", nominal_gpus=8)
         cluster.kubeconfig, cluster.context = access.kubeconfig, access.context
         cluster.save()
-        made = Lab(cluster, None, Client.connect(cluster))  # type: ignore[arg-type]
+        names = RULED if is_ruled(request) else {}
+        made = Lab(cluster, None, Client.connect(cluster), **names)  # type: ignore[arg-type]
     else:
         world = request.getfixturevalue("world")
         made = Lab(world.cluster, world.server, world.kube)

@@ -22,7 +22,8 @@ Pass = Callable[[], Guarded]
 class Lab(World):
     """``research`` works in a namespace of its own, at most 12 GPUs; its group is ``lab-people``.
 
-    Names are new for each test: on a real API server the objects of one outlive it.
+    Names are new for each test: on a real API server the objects of one outlive it. Those of tests that make
+    a pass there are the same, and what was in the namespace goes.
     """
 
     namespace: str = field(default_factory=lambda: f"lab-{uuid.uuid4().hex[:8]}")

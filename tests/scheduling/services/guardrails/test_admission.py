@@ -213,6 +213,7 @@ def labelled(queue: str | None) -> Json:
     return {"metadata": {"labels": {"weir.dev/queue": queue}}}
 
 
+@pytest.mark.bare
 def test_waiting_work_changes_its_queue_and_does_not_leave_it(lab: Lab, before: Any) -> None:
     edit = before(job(lab))
     assert "has to name a queue" in edit(labelled(None))
@@ -223,6 +224,7 @@ def test_waiting_work_changes_its_queue_and_does_not_leave_it(lab: Lab, before: 
     assert edit({"spec": {"suspend": True}, **labelled("research")}) == ""
 
 
+@pytest.mark.bare
 def test_queue_of_work_is_not_changed_with_its_status_either(lab: Lab, before: Any) -> None:
     edit = before(job(lab))
     assert "has to name a queue" in edit(labelled(None), "/status")
@@ -231,6 +233,7 @@ def test_queue_of_work_is_not_changed_with_its_status_either(lab: Lab, before: A
     assert edit({"metadata": {"labels": {"mine": "1"}}}, "/status") == ""
 
 
+@pytest.mark.bare
 def test_other_work_is_not_made_gpu_work_past_the_queue(lab: Lab, before: Any) -> None:
     body = of_kind(lab, "Deployment", queue="", suspend=False)
     body["spec"] |= {"replicas": 2, "template": template(0)}
@@ -242,6 +245,7 @@ def test_other_work_is_not_made_gpu_work_past_the_queue(lab: Lab, before: Any) -
     assert edit(named | {"spec": {**named["spec"], "replicas": 0}}) == ""
 
 
+@pytest.mark.bare
 def test_gpu_work_from_before_the_rule_may_be_edited(lab: Lab, before: Any) -> None:
     edit = before(of_kind(lab, "Deployment", queue="", suspend=False))
     assert edit({"spec": {"replicas": 3}}) == ""

@@ -154,7 +154,7 @@ def test_weir_admits_under_the_policy_and_others_edit_what_is_theirs(
     lab.cycles_until(lambda: not lab.kube.get(waiting)["spec"]["suspend"])
     mark = lab.kube.get(waiting)["metadata"]["annotations"]
     # The Job's controller, the scheduler and the kubelet write statuses of what carries the mark.
-    lab.cycles_until(lambda: lab.kube.get(waiting)["status"].get("ready") == 1, within_s=20)
+    lab.cycles_until(lambda: lab.kube.get(waiting)["status"].get("ready") == 1)
 
     assert edited(lab, waiting, annotated(note="mine")) == ""
     assert "Only Weir" in refusal_of_note(lab, waiting, "weir.dev/placement")

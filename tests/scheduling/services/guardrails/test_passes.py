@@ -16,6 +16,7 @@ from tests.scheduling.operators import adapter_of
 from .lab import CLASSES, Lab, Pass, job, observe, standing
 
 
+@pytest.mark.bare
 def test_first_pass_makes_everything(lab: Lab, guarded: Pass) -> None:
     result = guarded()
 
@@ -38,6 +39,7 @@ def test_settled_cluster_is_not_written_to(guarded: Pass, writes: list[str]) -> 
     assert {g.pk: g.since for g in Guardrail.objects.all()} == since
 
 
+@pytest.mark.bare
 def test_observe_mode_writes_nothing_and_shows_what_is_missing(
     lab: Lab, guarded: Pass, writes: list[str]
 ) -> None:
@@ -51,6 +53,7 @@ def test_observe_mode_writes_nothing_and_shows_what_is_missing(
     assert [g.standing for g in mine] == [Standing.MISSING] * 2
 
 
+@pytest.mark.bare
 def test_paused_cluster_is_left_alone(guarded: Pass) -> None:
     Cluster.objects.update(mode=ClusterMode.PAUSED)
     assert guarded().skipped == "paused"
@@ -99,7 +102,7 @@ def test_changed_limit_reaches_the_quota(lab: Lab, guarded: Pass) -> None:
 
 def test_who_starts_jobs_by_hand_is_stopped_at_the_limit(lab: Lab, guarded: Pass) -> None:
     guarded()
-    quota = eventually(lambda: lab.kube.get(lab.quota)["status"].get("used"), within_s=15)
+    quota = eventually(lambda: lab.kube.get(lab.quota)["status"].get("used"))
     assert quota["requests.nvidia.com/gpu"] == "0"
     jobs = adapter_of("Job").path(lab.namespace, "")
     for name, gpus in (("inside", 8), ("past", 5)):
@@ -107,7 +110,7 @@ def test_who_starts_jobs_by_hand_is_stopped_at_the_limit(lab: Lab, guarded: Pass
         body["metadata"]["name"] = name
         lab.kube.create(jobs, body)
         lab.kube.patch(f"{jobs}/{name}", {"spec": {"suspend": False}})
-        eventually(lambda name=name: words_on(lab, name), within_s=15)
+        eventually(lambda name=name: words_on(lab, name))
 
     assert words_on(lab, "inside") == {"SuccessfulCreate"}
     assert "limited: requests.nvidia.com/gpu=12" in said_on(lab, "past", "FailedCreate")
@@ -195,6 +198,7 @@ def test_priority_class_of_others_stays_theirs(
     assert lab.kube.get(lab.priority_class)["value"] == value
 
 
+@pytest.mark.bare
 def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded: Pass) -> None:
     lab.kube.create("/api/v1/namespaces", {"metadata": {"name": lab.namespace}})
     theirs = {"metadata": {"name": "weir"}, "spec": {"hard": {"requests.nvidia.com/gpu": "1"}}}
@@ -213,6 +217,7 @@ def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded
     assert {found.standing for found in bound} == {Standing.IN_STEP}
 
 
+@pytest.mark.bare
 def test_nothing_is_written_without_the_lease(
     lab: Lab, guarded: Pass, writes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
