@@ -144,7 +144,7 @@ def compare(work: Workload, changed: Observed, *, held: bool) -> tuple[Answer, A
 
     Raises ServiceError as ``ask`` does, and when the cluster does not show it.
     """
-    with _reading_of(work.cluster) as reading:
+    with _reading_of(work.cluster, showing=name_in_plan(work)) as reading:
         return reading.compare(name_in_plan(work), changed, held=held)
 
 
@@ -215,6 +215,10 @@ class _Reading:
     def serves(self, cluster: Cluster) -> bool:
         fresh = time.monotonic() - self.read_at < FRESH_S
         return fresh and self.revision == cluster.revision
+
+    def shows(self, name: str) -> bool:
+        """Whether it has the workload ``name``; nothing asked for is always there."""
+        return not name or self.fault is not None or name in self._queue_of
 
     def answer(self, observed: Observed, gpu_class: str) -> Answer:
         work = self._value(observed)
@@ -320,11 +324,11 @@ class _Readings:
         with self._lock:
             return self._turns.setdefault(address, threading.Lock())
 
-    def get(self, cluster: Cluster) -> _Reading:
-        """Called by whoever has the turn."""
+    def get(self, cluster: Cluster, showing: str) -> _Reading:
+        """Called by whoever has the turn; read anew where it does not show the workload ``showing`` yet."""
         address = address_of(cluster)
         kept = self._kept.get(address)
-        if kept is None or not kept.serves(cluster):
+        if kept is None or not kept.serves(cluster) or not kept.shows(showing):
             kept = self._kept[address] = _Reading(cluster)
         if kept.fault is not None:
             raise kept.fault
@@ -335,7 +339,7 @@ _readings = _Readings()
 
 
 @contextmanager
-def _reading_of(cluster: Cluster) -> Iterator[_Reading]:
+def _reading_of(cluster: Cluster, *, showing: str = "") -> Iterator[_Reading]:
     """The cluster's reading, for one thread at a time."""
     turn = _readings.turn_of(address_of(cluster))
     if not turn.acquire(timeout=BUSY_S):
@@ -343,7 +347,7 @@ def _reading_of(cluster: Cluster) -> Iterator[_Reading]:
             "busy", f"Too many ask {cluster.name} at once.", "Check again in a moment."
         )
     try:
-        yield _readings.get(cluster)
+        yield _readings.get(cluster, showing)
     finally:
         turn.release()
 
