@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -59,6 +60,13 @@ class Installation:
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
 
+def work(name: str) -> dict[str, Any]:
+    """A Job of somebody who may have work run in the queue."""
+    made = manifest(name)
+    made["metadata"].setdefault("annotations", {})["weir.dev/user"] = seed.NAME
+    return made
+
+
 def told(word: str) -> str:
     """The line of the manual that begins with ``word``."""
     (line,) = re.findall(rf"^{word} .*$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
@@ -88,13 +96,13 @@ def test_restored_to_a_point_loses_what_people_did_since_and_heals_from_the_clus
     installation: Installation, tmp_path: Path
 ) -> None:
     made = installation
-    made.kube.create(JOBS, manifest("before"))
+    made.kube.create(JOBS, work("before"))
     made.cycle()
     made.does("between", "research")
     digest = made.manage("audit", "verify").split("Last digest: ")[1].split()[0]
     made.shell(told("pg_dump"), tmp_path)
     made.does("between", "products")
-    made.kube.create(JOBS, manifest("after"))
+    made.kube.create(JOBS, work("after"))
     assert set(made.cycle()) == {"before", "after"}
 
     made.shell(told("pg_restore"), tmp_path)
@@ -133,6 +141,6 @@ def test_this_release_runs_on_the_database_of_the_one_after_it(installation: Ins
     )
 
     assert "No planned migration operations." in made.manage("migrate", "--plan")
-    made.kube.create(JOBS, manifest("beside"))
+    made.kube.create(JOBS, work("beside"))
     assert "beside" in made.cycle()
     assert "none missing" in made.manage("audit", "verify")
