@@ -39,7 +39,7 @@ from tests.security.test_hostile_input import (
 )
 from tests.security.test_numbers import DOCUMENT, SCHEMAS
 
-KNOBS = {knob.field for knob in EVERY_KNOB}
+KNOBS = {knob.field for knob in EVERY_KNOB if not knob.read}
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 BEYOND: dict[str, Any] = {
     "1e308": 1e308, "-1e308": -1e308, "10^30": 10**30, "-10^30": -(10**30), "text of 1e308": "1e308",
