@@ -10,8 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from portal.accounts.capabilities import EVERYBODY, Capability
 from portal.config.secret import weakness
-from portal.streams.passing import configured
-from portal.streams.targets import TargetError, target_named
+from portal.streams.targets import TargetError, configured, target_named
 
 
 @register(Tags.security)

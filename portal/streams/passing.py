@@ -12,7 +12,6 @@ import time
 import uuid
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
@@ -23,7 +22,7 @@ from portal.streams import batches
 from portal.streams.batches import Batch
 from portal.streams.models import Stream
 from portal.streams.sending import send
-from portal.streams.targets import target_named
+from portal.streams.targets import configured, target_named
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +45,6 @@ def send_due() -> int:
     """Everything that waits, of every stream that has a target; how many records went out."""
     until = time.monotonic() + PASS_S
     return sum(_drain(name, address, until) for name, address in configured().items())
-
-
-def configured() -> dict[str, str]:
-    """Stream -> the address that the settings name for it."""
-    return {name: address for name, address in settings.WEIR_STREAMS.items() if address}
 
 
 def claim(name: str, now: datetime) -> Stream | None:

@@ -11,8 +11,7 @@ from django.utils import timezone
 from portal.audit.models import ChainHead
 from portal.streams import batches
 from portal.streams.models import Name, Stream
-from portal.streams.passing import configured
-from portal.streams.targets import TargetError, target_named
+from portal.streams.targets import TargetError, configured, target_named
 from scheduling.models import Cluster
 
 LATE_S = 600.0

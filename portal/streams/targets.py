@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
+from django.conf import settings
+
 from portal.boundary.outgoing import OutgoingError
 
 PORTS = {
@@ -60,3 +62,8 @@ def _check(parts: SplitResult, port: int | None) -> None:
         raise TargetError(f"It names no host, or a port that is none: write {EXAMPLES}.")
     if parts.username is not None or parts.password is not None:
         raise TargetError("It holds a user name: write it into WEIR_STREAM_AUTHORIZATION.")
+
+
+def configured() -> dict[str, str]:
+    """Stream -> the address that the settings name for it."""
+    return {name: address for name, address in settings.WEIR_STREAMS.items() if address}

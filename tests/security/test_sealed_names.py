@@ -229,7 +229,7 @@ ADDRESSES = {
     "web:events": PLAIN,
     "web:cancel": SHOWN,
     "web:change": Address(
-        probes=({"after": PROBE, "gpus_per_pod": "1", "pods_min": "1", "pods_max": "1"},), shows=True
+        probes=({"after": PROBE, "gpus_per_pod": "1", "pods_min": "1", "pods_max": "1"},)
     ),
     "web:hold": PLAIN,
     "web:release": PLAIN,
