@@ -118,16 +118,16 @@ class KernelCache(FunctionCache):
         return Path(self._cache_file._index_path).with_suffix(".parts")
 
 
-def address_of(compiled: Any, world: Any) -> Any:
+def address_of(compiled: Any, session: Any) -> Any:
     """Where its machine code lies."""
-    kind = typeof(world)
+    kind = typeof(session)
     made = next(made for kinds, made in compiled.overloads.items() if kinds[0] == kind)
     return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
 
 
-def _call(typing: Any, address: Any, world: Any, now: Any, acts: Any) -> Any:
-    """``f(world, now, acts)`` by the address of ``f``, in the way that Numba calls what it has compiled."""
-    kinds = (world, now, acts)
+def _call(typing: Any, address: Any, session: Any, now: Any, acts: Any) -> Any:
+    """``f(session, now, acts)`` by the address of ``f``, in the way that Numba calls what it has compiled."""
+    kinds = (session, now, acts)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         convention = context.call_conv
