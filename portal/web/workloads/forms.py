@@ -202,6 +202,15 @@ class SubmitForm(ArrayFields):
         except ValidationError:
             return None
 
+    @property
+    def unread(self) -> list[str]:
+        """Fields in which something stands that cannot be read; what the judge refuses can be."""
+        return [
+            name
+            for name in self.errors
+            if name in self.fields and self[name].value() and self._read(name) is None
+        ]
+
     def clean(self) -> Json:
         data = super().clean() or {}
         classes = self._gpu_classes(data)

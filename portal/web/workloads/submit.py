@@ -281,5 +281,5 @@ def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> Outlook
     classes = list(cluster.gpu_classes.all())
     if isinstance(form, PasteForm):
         classes = [c for c in classes if c.name in asked.observed.gpu_classes]
-    unread = [name for name in form.fields if name in form.errors and form[name].value()]
+    unread = () if isinstance(form, PasteForm) else form.unread
     return outlook(asked, classes, request.user, reader_of(request), unread)

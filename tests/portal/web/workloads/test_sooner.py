@@ -142,9 +142,12 @@ def test_clone_that_the_form_cannot_say_tells_what_is_to_be_changed(as_user, wai
     assert "yours to make in the manifest: class 1 a100-40gb." in told
 
 
-def test_priority_is_chosen_from_the_page_with_the_present_class_first_chosen(as_user, waiting):
+def test_page_leads_to_the_change_of_its_priority(as_user, waiting):
     page = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
-    assert 'name="action" value="priority"' in page
+    assert f'href="/c/fra1/w/{waiting.uid}/change/"' in page
+
+
+def test_priority_of_many_is_chosen_with_the_present_class_first_chosen(as_user, waiting):
     asked = {"action": "priority", "uid": waiting.uid}
     shown = as_user("researcher").post("/c/fra1/workloads/act/", asked)
     own = waiting.priority_class.name
