@@ -163,6 +163,7 @@ def test_weir_admits_under_the_policy_and_others_edit_what_is_theirs(
     assert lab.row("w").state in (State.ADMITTED, State.RUNNING)
 
 
+@pytest.mark.bare
 def test_policy_that_would_lock_weir_out_is_not_made(
     lab: Lab, guarded: Pass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
