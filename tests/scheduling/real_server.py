@@ -139,8 +139,18 @@ def _empty(client: Client, policies: Sequence[str]) -> None:
         _furnish(client, name)
 
 
+NOT_OFFERED = {"weir.dev/offered": None}
+"""Of the labels of a namespace that are an administrator's."""
+
+
 def _clear(client: Client, namespace: str) -> None:
-    """Everything in it goes but the account that pods need."""
+    """Everything in it goes but the account that pods need, and what an administrator said of it."""
+    home = f"/api/v1/namespaces/{namespace}"
+    with suppress(NotFoundError):
+        said = client.get(home)["metadata"].get("annotations") or {}
+        client.patch(
+            home, {"metadata": {"annotations": dict.fromkeys(said), "labels": NOT_OFFERED}}
+        )
     for path in _collections(client, namespace):
         with suppress(NotFoundError):
             client.delete(path, _AT_ONCE)
