@@ -4,10 +4,15 @@ in the next plan.
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.rules import VictimRequest, protected_until
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.statement import LEAVES
+
+UNSEEN, NONE_LOWER = -(1 << 62), 1 << 62
+"""In place of the value of a priority: no leaf was looked through yet; nobody of it may leave."""
 
 
 @inner
@@ -16,28 +21,36 @@ def with_lower_beside(world: Session, request: VictimRequest) -> int:
     -1 if there is none.
     """
     work, log, value = world.work, world.candidates.log, world.ranks.value
-    best = -1
+    lowest = np.full(world.candidates.leaf_begin.size, UNSEEN)
+    best, highest = -1, UNSEEN
     for k in range(log.first, log.size):
         v = log.slot[k]
-        if log.part[k] != LEAVES or not _leaves_lower(world, request, v):
+        q, mine = work.queue[v], value[work.priority[v]]
+        if log.part[k] != LEAVES or mine <= highest:
             continue
-        if best < 0 or value[work.priority[v]] > value[work.priority[best]]:
-            best = v
+        if lowest[q] == UNSEEN:
+            lowest[q] = _lowest_that_may_leave(world, request, q)
+        if lowest[q] < mine:
+            best, highest = v, mine
     return best
 
 
 @inner
-def _leaves_lower(world: Session, request: VictimRequest, v: int) -> bool:
-    """Whether the leaf of ``v`` runs lower priority that is neither chosen nor barred nor young."""
+def _lowest_that_may_leave(world: Session, request: VictimRequest, q: int) -> int:
+    """The lowest value of a priority that runs in leaf ``q`` and is neither chosen nor barred nor young;
+    NONE_LOWER if there is none.
+    """
     work, candidates, value = world.work, world.candidates, world.ranks.value
-    q, number = work.queue[v], candidates.bounds.search_number[0]
+    number, lowest = candidates.bounds.search_number[0], NONE_LOWER
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         x = candidates.slot[k]
-        lower = value[work.priority[x]] < value[work.priority[v]] and work.gpu_class[x] == request.c
+        mine = value[work.priority[x]]
+        if mine >= lowest or work.gpu_class[x] != request.c:
+            continue
         stays = not candidates.log.leaves[x] and candidates.barred[x] != number
-        if lower and stays and world.rules.now >= protected_until(world, request, x):
-            return True
-    return False
+        if stays and world.rules.now >= protected_until(world, request, x):
+            lowest = mine
+    return int(lowest)
 
 
 @inner
