@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db.models import Q
+
 from scheduling.cluster.adapters import ADAPTERS, Observed, turns
 from scheduling.cluster.adapters.turns import After, Turn, TurnError
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import instant
 from scheduling.engine.reasons.wording import clock
 from scheduling.models import Cluster, Outcome, Reason, State, Workload
-from scheduling.models.workloads import HOLDING
+from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.errors import ServiceError
 
 FIELD = {labels.NOT_BEFORE: "not_before", labels.AFTER: "after"}
@@ -144,16 +146,17 @@ def kept_back(cluster: Cluster, observed: Observed) -> tuple[Reason, str] | None
     for key, one in names.items():
         if said := still_to_come(one, rows.get(key), observed.namespace):
             return Reason.AFTER_OTHERS, said
-    if turn.array and turn.at_once is not None and _held_by(cluster, observed) >= turn.at_once:
+    if turn.array and turn.at_once is not None and _before(cluster, observed) >= turn.at_once:
         return Reason.ARRAY_AT_LIMIT, full(turn)
     return None
 
 
-def _held_by(cluster: Cluster, observed: Observed) -> int:
-    """Members of its array that hold GPUs."""
+def _before(cluster: Cluster, observed: Observed) -> int:
+    """Members of its array that hold GPUs, and those that wait with a lower number."""
     kin = Workload.objects.filter(cluster=cluster, namespace=observed.namespace)
-    same = kin.filter(queue_label=observed.queue_label, state__in=HOLDING)
-    return same.filter(turn__array=observed.turn.array).count()
+    same = kin.filter(queue_label=observed.queue_label, turn__array=observed.turn.array)
+    first = Q(state__in=WAITING, held=False, turn__index__lt=observed.turn.index)
+    return same.filter(Q(state__in=HOLDING) | first).count()
 
 
 def last_of(cluster: Cluster, keys: Sequence[str]) -> dict[str, Workload]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from scheduling.cluster.adapters import Observed
 from scheduling.cluster.adapters import turns as notes
 from scheduling.cluster.adapters.turns import NO_TURN, After, Turn
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import Outcome, State, Workload
 from scheduling.services.snapshot.situations import Known, Situation
 from scheduling.services.snapshot.turns import not_their_turn
+from scheduling.services.workloads import submit
+from scheduling.services.workloads.turns import kept_back
 from tests.scheduling.kube import JOBS, World
 from tests.scheduling.services.test_at_once import Row, work
 
@@ -169,3 +173,16 @@ def test_members_of_an_array_run_one_after_the_other(world: World) -> None:
     world.kube.delete(f"{JOBS}/sweep-0")
     world.cycles_until(lambda: world.row("sweep-1").state == State.RUNNING)
     assert world.row("sweep-2").reason == "array_at_limit"
+
+
+def test_member_that_would_be_let_in_waits_for_those_before_it(world: World) -> None:
+    for index in range(1, 5):
+        create(world, f"sweep-{index}", ARRAY="sweep", ARRAY_INDEX=str(index), ARRAY_AT_ONCE="2")
+    world.cycles_until(lambda: world.row("sweep-2").state == State.RUNNING)
+    third, fourth = (submit.observed(world.row(f"sweep-{index}")) for index in (3, 4))
+
+    def kept_back_of(member: Observed) -> object:
+        return kept_back(world.cluster, replace(member, turn=replace(member.turn, at_once=3)))
+
+    assert kept_back_of(third) is None
+    assert kept_back_of(fourth) is not None
