@@ -38,6 +38,10 @@ class Knob:
         return column.get_default()
 
     @property
+    def is_text(self) -> bool:
+        return self.read is not None
+
+    @property
     def whole(self) -> bool:
         return "Integer" in type(Cluster._meta.get_field(self.field)).__name__
 
