@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from django.conf import settings
 
-PRODUCT = ("scheduling", "portal", "weir", "templates", "static", "docker", "deploy", "docs/engine.md",
+PRODUCT = ("scheduling", "portal", "weir", "templates", "static", "docker", "deploy", "docs/engine.md", "docs/placement.md", "docs/reasons.md",
            "docs/snapshot.schema.json")  # fmt: skip
 PAGE = (settings.BASE_DIR / "docs" / "how-to-add.md").read_text()
 SECTIONS = {part.partition("\n")[0]: part for part in PAGE.split("\n## … ")[1:]}

@@ -1,6 +1,6 @@
 """Every reason, declared once: headline, figures, sentence, and what it means.
 
-Kernels write the figures, ``decode`` reads them; the API, pages, help and docs/engine.md read this.
+Kernels write the figures, ``decode`` reads them; the API, pages, help and docs/reasons.md read this.
 """
 
 from __future__ import annotations
