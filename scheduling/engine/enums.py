@@ -21,9 +21,9 @@ class Sharing(StrEnum):
     FAIR_SHARE = "fair_share"
     """By weight."""
     PROMISE = "promise"
-    """Nobody later than on their own quota: who is behind goes first, and may evict for it."""
+    """Nothing ends later than on its own quota: late work goes first, and may evict for it."""
     THROUGHPUT = "throughput"
-    """Shortest expected work first; who waits may evict what would run far longer."""
+    """Shortest expected work first, which may evict what would run far longer."""
 
 
 class WorkloadType(StrEnum):

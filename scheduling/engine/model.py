@@ -142,12 +142,12 @@ class Queue:
     evictions_left: float | None = None
     """How many more its subtree may evict to keep its promise, or for throughput; None is unlimited."""
     played_along: bool = False
-    """Its own partition is: who has no virtual start there would still wait."""
+    """Its own partition is: a workload without a virtual start there would still wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
-    """``max_wait_s``: who has waited longer goes first in its leaf, and nobody behind it delays it any
+    """``max_wait_s``: work that has waited longer goes first in its leaf, and nobody behind it delays it any
     more; None is never.
     """
 
@@ -272,13 +272,13 @@ class Policy:
 
     ``history_strength`` is k of the division, ``user_history_strength`` weighs a user's decayed usage
     against what the user holds now. Usage halves in ``usage_half_life_s``; a start is charged for its
-    first ``charge_s`` seconds at once. Who keeps nodes or a turn is passed by work that is over in time,
-    by ``backfill_quantile`` of its run time. Where the policy packs, ``spread_weight`` weighs an even load
-    against the demand mix; 0 packs alone. Nodes are kept for a gang among work without predicted run
-    times only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted takes
+    first ``charge_s`` seconds at once. A gang that keeps nodes or a turn is passed by work that is over in
+    time, by ``backfill_quantile`` of its run time. Where the policy packs, ``spread_weight`` weighs an even
+    load against the demand mix; 0 packs alone. Nodes are kept for a gang among work without predicted run
+    times only after ``reserve_after_s``. Within ``cooldown_s`` evicted work takes
     from nobody, but what nominal owes. Above
     its nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
-    from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share; where a
+    from work evicted ``max_evictions`` times, which in turn starts again only inside fair share; where a
     subtree gives out by merit, that one leaves for nobody. At most ``max_moves`` workloads move to make room
     for one. A claim lapses where its workload cannot start ``claim_hold_s`` after its room was due.
     """
@@ -383,9 +383,9 @@ class Decision:
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     for_workload: str | None = None
     rule: str = ""
-    """What allowed it: a ``Rule`` of who leaves, shrinks or moves; why a claim lapses, a ``Lapse``."""
+    """What allowed it: a ``Rule`` of what leaves, shrinks or moves; why a claim lapses, a ``Lapse``."""
     victims: tuple[str, ...] = ()
-    """Of a claim, made, kept or lapsed: who leaves for it, by name."""
+    """Of a claim, made, kept or lapsed: its victims, by name."""
     until: datetime | None = None
     position: int | None = None
     """1-based place among the waiting workloads of its queue, in planned order."""

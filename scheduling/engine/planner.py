@@ -41,7 +41,7 @@ class Planner:
         return outline(frame, plan_frame(frame))
 
     def read(self, snapshot: Snapshot) -> Frame:
-        """The first of its three steps, for who does them one by one."""
+        """The first of its three steps, for callers that do them one by one."""
         roster, self._roster = self._roster, Roster()
         frame = encode(snapshot, roster)
         self._roster = roster

@@ -19,7 +19,7 @@ from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS
 
 KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0
-"""The part of the GPUs that is kept from who expects longer work."""
+"""The part of the GPUs that is kept from longer work."""
 
 
 @inner

@@ -96,7 +96,7 @@ def let_nodes_go(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> 
 
 @inner
 def let_nodes_of(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: int) -> None:
-    """Whoever holds nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
+    """The gang that keeps nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
     w = queues.reservations.slot[c]
     for i in range(queues.reservations.members[c] if w >= 0 else 0):
         leave(room, work, w, out.pool.node[out.pool.first[w] + i], -1, 1)

@@ -68,7 +68,7 @@ def _others_first(room: NodeRoom, queues: Queues, c: int) -> bool:
 
 @inner
 def _note_start(queues: Queues, out: Decisions, w: int) -> None:
-    """Who steps back and starts again is there twice."""
+    """Work that steps back and starts again is there twice."""
     rounds, begun = queues.round, out.starts.slot
     if rounds.starts < begun.size:
         begun[rounds.starts] = w

@@ -29,7 +29,7 @@ from scheduling.engine.statement.changed import TURNS, changed
 
 @inner
 def forget_open_turns(queues: Queues, out: Decisions) -> None:
-    """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
+    """Turns kept by those that may still start: the first is found afresh in each pass."""
     turn = queues.turns.slot
     for c in range(turn.shape[0]):
         for q in range(turn.shape[1]):

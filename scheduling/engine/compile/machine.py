@@ -60,7 +60,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 class Files(IndexDataCacheFile):
     """Numba's index and machine code; the name of the code says of which state it is.
 
-    Numba writes the index first: whoever reads in between, or after a process was killed there, took the
+    Numba writes the index first: a reader in between, or after a process was killed there, took the
     machine code of the state before for that of now.
     """
 

@@ -100,8 +100,8 @@ def _parting(work: Work, ordering: Ordering) -> Flags:
 def _is_owed(world: Session) -> Flags:
     """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
 
-    Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
-    cycle.
+    A gang that grew into them past its own share or nominal would have its queue shrink for that gang in the
+    next cycle.
     """
     nodes, work, room, index = world.nodes, world.work, world.room, world.index
     queues, found = world.queues, np.zeros(world.queues.reservations.slot.size, np.bool_)

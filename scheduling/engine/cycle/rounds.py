@@ -1,6 +1,6 @@
 """Asking those who wait once more after somebody left: the next cycle's questions, put in this one.
 
-Whoever is refused may start once others have left or a turn was given up, and room held in vain can go
+What is refused may start once others have left or a turn was given up, and room held in vain can go
 to others. Were that left to the next cycle, a plan would be followed by another one without anything
 having changed outside (law 4).
 """

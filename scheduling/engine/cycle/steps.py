@@ -114,7 +114,7 @@ def _one_pass(world: Session, turn: int) -> None:
     changed(world.candidates, world.shapes, TURNS, EVERY, EVERY)
     leaf, stirs = 0, True
     while left[0] > 0:
-        # Who is neediest stays so until somebody starts or its line is empty.
+        # The neediest queue stays so until somebody starts or its line is empty.
         if stirs:
             note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
@@ -229,7 +229,7 @@ def _refused(world: Session, w: int, turn: int) -> bool:
 @inner
 def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
     """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too, and
-    others have fewer to choose from. Of several the one that was submitted first does, whoever is asked
+    others have fewer to choose from. Of several the one that was submitted first does, whichever is tried
     first: so it is the same one in the next plan. Returns whether it does.
     """
     keep_turn(world, w)

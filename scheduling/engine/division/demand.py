@@ -23,8 +23,8 @@ lie in memory.
 
 @inner
 def clear_demand(world: Session) -> None:
-    """Nothing is asked for but by who is left out of the pending order. There to divide is what nodes offer,
-    and what is held on seats that they offer no more: who sits there takes nothing from what is left.
+    """Nothing is demand but what is left out of the pending order. There to divide is what nodes offer,
+    and what is held on seats that they offer no more: work there takes nothing from what is left.
     """
     nodes, queues = world.nodes, world.queues
     demand = queues.demand
@@ -56,7 +56,7 @@ def _held_on(world: Session, n: int) -> int:
 
 
 def ask_outside(demand: Demand, asked: Ints | int) -> None:
-    """``asked`` [class, queue] is asked for by who is left out of the pending order."""
+    """``asked`` [class, queue] is demand of what is left out of the pending order."""
     demand.asked_outside[...] = asked
 
 
@@ -238,7 +238,8 @@ def _may_run_on(world: Session, w: int, c: int) -> bool:
 @inner
 def ask_as_decided(world: Session, asked: Ints) -> None:
     """Bring ``asked`` [class, leaf] from what was asked for before this cycle to what is asked for after it:
-    who starts asks for what it holds, of one class alone, and who is evicted asks for all its classes again.
+    what starts asks for what it holds, of one class alone, and what is evicted asks for all its classes
+    again.
     """
     work, out = world.work, world.out
     for k in range(out.size[0]):

@@ -1,4 +1,4 @@
-"""The division: who is entitled to how much of a GPU class (DESIGN 3.1).
+"""The division: to how much of a GPU class each queue is entitled (DESIGN 3.1).
 
 Demand and what is kept back are summed from the leaves up, shares are handed from the root down. One
 class is one row of every table; classes do not meet before the order of queues. What each step gave is

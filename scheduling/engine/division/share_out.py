@@ -57,7 +57,7 @@ def share_out_again(world: Session) -> bool:
     """Divide what is asked for as far as this cycle has decided: work that accepts several classes is demand
     for each of them, until it starts on one. Returns whether any share has changed.
 
-    Where limits on workloads are set, who starts changes who may ask: that is left to the next cycle.
+    Where limits on workloads are set, a start changes what may ask: that is left to the next cycle.
     """
     queues, division = world.queues, world.division
     if queues.redivision.changed_asks == 0 or queues.limits.any:

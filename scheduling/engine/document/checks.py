@@ -37,7 +37,7 @@ def faults_of(doc: SnapshotDoc) -> list[Fault]:
         ),
         *_devices(doc),
     ]
-    # Who sits where makes sense once the names do.
+    # Placement makes sense once the names do.
     return faults or list(faults_of_places(doc))
 
 

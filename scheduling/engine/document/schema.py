@@ -168,7 +168,10 @@ class QueueDoc(_Strict):
         Number | None, Field(description="How many more its subtree may evict by merit.")
     ] = None
     played_along: Annotated[
-        bool, Field(description="Who has no virtual start would still wait on its nominal alone.")
+        bool,
+        Field(
+            description="A workload without a virtual start would still wait on its nominal alone."
+        ),
     ] = False
 
 
@@ -223,7 +226,7 @@ class WorkloadDoc(_Strict):
     leaving: bool = False
     awaits_victims: bool = False
     victims: Annotated[
-        list[Text], Field(description="Who leaves for its claim, of the workloads that still are.")
+        list[Text], Field(description="Its victims, of the workloads that still are.")
     ] = []
     claimed_since: Instant | None = None
     room_due: Annotated[

@@ -1,7 +1,7 @@
 """Entitlement over loans of this very cycle.
 
-Who starts above the share of its queue before a gang passes its own is no candidates until the next cycle,
-whose plan may take it back for that gang, if lower priority leaves beside (law 4). Where the gang gets
+Work that starts above the share of its queue before a gang passes its own is no candidate until the next
+cycle, whose plan may take it back for that gang, if lower priority leaves beside (law 4). Where the gang gets
 inside its share without such borrowers, those whose seats it takes step back and are asked again.
 """
 
@@ -93,7 +93,7 @@ def _starts_before(world: Session, w: int, c: int, who: Ints, gpus: int) -> bool
 
 @inner
 def _take_seats_again(world: Session, w: int, who: Ints) -> Ints:
-    """Those whose seats ``w`` has not taken start as before, who started first goes first; returns the
+    """Those whose seats ``w`` has not taken start as before, the earliest first; returns the
     others. In the log ``who`` stand first, in this order.
     """
     yielding, size = np.empty(who.size, np.int64), 0
@@ -143,8 +143,8 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
-    """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
-    and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
+    """Work that starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last
+    first, and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
     again does so for somebody inside its share, so that ends as reclaim does.
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
@@ -190,7 +190,7 @@ def _holds_too_much(queues: Queues, division: Division, q: int, own: int, c: int
 
 @inner
 def _is_among(v: int, who: Ints) -> bool:
-    """Who stepped back and started again stands in ``begun`` twice."""
+    """Work that stepped back and started again stands in ``begun`` twice."""
     for other in who:
         if other == v:
             return True

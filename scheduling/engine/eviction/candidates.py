@@ -140,7 +140,7 @@ def find_shields(tree: Tree, ranks: Ranks, candidates: Candidates, leaf: int) ->
 
 @inner
 def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
-    """The shortest of the min run times that may shield work of ``leaf``, whoever searches."""
+    """The shortest of the min run times that may shield work of ``leaf`` from any search."""
     q, least = leaf, np.inf
     while q > 0:
         own = tree.min_run[q]
@@ -161,7 +161,7 @@ def _sum_up(tree: Tree, candidates: Candidates) -> None:
 
 @inner
 def forget_candidates(candidates: Candidates) -> None:
-    """Whoever searches first in this cycle lists them anew."""
+    """The first search of this cycle lists them anew."""
     candidates.ready[0] = False
 
 

@@ -216,8 +216,8 @@ def _gpus_to_move(world: Session, request: VictimRequest, n: int, d: int, evicts
 @inner
 def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
-    Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, whoever may go for
-    ``search`` goes first.
+    Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, all that may go
+    for ``search`` goes first.
     """
     work = world.work
     w, candidates, before, moved = request.w, world.candidates, mark(world.candidates), 0
@@ -244,7 +244,7 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
 
 @inner
 def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
-    """Whoever on node ``n`` may go for ``search`` goes, but for elastic gangs; whether that is enough."""
+    """All work on node ``n`` that may go for ``search`` goes, but for elastic gangs; whether that is enough."""
     for k in range(world.candidates.order.node_begin[n], world.candidates.order.node_end[n]):
         v = world.candidates.order.node_slot[k]
         if (

@@ -1,8 +1,8 @@
-"""Who must leave so that one workload can start.
+"""Which work must leave so that one workload can start.
 
 Victims are whole gangs, or members that elastic gangs can do without. Limits come first, then room:
 the node that frees a member's room at the least work lost is taken, again and again, until the gang
-sits. Then whoever is not needed is put back, and the fairness test is repeated on the final set.
+sits. Then needless victims are put back, and the fairness test is repeated on the final set.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ from scheduling.engine.statement.statement import (
 
 FOUND = -1
 MOST_SETS = 8
-"""Sets that one search chooses: where a test at the end fails, the next does without whoever fails it."""
+"""Sets that one search chooses: where a test at the end fails, the next does without the victim that fails
+it.
+"""
 
 
 @inner
@@ -390,7 +392,7 @@ def _give_on(world: Session, request: VictimRequest, n: int, first: int, last: i
 
 @inner
 def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) -> float:
-    """Put back, dearest first, whoever node ``n`` does not need; the price of the others."""
+    """Put back, dearest first, the victims that node ``n`` does not need; the price of the others."""
     candidates, price = world.candidates, 0.0
     for k in range(candidates.log.size - 1, before - 1, -1):
         if candidates.log.part[k] >= 0 and candidates.log.leaves[candidates.log.slot[k]]:

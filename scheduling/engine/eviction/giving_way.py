@@ -1,6 +1,7 @@
-"""Making room by merit: who is due, or for throughput who waits, evicts what is well ahead or far longer.
+"""Making room by merit: late work, or for throughput work that waits, evicts what is well ahead or far
+longer.
 
-Nobody evicts past what the subtree may still evict; who may leave: ``price_by_merit``.
+Nobody evicts past what the subtree may still evict; which work may leave: ``price_by_merit``.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from scheduling.engine.statement.statement import begin, let_go, undo_all
 MOST_SEARCHES = 64
 """In a cycle; this bounds its time."""
 PATIENCE_S = 30.0
-"""For throughput who waits less evicts nobody."""
+"""For throughput work that has waited less evicts nobody."""
 RETRY_S = 60.0
-"""Victims come past a checkpoint, so who may evict asks again."""
+"""Victims come past a checkpoint, so work that may evict searches again."""
 
 
 @inner
@@ -77,7 +78,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
 def _may_search(
     tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
 ) -> bool:
-    """By what it waits for; and whether any search is left. Who may, asks again before long."""
+    """By what it waits for; and whether any search is left. It searches again before long."""
     q = work.queue[w]
     promises = tree.sharing.rule[q] == codes.PROMISE
     if promises and not due[w]:

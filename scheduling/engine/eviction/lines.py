@@ -42,7 +42,7 @@ def evict_for(world: Session, request: VictimRequest, v: int, reason: int, leave
 @inner
 def evict_mover(world: Session, request: VictimRequest, v: int) -> None:
     """``v``, which was to move, leaves for the workload of ``search`` instead. Its line stays in its place,
-    before the one of whoever gets its room.
+    before the one of the work that gets its room.
     """
     work = world.work
     world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED

@@ -1,4 +1,4 @@
-"""The final set of victims: who is not needed is put back, and the tests are repeated on the others."""
+"""The final set of victims: needless ones are put back, and the tests are repeated on the others."""
 
 from __future__ import annotations
 

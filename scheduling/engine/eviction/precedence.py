@@ -146,7 +146,7 @@ def fails_again(world: Session, w: int, c: int, whose: int) -> bool:
 
 @inner
 def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int]:
-    """Who starts in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
+    """Work of lower priority that starts in the queue of ``w`` on class ``c``, and its milli-GPU.
 
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
     others left.
@@ -221,7 +221,7 @@ def _left_for(world: Session, w: int, v: int) -> int:
 
 @inner
 def hand_over(work: Work, out: Decisions, w: int, v: int) -> None:
-    """Who left for ``v``, which has stepped back for ``w``, leaves for ``w``, unless ``v`` starts again."""
+    """Victims of ``v``, which has stepped back for ``w``, leave for ``w``, unless ``v`` starts again."""
     if not out.starts.served[v] or out.action[v] != codes.UNDECIDED:
         return
     out.starts.served[v], out.starts.served[w] = False, True

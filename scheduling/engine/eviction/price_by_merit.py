@@ -1,4 +1,4 @@
-"""Who may leave by merit, and what each eviction is weighed with.
+"""Which work may leave by merit, and what each eviction is weighed with.
 
 Nobody leaves within their min run time, above their priority's head, or once they were evicted as often as
 the policy allows. They leave soon after a checkpoint or their start, so little work is lost.
@@ -24,9 +24,9 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.state.victims import Candidates
 
 AHEAD_S, AHEAD_FRESH_S = 7200.0, 300.0
-"""Who is further ahead of its own quota may leave for who is due, as soon after a checkpoint or start."""
+"""Work further ahead of its own quota may leave for late work, as soon after a checkpoint or start."""
 TIMES_LONGER, LONGER_FRESH_S = 10.0, 120.0
-"""Who expects so many times the work may leave, as soon after one."""
+"""What expects so many times the work may leave, as soon after one."""
 PER_EVICTION, PER_LATE = 900.0, 20_000.0
 """GPU-seconds that an eviction is weighed with beside its lost work; one of a workload that is not AHEAD_S
 ahead in addition.

@@ -1,5 +1,5 @@
-"""Who must not leave yet: until when a workload has to wait before others leave for it, and what it is told
-where only time, a budget or the cap forbid it.
+"""Which work must not leave yet: until when a workload has to wait before others leave for it, and what it
+is told where only time, a budget or the cap forbid it.
 """
 
 from __future__ import annotations

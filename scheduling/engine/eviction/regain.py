@@ -1,4 +1,4 @@
-"""Members of elastic gangs that nominal owes to others: who borrows gives them up, and the gang grows by them
+"""Members of elastic gangs that nominal owes to others: borrowers give them up, and the gang grows by them
 in a later plan, when they are gone.
 
 Nobody is evicted for a member more. While GPUs of a class come free already, or anybody waits for it, who

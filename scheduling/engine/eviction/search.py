@@ -115,7 +115,7 @@ def _may_gain(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _yields(world: Session, w: int, c: int) -> bool:
-    """Whether nominal is owed to ``w`` and not to who keeps nodes of class ``c``."""
+    """Whether nominal is owed to ``w`` and not to the gang that keeps nodes of class ``c``."""
     holder = world.queues.reservations.slot[c]
     return holder >= 0 and not _is_owed(world, holder, c) and _is_owed(world, w, c)
 
@@ -130,7 +130,7 @@ def _is_owed(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
-    """Who kept them waits; it is asked again, since somebody left."""
+    """The gang that kept them waits; it is tried again, since somebody left."""
     holder = queues.reservations.slot[c]
     out.action[holder] = codes.WAIT
     forget_reservation(queues, c)
@@ -220,7 +220,7 @@ def _decide(world: Session, request: VictimRequest) -> int:
 
 @inner
 def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
-    """Who waits for what others hold may preempt in its own queue before, once a protection ends."""
+    """Work that waits for what others hold may preempt in its own queue before, once a protection ends."""
     w, c, leaf = told.w, told.c, world.work.queue[told.w]
     request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, told.need, False, PLAIN)
     if is_promising(world, request) and find_victims(world, request):
@@ -334,7 +334,7 @@ def _hasty(request: VictimRequest) -> VictimRequest:
 
 @inner
 def _find_victims_afresh(world: Session, request: VictimRequest) -> bool:
-    """Nodes are rated anew for what is LENT, and again for whoever searches next."""
+    """Nodes are rated anew for what is LENT, and again for the next search."""
     lent = request.stretch == LENT
     if lent:
         changed(world.candidates, world.shapes, REACH, request.c, EVERY)

@@ -1,7 +1,7 @@
 """Victims that the whole plan can do without: what somebody who was served later made needless stays.
 
-A search puts back whom it does not need itself. Another one may free more than it takes, and then whoever
-left for the first could start again in the next cycle on what is left.
+A search puts back the victims that it does not need itself. Another one may free more than it takes, and
+then whoever left for the first could start again in the next cycle on what is left.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from scheduling.engine.statement.statement import release, restore
 @inner
 def spare_the_needless(world: Session, since: int) -> None:
     """Whoever was evicted for others from decision ``since`` on stays where all that is promised holds beside
-    it, the last first. Limits on workloads and users are left alone: who is asked next depends on them.
+    it, the last first. Limits on workloads and users are left alone: which work is tried next depends on
+    them.
     """
     out = world.out
     if world.queues.limits.any or _served(out, world.candidates, since) < 2:

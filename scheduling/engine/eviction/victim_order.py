@@ -81,7 +81,8 @@ def order_node(work: Work, room: NodeRoom, candidates: Candidates, n: int) -> No
 
 @inner
 def rate_nodes(world: Session, stretch: int) -> None:
-    """What a milli-GPU on each node costs at least, whoever there leaves, and how many there are to take.
+    """What a milli-GPU on each node costs at least, whichever work there leaves, and how many there are to
+    take.
 
     Evictions only take candidates away, so these hold on as bounds; now and then they are found anew.
     """

@@ -1,4 +1,4 @@
-"""Step c of a cycle for one workload: others move, who has just started steps back, others leave."""
+"""Step c of a cycle for one workload: others move, what has just started steps back, others leave."""
 
 from __future__ import annotations
 

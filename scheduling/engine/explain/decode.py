@@ -29,20 +29,20 @@ Told = tuple[Facts, str, str, dict[str, reasons.Number]]
 """Facts, and the sentence, the sealed one and the numbers that follow from them."""
 
 Starts = Mapping[str, datetime]
-"""When workloads that wait are expected to start, by name, as who lives the time to come foretells."""
+"""When workloads that wait are expected to start, by name, as a forecast says."""
 UNKNOWN: Starts = {}
 
 SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 NO_PLACE = (codes.NEVER_FITS, codes.MISROUTED, codes.NO_SUCH_CLASS)
-"""Who can never start as things are stands in nobody's line."""
+"""Work that can never start as things are stands in no line."""
 
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
     """The plan in names. Claims that lapse come first, then acts in the order they are carried out, then
     the waits.
 
-    ``brief``: what is carried out alone, without shares, waits and places in line, for who plans a simulated
+    ``brief``: what is carried out alone, without shares, waits and places in line, for plans of a simulated
     past.
     """
     reader = _Reader(frame, plan, brief=brief)
@@ -199,7 +199,7 @@ class _Reader:
         )
 
     def _victims(self, slot: int, work: m.Workload) -> tuple[str, ...]:
-        """Of a claim: who leaves for it since an earlier plan, then who does so from this one on."""
+        """Of a claim: its victims of earlier plans, then those of this one."""
         before = work.victims if work.awaits_victims and self.plan.lapsed[slot] < 0 else ()
         return (*before, *self.leave_for.get(slot, ()))
 

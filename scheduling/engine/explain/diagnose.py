@@ -275,8 +275,8 @@ def _slots_beside(
 
 @inner
 def _kept_for(world: Session, w: int, c: int) -> int:
-    """Who has claimed free GPUs that ``w`` could use: the holder of nodes, else the first who was promised
-    room; -1 if nobody.
+    """Which work has claimed free GPUs that ``w`` could use: the holder of nodes, else the first who was
+    promised room; -1 if nobody.
     """
     holder, promised = world.queues.reservations.slot[c], world.queues.starts.first_promised[c]
     if holder < 0 or promised < 0:

@@ -1,4 +1,4 @@
-"""Nodes that are installed and take no work: how many of a class, why, and who could start but for them."""
+"""Nodes that are installed and take no work: how many of a class, why, and what could start but for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan as who acts on it needs it: all acts, and of the waits only what is asked for."""
+"""A plan as its enforcement needs it: all acts, and of the waits only what is asked for."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scheduling.engine import model as m
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Who starts nothing, in planned order: first those for whom room is kept. A place in these columns
+    """What does not start, in planned order: first work for which room is kept. A place in these columns
     stands for a decision, to reserve or to wait.
     """
 
     names: Sequence[str]
     reasons: Sequence[m.Reason]
     positions: Sequence[int]
-    """1-based, among those of its queue; 0 for who has none."""
+    """1-based, among those of its queue; 0 for none."""
     spell: Callable[[Sequence[int]], list[m.Decision]]
     """The decisions at some places."""
 

@@ -16,7 +16,7 @@ from scheduling.engine.compile.structs import Floats, Ints, as_struct, declare
 KEPT, FEWEST = 64, 3
 UNKNOWN_S = 3600.0
 LONGER_S = 60.0
-"""Whoever has run longer than all that are known is expected to take as long again, and so much."""
+"""A run longer than all that are known is expected to take as long again, and so much."""
 
 
 @declare
@@ -26,7 +26,7 @@ class RunTimes(NamedTuple):
     recent: Floats  # [row, k] in order of their ends, a ring
     ordered: Floats  # [row, k] ascending
     ended: Ints  # [row] how many have
-    fresh: Floats  # [row] index of who has not run yet, -1 unknown
+    fresh: Floats  # [row] index of what has not run yet, -1 unknown
 
 
 def empty_run_times(rows: int) -> RunTimes:
@@ -80,7 +80,7 @@ def known_row(times: Any, own: int, queue: int, every: int) -> int:
 
 @inner
 def index_at(times: Any, row: int, age_s: float) -> float:
-    """Least expected seconds of work per end, over all times to stop at, for who has run ``age_s``."""
+    """Least expected seconds of work per end, over all times to stop at, for a run of ``age_s`` so far."""
     known = min(times.ended[row], KEPT)
     if known < FEWEST:
         return UNKNOWN_S
@@ -116,6 +116,6 @@ def note_run_times(times: Any, rows: Ints, runs_s: Floats) -> None:
 
 @kernel
 def indices(times: Any, rows: Ints, ages_s: Floats, found: Floats) -> None:
-    """``found`` [i]: the index of who has run ``ages_s[i]``; ``rows`` [i]: own class, queue, all."""
+    """``found`` [i]: the index of a run of ``ages_s[i]``; ``rows`` [i]: own class, queue, all."""
     for i in range(ages_s.size):
         found[i] = index_at(times, known_row(times, rows[i, 0], rows[i, 1], rows[i, 2]), ages_s[i])

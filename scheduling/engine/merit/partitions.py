@@ -1,13 +1,13 @@
 """Own partitions played along: what would start when on the nominal quota of its queue alone.
 
 Each leaf queue has, by GPU class, virtual nodes that make up its nominal. Its work waits there in order of
-arrival, whoever fits may pass, and runs until its real run time is known: then it ends at virtual start + run
+arrival, what fits may pass, and runs until its real run time is known: then it ends at virtual start + run
 time, at once if that is past. A queue without nominal has no nodes, so nothing of it ever starts there. Work
 that accepts several classes takes the first in its order that has room; an elastic gang runs with its least
 members, for as long as they would take. Where it is known that a run takes longer or shorter on the class
 that it has there than on the one that it ran on, it does.
 
-An event costs one operation on a heap and a walk over who waits in the one queue. Times are whole seconds.
+An event costs one operation on a heap and a walk over what waits in the one queue. Times are whole seconds.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Partitions(NamedTuple):
     seats: Ints  # [run] nodes it sits on
     node: Shorts  # [run, seat]
     held: Shorts  # [run, seat] milli-GPU
-    next: Ints  # [run] who waits behind it
-    head: Ints  # [queue] who waits first
+    next: Ints  # [run] what waits behind it
+    head: Ints  # [queue] what waits first
     tail: Ints
     stirred: Flags  # [queue] somebody came or left
     heap: Ints
@@ -168,7 +168,7 @@ def _start_all(own: Any, now: int) -> None:
 
 @inner
 def _start_those_of(own: Any, q: int, now: int) -> None:
-    """In order; who is as large as one that was refused is not asked. Who was withdrawn goes."""
+    """In order; what is as large as one that was refused is not tried. What was withdrawn goes."""
     before, run, refused = NOBODY, own.head[q], 1 << 60
     while run != NOBODY:
         after, gpus = own.next[run], own.need[run] * own.members[run]
@@ -307,7 +307,7 @@ def end_run(own: Any, run: int, run_s: int, now: int) -> None:
 
 @kernel
 def play(own: Any, now: int) -> None:
-    """``play_until`` for Python. Who tells of what happens at a moment has played until before it."""
+    """``play_until`` for Python. A caller that reports an event has played until before it."""
     play_until(own, now)
 
 

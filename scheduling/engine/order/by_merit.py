@@ -1,6 +1,6 @@
-"""Who goes first where a subtree gives out by merit what is above nominal.
+"""What goes first where a subtree gives out by merit what is above nominal.
 
-By promise: who is behind its own quota is due and goes first, among the due and among the others the
+By promise: work behind its own quota is late and goes first, among late work and among the other the
 least expected work. By throughput: the least expected work alone. Expected work is the Gittins index of a
 run time at the time it has had, times GPUs, or times their fourth root for throughput. Priority goes
 before all.
@@ -171,7 +171,7 @@ def _before(tree: Tree, work: Work, ordering: Ordering, a: int, b: int) -> bool:
 
 @inner
 def next_by_merit(ordering: Ordering, top: int) -> int:
-    """The place in line of who goes next below ``top``, which must have somebody left to ask."""
+    """The place in line of what goes next below ``top``, which must have somebody left to ask."""
     merit, skip = ordering.merit, ordering.walk.skip
     while skip[merit.position[merit.cursor[top]]]:
         merit.cursor[top] += 1

@@ -1,6 +1,6 @@
 """Waiting in line inside a leaf: priority, fairness between users, ordering strategy, time, name.
 
-The line is kept from cycle to cycle: whoever became pending is merged in, whoever is not pending any
+The line is kept from cycle to cycle: what became pending is merged in, what is not pending any
 more falls out. Sorting costs what is new, a pass over the rest.
 """
 

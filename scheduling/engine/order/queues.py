@@ -12,7 +12,7 @@ from scheduling.engine.state.queues import Queues
 def neediest(tree: Tree, queues: Queues, left: Ints) -> int:
     """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
 
-    Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
+    Ladder at each level: lowest dominant ratio, highest tier, largest fair share, longest wait,
     lowest name. Ends at a queue that gives out by merit among all below it.
     """
     q = 0

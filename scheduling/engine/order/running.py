@@ -1,6 +1,6 @@
-"""Who holds GPUs, by queue: kept from cycle to cycle as the line is.
+"""Which work holds GPUs, by queue: kept from cycle to cycle as the line is.
 
-Whoever started is put in, whoever does not run any more falls out.
+What started is put in, what does not run any more falls out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scheduling.engine.state.units import RUNNING
 
 @inner
 def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
-    """Bring the list up to date; who never waited here is told its kind."""
+    """Bring the list up to date; what never waited here gets its kind."""
     kept = _drop(ordering, work)
     if (
         ordering.changes.running_size[0] * (kept + ordering.changes.running_size[0])

@@ -1,6 +1,6 @@
 """Kinds of work: gangs that differ only by name, user, age and how long they are predicted to run.
 
-Whoever joins the line is told its kind once. ``refusals`` keeps by kind what was refused.
+What joins the line gets its kind once. ``refusals`` keeps by kind what was refused.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ CLASS_BITS = 62
 def learn(
     mix: Mix, ordering: Ordering, shapes: Shapes, work: Work, nodes: Nodes, room: NodeRoom
 ) -> None:
-    """Read the mix off who waits and runs, and what the cluster fits of it at this moment."""
+    """Read the mix off what waits and runs, and what the cluster fits of it at this moment."""
     mix.cells_used = 0
     mix.lessons += 1
     total = 0

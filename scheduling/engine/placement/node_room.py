@@ -290,7 +290,7 @@ def lay_out(nodes: Nodes, work: Work, holds: Holds, room: NodeRoom) -> None:
 
 @inner
 def _occupy_node(work: Work, holds: Holds, room: NodeRoom, n: int) -> None:
-    """Work that leaves holds its room now, not later; who is promised room holds nothing yet."""
+    """Work that leaves holds its room now, not later; a claim holds nothing yet."""
     h = room.holders.first[n]
     while h >= 0:
         w = room.holders.owner[h]

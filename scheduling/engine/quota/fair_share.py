@@ -1,4 +1,4 @@
-"""How a queue stands: its ratio to fair share, who goes first, and what a start would do to it."""
+"""How a queue stands: its ratio to fair share, which goes first, and what a start would do to it."""
 
 from __future__ import annotations
 

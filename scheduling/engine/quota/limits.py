@@ -101,8 +101,8 @@ def may_evict(work: Work, rules: Rules, w: int, need: int) -> float:
 
 @inner
 def eviction_limit_reached(work: Work, rules: Rules, w: int) -> bool:
-    """Evicted so often in the last day that it is spared, and borrows no more. Who counts on without looking
-    (a simulated life) is held to a day since the last one.
+    """Evicted so often in the last day that it is spared, and borrows no more. A caller that counts on
+    without looking (a simulated life) is held to a day since the last one.
     """
     is_past = -np.inf < work.evicted[w] <= rules.now - DAY_S
     return bool(work.evictions[w] >= rules.max_evictions and not is_past)

@@ -190,7 +190,7 @@ def note_kept(world: Session) -> None:
 
 @inner
 def weigh_queues(world: Session) -> None:
-    """Where each queue stands, once the division is known: its ratio, who waits, what it keeps back."""
+    """Where each queue stands, once the division is known: its ratio, what waits, what it keeps back."""
     find_ratios(world.tree, world.nodes, world.division, world.queues)
     _note_waits(world.tree, world.queues, world.ordering)
     note_kept(world)

@@ -277,7 +277,7 @@ def sentence(facts: Facts) -> str:
 
 
 def sealed_sentence(facts: Facts) -> str:
-    """The same for who may not read of others' work; empty where ``sentence`` names none."""
+    """The same for readers who may not see others' work; empty where ``sentence`` names none."""
     sealed = facts.sealed()
     return "" if sealed is facts else sentence(sealed)
 

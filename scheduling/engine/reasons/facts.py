@@ -12,7 +12,7 @@ from scheduling.engine.reasons.wording import first_up
 
 OTHERS_WORK = "a workload of another team"
 OTHERS_QUEUE = "a queue of another team"
-"""What a name is replaced with for who may not read it."""
+"""What a name is replaced with for readers who may not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Facts:
         return self.blame or OTHERS_QUEUE
 
     def sealed(self) -> Facts:
-        """The same for who sees its queue and those above, with names and figures, and nobody else's work:
-        itself where it names nobody else. A blamed queue that may not be named is empty.
+        """The same for a reader who sees its queue and those above, with names and figures, and nobody
+        else's work: itself where it names nobody else. A blamed queue that may not be named is empty.
         """
         hides_rival = bool(self.rival_queue) and self.rival_queue != self.queue
         hides_blame = bool(self.blame) and not is_on_line(self.blame, self.queue)

@@ -172,8 +172,8 @@ def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> Q
 
 
 def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[Flags, Ints]:
-    """Who may use which nodes: a row for each choice of nodes; and the row of each set, last that of work
-    without one, -1 where it may use all.
+    """Which work may use which nodes: a row for each choice of nodes; and the row of each set, last that of
+    work without one, -1 where it may use all.
     """
     names = [n.name for n in nodes]
     choices = [np.array([*map(s.nodes.__contains__, names)], np.bool_) for s in sets]

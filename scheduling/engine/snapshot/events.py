@@ -194,5 +194,5 @@ def columns(seats: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
 
 @inner
 def settle_node(room: NodeRoom, n: int) -> None:
-    """Who sits on node ``n`` has been noted."""
+    """The holders of node ``n`` have been noted."""
     room.holders.stale[n] = False

@@ -20,7 +20,7 @@ class SeatPool(NamedTuple):
 
 @declare
 class StartLog(NamedTuple):
-    """Who started on free room in this cycle, ``slot[:Round.starts]``, and what became of others' starts."""
+    """What started on free room in this cycle, ``slot[:Round.starts]``, and what became of other starts."""
 
     slot: Annotated[Ints, per("slot")]
     served: Annotated[Flags, per("slot")]  # others leave for it
@@ -37,7 +37,7 @@ class Decisions(NamedTuple):
     members: Annotated[Ints, per("slot")]
     rival: Annotated[Ints, per("slot", fill=-1)]  # the workload it is for, or that goes first
     blame: Annotated[Ints, per("slot", fill=-1)]  # the queue at which it failed
-    rule: Annotated[Ints, per("slot", fill=-1)]  # of ``codes``, of who leaves, shrinks or moves
+    rule: Annotated[Ints, per("slot", fill=-1)]  # of ``codes``, of what leaves, shrinks or moves
     lapsed: Annotated[Ints, per("slot", fill=-1)]  # why its claim ended, of ``codes``
     until: Annotated[Floats, per("slot")]
     lost: Annotated[Floats, per("slot")]  # GPU-seconds

@@ -152,7 +152,7 @@ class Ranks(NamedTuple):
 
 @declare
 class Holds(NamedTuple):
-    """Who sits where, as linked lists: ``head[slot]`` then ``next[hold]``, -1 ends.
+    """Which work sits where, as linked lists: ``head[slot]`` then ``next[hold]``, -1 ends.
 
     A hold is ``members`` of one workload on one node; ``device`` is -1 for whole GPUs, otherwise the
     GPU of which each of the members has a share.

@@ -35,7 +35,7 @@ class NodeChanges:
 
 @declare
 class Baseline(NamedTuple):
-    """Free room before any decision: who sits there now (``placement.node_room``)."""
+    """Free room before any decision: what sits there now (``placement.node_room``)."""
 
     free: Annotated[Ints, per("2", "resource", "node")]  # [now or later]
     open: Annotated[Ints, per("node")]

@@ -1,4 +1,4 @@
-"""Who waits and who runs, in order, and the shapes of their work."""
+"""What waits and what runs, in order, and its shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.engine.state.axes import per
 OUT, LISTED, FRESH = 0, 1, 2
 """Where a slot stands: not in the order, in it, or among those to be merged in."""
 ALL, FEW = 0, 1
-"""Who is in the pending order: all that wait, or only some, beside the running work of the plan before."""
+"""What is in the pending order: all that wait, or only some, beside the running work of the plan before."""
 WISHES, PARTS, DUES = 4, 16, 3
 MOST_SHAPES, WORK_BY_SHAPE = 1 << 14, 4
 """Beyond so many, or one for so many slots, workloads are shapes of their own until the table is laid out
@@ -89,8 +89,8 @@ class Changes(NamedTuple):
 
 @declare
 class MeritLine(NamedTuple):
-    """Who waits where a subtree gives out by merit: ``position[begin[q]:end[q]]`` are places in ``Pending``
-    of those below its top queue ``q``, who goes first first (``order.by_merit``).
+    """What waits where a subtree gives out by merit: ``position[begin[q]:end[q]]`` are places in ``Pending``
+    of those below its top queue ``q``, the first first (``order.by_merit``).
     """
 
     expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the fourth root of GPUs
@@ -121,7 +121,7 @@ class Refusals:
 
     refused_at: Annotated[Ints, per("cell")]  # epoch of the last refusal
     told_by: Annotated[Ints, per("cell")]  # the slot whose line tells why
-    ends_within_s: Annotated[Floats, per("cell")]  # of who was refused, -inf if not known
+    ends_within_s: Annotated[Floats, per("cell")]  # of what was refused, -inf if not known
     epoch: int  # counts what may let somebody start who was refused; 0 is never
     asked_cell: int  # looked at last, or -1
 

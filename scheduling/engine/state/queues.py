@@ -66,7 +66,7 @@ class Redivision:
 
 @declare
 class Turns(NamedTuple):
-    """Who goes first in its queue (``admission.turns``)."""
+    """What goes first in its queue (``admission.turns``)."""
 
     slot: Annotated[Ints, BY_QUEUE]  # -1 none
     until_s: Annotated[Floats, BY_QUEUE]  # when its turn is expected to come
@@ -74,7 +74,7 @@ class Turns(NamedTuple):
 
 @declare
 class Reservations(NamedTuple):
-    """Who keeps free nodes of a class (``admission.reserve``)."""
+    """Which gang keeps free nodes of a class (``admission.reserve``)."""
 
     slot: Annotated[Ints, per("class")]  # -1 none
     members: Annotated[Ints, per("class")]  # for how many of them

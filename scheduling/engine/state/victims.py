@@ -9,10 +9,10 @@ from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
 from scheduling.engine.state.axes import per
 
 ANY, READY = 0, 1
-"""All candidates, and those of whom their queue has too much, inside no min run time whoever asks."""
+"""All candidates, and those of whom their queue has too much, inside no min run time for any search."""
 UNRATED = 1 << 40
 LOOSE, BOUND = 0, 1
-"""What may go for somebody, and what is inside its min run time whoever asks."""
+"""What may go for somebody, and what is inside its min run time for any search."""
 
 
 @declare
@@ -34,7 +34,7 @@ class VictimOrder(NamedTuple):
 class StatementLog:
     """What is tried, virtually (``statement.statement``): ``slot[first:size]`` by the search at work."""
 
-    slot: Annotated[Ints, per("trial")]  # who, in order of choice
+    slot: Annotated[Ints, per("trial")]  # which, in order of choice
     part: Annotated[
         Ints, per("trial")
     ]  # the hold of which a member is given up, or what else it does
@@ -108,7 +108,7 @@ class QueueBounds(NamedTuple):
 
 @declare
 class FailedSearches(NamedTuple):
-    """Who searched in vain since somebody was evicted."""
+    """What searched in vain since somebody was evicted."""
 
     slot: Annotated[Ints, per("class", "queue")]  # -1 none
     starts_then: Annotated[Ints, per("class", "queue")]
@@ -152,7 +152,7 @@ class Candidates(NamedTuple):
     price: Annotated[Floats, per("slot")]  # GPU-seconds by which victims are compared
     dearest: Annotated[Floats, per("class", "rank")]  # scratch: the most that one leaf loses there
     barred: Annotated[Ints, per("slot")]  # number of the last search that does without it
-    owing: Annotated[Flags, per("queue")]  # on the way from whoever searches: see ``note_owed``
+    owing: Annotated[Flags, per("queue")]  # on the way from the searching queue: see ``note_owed``
     order: VictimOrder
     log: StatementLog
     heap: CostHeap

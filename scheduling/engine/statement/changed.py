@@ -1,6 +1,6 @@
 """What a plan remembers, and what makes it stale: dropped here and nowhere else.
 
-Remembered are whose search failed (``FailedSearches``), who was refused alike (``Refusals``), and what
+Remembered are failed searches (``FailedSearches``), what was refused alike (``Refusals``), and what
 a milli-GPU costs on each node (``NodeBounds``).
 """
 
@@ -11,7 +11,7 @@ from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.victims import UNRATED, Candidates
 
 ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
-"""Somebody left a class, moved in it or stepped back; whoever was to leave it stays; shares are others; a
+"""Somebody left a class, moved in it or stepped back; what was to leave it stays; shares are others; a
 turn or nodes are kept, or no more; a leaf holds more than it did; a search looks at other candidates than the
 one before.
 """

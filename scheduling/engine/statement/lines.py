@@ -135,7 +135,7 @@ def note_the_settled(out: Decisions, ordering: Ordering) -> None:
 
 @inner
 def share_lines(world: Session) -> None:
-    """Whoever was refused like another in the last pass gets a line that points to the other's. A delay
+    """What was refused like another in the last pass gets a line that points to the other's. A delay
     that has still to pass is counted from its own start.
     """
     ordering, out, submitted = world.ordering, world.out, world.work.submitted

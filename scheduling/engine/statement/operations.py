@@ -1,4 +1,4 @@
-"""Decisions that change what is free and who holds what: a start, a claim, an eviction."""
+"""Decisions that change what is free and what holds it: a start, a claim, an eviction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who else could have left for a workload: the engine asked again, once for each who stayed.
+"""What else could have left for a workload: the engine plans again, once for each that stayed.
 
 For each who runs where somebody had to leave, the snapshot is planned with everybody else there made not
 preemptible: either that one makes the room alone, or the plan says why the winner still waits.
@@ -15,7 +15,7 @@ from scheduling.engine import model as m
 from scheduling.engine.planner import plan
 
 MOST_ASKED = 12
-"""Who is asked about for one winner; each costs a plan."""
+"""So many are looked at for one winner; each costs a plan."""
 LEFT = (m.Action.EVICT, m.Action.SHRINK, m.Action.MOVE)
 FIXED = " (stays)"
 """Ends the name of a priority class that stands in for another one, not preemptible."""
@@ -63,7 +63,7 @@ class VictimSearch:
     asked: int
     candidates: Sequence[Candidate]
     more: int
-    """Who ran there too and is not asked about."""
+    """What ran there too and is not looked at."""
 
 
 def victim_searches(snapshot: m.Snapshot) -> list[VictimSearch]:

@@ -1,7 +1,7 @@
 """Planning a frame again with one slot, or one limit, changed.
 
-First only those are asked again on whom the answer can turn: who started, was promised room, keeps a turn
-or holds nodes. Whoever was refused mostly stays refused when another asks for room too; what they ask for
+First only those are asked again on whom the answer can turn: those that started, have a claim, keep a turn
+or hold nodes. What was refused mostly stays refused when another asks for room too; what they ask for
 counts in the division all the same. Whom that lets start is confirmed beside everybody who waits or, where
 they are many, beside those first in line.
 """
@@ -36,7 +36,7 @@ LIMITS = (
 )
 """Reasons for which a limit stands in the way."""
 MOST_ASKED = 300
-"""Up to so many who wait are all asked to confirm an answer: a few milliseconds."""
+"""Up to so many that wait are all tried to confirm an answer: a few milliseconds."""
 
 
 class Again:
@@ -77,8 +77,8 @@ class Again:
         ask_outside(self.frame.buffers.queues.demand, 0)
 
     def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints, Ints]:
-        """Who got or keeps something, or stepped back; those with whoever goes first in a leaf, or everybody
-        if few wait; and all of these with whoever a limit stops.
+        """What got or keeps something, or stepped back; those with the first of each leaf, or everybody
+        if few wait; and all of these with what a limit stops.
         """
         ordering, queues = self.frame.buffers.ordering, plan.queues
         item = ordering.pending.slot[: ordering.pending.size[0]]
@@ -104,7 +104,7 @@ class Again:
 
     def plan(self, *, higher_limit: bool) -> ArrayPlan | None:
         """The plan with the slot as it is now, None if it does not start, nor is promised room. What those
-        outside a circle ask for counts in it. A higher limit lets in whoever it stopped, and they may take
+        outside a circle ask for counts in it. A higher limit lets in what it stopped, and that may take
         what others at other limits wait for: all of them are asked.
         """
         for among, extra in self._circles[2:] if higher_limit else self._circles[:2]:
