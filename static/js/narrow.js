@@ -12,9 +12,10 @@
     return `${place ? place.id : ""}/${beside.indexOf(table)}`;
   }
 
-  // Rows that somebody marks or types in are all shown: a hidden one would be sent unseen.
+  // Rows that somebody types in are all shown: a hidden one would be sent unseen.
   function isForm(table) {
-    return Boolean(table.querySelector("tbody input:not([type=hidden]), tbody select, tbody textarea"));
+    const typed = "tbody input:not([type=hidden], [type=checkbox]), tbody select, tbody textarea";
+    return Boolean(table.querySelector(typed));
   }
 
   function fold(table) {

@@ -79,12 +79,13 @@ def test_array_of_the_form_becomes_its_members(researcher, cluster):
     run_cycle(cluster.pk, trigger="test")
     members = Workload.objects.order_by("name")
     assert [work.turn["at_once"] for work in members] == [2, 2, 2]
-    assert len({work.turn["index"] for work in members}) == 3
+    assert len({work.turn.get("index", 0) for work in members}) == 3
 
 
 def test_interactive_session_of_the_form_is_one_until_its_limit(researcher, cluster):
     fill(researcher)
     researcher.get_by_label("Kind", exact=True).select_option("interactive")
+    researcher.get_by_label("Priority class", exact=True).select_option("interactive")
     researcher.get_by_label("GPUs per pod", exact=True).fill("1")
     researcher.get_by_label("Run-time limit", exact=True).fill("2 h")
     researcher.get_by_role("button", name="Submit", exact=True).click()
