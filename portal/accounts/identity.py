@@ -19,7 +19,8 @@ def providers(env: environ.Env) -> dict[str, dict[str, Any]]:
     if not any(given.values()):
         return {}
     if missing := [name for name, value in given.items() if not value]:
-        raise ImproperlyConfigured(f"{' and '.join(missing)} is missing: the provider gave it.")
+        verb = "is" if len(missing) == 1 else "are"
+        raise ImproperlyConfigured(f"{' and '.join(missing)} {verb} missing: see the provider.")
     issuer, client_id, secret = given.values()
     app = {
         "provider_id": PROVIDER_ID,

@@ -176,12 +176,12 @@ def _samples(rule: Rule, times: Floats, condition: Q) -> Rows:
 
 
 def _starvation(rule: Rule, times: Floats) -> Series:
-    """How long the worst-off queue has held less than ``STARVED`` of its fair share while it waits."""
+    """How long the worst-off queue has held less than ``STARVED`` of its fair share while it waits. The root
+    is no queue of anybody's: it holds less where GPUs are free that what waits does not fit."""
     begun: dict[tuple[int, int], float] = {}
     spells = []
-    for queue, gpu_class, start, allocated, fair, pending, _, _ in _samples(
-        rule, times, _leaves(rule)
-    ):
+    somebodys = _leaves(rule) & Q(queue__parent__isnull=False)
+    for queue, gpu_class, start, allocated, fair, pending, _, _ in _samples(rule, times, somebodys):
         key, at = (queue, gpu_class), start.timestamp()
         if pending > 0 and allocated < STARVED * fair:
             begun.setdefault(key, at)

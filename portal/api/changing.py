@@ -10,7 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.submission import MAX_PODS, MAX_SECONDS, at_fields
+from portal.api.submission import MAX_PODS, MAX_SECONDS, WishSerializer, at_fields
 from portal.api.workloads import (
     WorkloadAction,
     WorkloadSerializer,
@@ -21,10 +21,9 @@ from portal.teams import changing
 from portal.teams.changing import Compared, Foreseen
 from scheduling.models import Workload
 from scheduling.services.workloads.change import Change
-from scheduling.services.workloads.turns import MOST_AFTER
 
 
-class ChangeSerializer(serializers.Serializer[Change]):
+class ChangeSerializer(WishSerializer):
     """What is to be otherwise; what is left out stays as it is."""
 
     priority_class = serializers.CharField(required=False, max_length=63)
@@ -38,17 +37,9 @@ class ChangeSerializer(serializers.Serializer[Change]):
         max_length=100,
         help_text="In order of preference.",
     )
-    gpus_per_pod = serializers.IntegerField(required=False, min_value=1, max_value=1024)
-    pods_min = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PODS)
     pods_max = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PODS)
     not_before = serializers.DateTimeField(
         required=False, allow_null=True, help_text="null: as soon as it can."
-    )
-    after: Any = serializers.ListField(
-        child=serializers.CharField(max_length=260),
-        required=False,
-        max_length=MOST_AFTER,
-        help_text="Names of work of its queue that it starts after; `name:ended` where any end will do.",
     )
     at_once = serializers.IntegerField(
         required=False,

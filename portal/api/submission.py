@@ -37,7 +37,20 @@ class ManifestField(serializers.DictField):
         return fields.empty if is_html_input(dictionary) and not found else found
 
 
-class SubmitSerializer(serializers.Serializer[Any]):
+class WishSerializer(serializers.Serializer[Any]):
+    """What is said alike of work to come and of a change to what waits."""
+
+    gpus_per_pod = serializers.IntegerField(required=False, min_value=1, max_value=1024)
+    pods_min = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PODS)
+    after: Any = serializers.ListField(
+        child=serializers.CharField(max_length=260),
+        required=False,
+        max_length=MOST_AFTER,
+        help_text="Names of work of its queue that it starts after; `name:ended` where any end will do.",
+    )
+
+
+class SubmitSerializer(WishSerializer):
     """Either ``manifest``, or ``name``, ``queue``, ``image`` and the rest."""
 
     manifest: Any = ManifestField(
@@ -58,8 +71,6 @@ class SubmitSerializer(serializers.Serializer[Any]):
         max_length=100,
         help_text="In order of preference.",
     )
-    gpus_per_pod = serializers.IntegerField(required=False, min_value=1, max_value=1024)
-    pods_min = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PODS)
     pods_max = serializers.IntegerField(
         required=False, min_value=1, max_value=MAX_PODS, help_text="Above pods_min: elastic."
     )
@@ -89,12 +100,6 @@ class SubmitSerializer(serializers.Serializer[Any]):
         choices=[kind.value for kind in Kind], required=False, help_text="A Job, or a Deployment."
     )
     not_before = serializers.DateTimeField(required=False, help_text="It starts no sooner.")
-    after: Any = serializers.ListField(
-        child=serializers.CharField(max_length=260),
-        required=False,
-        max_length=MOST_AFTER,
-        help_text="Names of work of its queue that it starts after; `name:ended` where any end will do.",
-    )
     array = serializers.IntegerField(
         required=False,
         min_value=2,

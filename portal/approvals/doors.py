@@ -183,7 +183,7 @@ def _cut(request: QuotaRequest, gpus: int | None) -> int | None:
     if not 0 < granted <= asked:
         raise ServiceError(
             "bad_amount",
-            f"{asked / 1000:g} are asked for.",
+            f"The request is for {asked / 1000:g}.",
             f"Grant more than 0 and up to {asked / 1000:g}, or reject it.",
             field="gpus",
         )

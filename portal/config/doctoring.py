@@ -12,8 +12,10 @@ from django.core import checks, mail
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from portal.display.format import counted, duration
 from portal.notices.models import Letter, LetterState
 from portal.setup.inviting import needs_admin
+from portal.streams.standing import Standing
 from portal.streams.standing import standings as streams
 from scheduling.models import Cluster, ClusterMode, Credential, Role
 from scheduling.models.credentials import read
@@ -94,7 +96,7 @@ def _database() -> Iterator[Item]:
     took_ms = 1000 * (time.perf_counter() - began)
     yield _good("database", f"{connection.display_name} answers in {took_ms:.0f} ms.")
     if lacking := looks.unapplied():
-        said = f"{len(lacking)} migrations are not applied, first {lacking[0]}."
+        said = f"{counted(len(lacking), 'migration is,migrations are')} not applied, first {lacking[0]}."
         yield _fault("migrations", said, "python manage.py migrate")
     else:
         yield _good("migrations", "All are applied.")
@@ -107,7 +109,7 @@ def _clock() -> Iterator[Item]:
         cursor.execute("SELECT clock_timestamp()")
         apart_s = abs((cursor.fetchone()[0] - timezone.now()).total_seconds())
     if apart_s > APART_S:
-        said = f"This machine's clock and the database's are {apart_s:.0f} s apart."
+        said = f"This machine's clock and the database's are {duration(apart_s)} apart."
         yield _fault("clock", said, "Have both follow one time server.")
     else:
         yield _good("clock", "This machine and the database agree.")
@@ -137,7 +139,7 @@ def _opens(place: str) -> bool:
 def _processes() -> Iterator[Item]:
     absent = missing(standings())
     for role in absent:
-        said = f"No {Role(role).label.lower()} is heard of."
+        said = f"No {Role(role).label.lower()} has been heard of."
         yield _fault("processes", said, "Start it; the page of the engine has the command.")
     if not absent:
         yield _good("processes", "One of each role lives.")
@@ -172,14 +174,16 @@ def _streams() -> Iterator[Item]:
         topic = f"stream {one.name}"
         if one.fault:
             remedy = f"Look at WEIR_STREAM_{one.name.upper()} and at what listens there."
-            yield _fault(
-                topic, f"{one.where} takes nothing, {one.waiting} wait: {one.fault}", remedy
-            )
+            yield _fault(topic, f"{one.where} takes nothing, {_waiting(one)}: {one.fault}", remedy)
         elif one.is_late:
-            said = f"{one.waiting} wait for {one.where}, the oldest for {one.lag_s / 60:.0f} min."
+            said = f"{_waiting(one)} for {one.where}, the oldest for {duration(one.lag_s)}."
             yield _fault(topic, said, "Start a worker: it sends them.")
         else:
             yield _good(topic, f"{one.where} has everything but {one.waiting}.")
+
+
+def _waiting(one: Standing) -> str:
+    return counted(one.waiting, "record waits,records wait")
 
 
 def _people() -> Iterator[Item]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from portal.display.entitlement import Axis, Span
 from portal.display.format import gpus, percent
-from scheduling.models import Queue, Share, StepKind
+from scheduling.models import MILLI, Queue, Share, StepKind
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ class Division:
         guaranteed = sum(kid.guaranteed for kid in kids)
         kept = sum(kid.kept_back for kid in kids)
         note = "ready" if queue.is_root else "its fair share"
+        if kept > 0:
+            note += f", of which {gpus(kept)} {'is' if kept == MILLI else 'are'} kept back"
         return Level(queue, note, total, guaranteed, max(0.0, total - guaranteed - kept))
 
     def steps(self, queue: Queue) -> list[Step]:

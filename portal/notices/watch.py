@@ -116,10 +116,10 @@ def _tell_moved(user: User, row: ToldStart) -> None:
     work, before = row.workload, _before(row)
     lines = [["Why", row.note or row.get_cause_display()]]
     if before is not None and before.p50_at and before.p90_at:
-        lines.insert(0, ["Told", _band(user, work.cluster, before.p50_at, before.p90_at)])
+        lines.insert(0, ["Forecast then", _band(user, work.cluster, before.p50_at, before.p90_at)])
     title = f"{work.name}: the start that was told does not hold, and no other is told."
     if row.p50_at and row.p90_at:
-        title = f"{work.name} starts later than was told."
+        title = f"{work.name} starts later than predicted."
         lines.insert(1, ["Now", _band(user, work.cluster, row.p50_at, row.p90_at)])
     _tell(user, Kind.MOVED, work, source=_moved_source(row), title=title, lines=lines)
 
@@ -184,7 +184,7 @@ def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
 def _tell_late(user: User, outcome: ForecastOutcome, now: datetime) -> None:
     work, zone = outcome.workload, outcome.workload.cluster
     first = outcome.told_at + timedelta(seconds=outcome.p50_s)
-    lines = [["Told", _band(user, zone, first, _due(outcome))]]
+    lines = [["Forecast then", _band(user, zone, first, _due(outcome))]]
     told = said(StartForecast.objects.filter(workload=work).first(), now)
     if told.p50 is not None:
         lines.append(["Next", f"It is expected to start in {duration(told.p50 - now)}."])

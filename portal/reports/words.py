@@ -96,8 +96,8 @@ def utilization_finding(report: UtilizationReport) -> Finding:
 def _all_the_time(gpus: float, report: UtilizationReport) -> str:
     """'which is 12.3 GPUs all the time', and over how much of the range where that is not all known."""
     known = report.covered_hours
-    asked = report.filters.span.total_seconds() / HOUR_S
-    over = "" if known > 0.98 * asked else f" of the {span_of(known)} that are known"
+    told, whole = span_of(known), span_label(report.filters)
+    over = "" if told == whole else f" of the {told} that are known"
     return f"which is {gpus_counted(1000 * gpus)} all the time{over}"
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from math import hypot
 from typing import Any
 
-from portal.display.format import number
+from portal.display.format import counted
 from portal.selectors.costs import Cost, amount_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
@@ -112,11 +112,11 @@ def evidence(one: Expected | None) -> str:
     if one is None or not one.compares:
         return "nothing has run on both, so nobody knows how long it would take there"
     if one.pace is None:
-        return f"by {number(one.runs)} runs like it"
+        return f"by {counted(one.runs, 'run')} like it"
     pace = one.pace
     return (
-        f"{pace.ratio:.2g} times as fast as on {pace.against}, by {number(pace.runs)} runs of"
-        f" {number(pace.groups)} names seen on both"
+        f"{pace.ratio:.2g} times as fast as on {pace.against}, by {counted(pace.runs, 'run')} of"
+        f" {counted(pace.groups, 'name')} seen on both"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from portal.display.format import duration, number
+from portal.display.format import counted, duration, number
 from scheduling.models import Prediction, State, Workload
 from scheduling.services.forecasts import Expected
 
@@ -71,8 +71,8 @@ def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
     if one.pace is not None:
         pace = one.pace
         source += (
-            f"; {pace.ratio:.2g} times as fast as on {pace.against}, by {number(pace.runs)} runs of"
-            f" {number(pace.groups)} names, {number(pace.own)} of its own"
+            f"; {pace.ratio:.2g} times as fast as on {pace.against}, by {counted(pace.runs, 'run')} of"
+            f" {counted(pace.groups, 'name')}, {number(pace.own)} of its own"
         )
     if one.runs and one.here < one.runs and not one.paced:
         ran = "none" if not one.here else number(one.here)
@@ -113,7 +113,8 @@ def _paces(said: Prediction) -> list[str]:
     first = ordered[0][0] if ordered else ""
     return [
         f"on {name} P50 {duration(one['p50_s'])}: {one['ratio']:.2g} times as fast as on {first}, from"
-        f" {number(one['runs'])} runs of {number(one['groups'])} names, {number(one['own_runs'])} of its own"
+        f" {counted(one['runs'], 'run')} of {counted(one['groups'], 'name')},"
+        f" {number(one['own_runs'])} of its own"
         for name, one in ordered
         if name != first
     ]

@@ -120,6 +120,8 @@
     if (!next) return;
     const kept = keptOf(element, next);
     keepOpen(element, next);
+    // Others put it as what stands there is put, before the two are compared.
+    document.dispatchEvent(new CustomEvent("weir:came", { detail: next }));
     if (next.outerHTML === element.outerHTML) return;
     if (isInUse(element)) {
       later();

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import threading
 import time
@@ -26,6 +27,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from portal.accounts.sessions import SessionStore
 from tests import browser as chrome
+from tests.e2e.firefox import opened
 
 # Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -44,6 +46,8 @@ AXE_RULES = {
 }
 
 
+FIREFOX = "firefox-esr"
+"""As Debian calls it."""
 COMES_MS = 60_000
 """What comes is seen at once; that it does not is believed this late."""
 expect.set_options(timeout=COMES_MS)
@@ -51,13 +55,17 @@ expect.set_options(timeout=COMES_MS)
 
 def pytest_collection_modifyitems(items):
     here = Path(__file__).parent
-    left_out = not chrome.is_required() and chrome.find() is None
+    left_out = {
+        "browser": not chrome.is_required() and chrome.find() is None and chrome.LEFT_OUT,
+        "firefox": shutil.which(FIREFOX) is None and f"there is no {FIREFOX}",
+    }
     for item in items:
         if here not in item.path.parents:
             continue
         item.add_marker(pytest.mark.e2e)
-        if left_out and "browser" in item.fixturenames:
-            item.add_marker(pytest.mark.skip(reason=chrome.LEFT_OUT))
+        for driven, reason in left_out.items():
+            if reason and driven in item.fixturenames:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture
@@ -113,19 +121,33 @@ def page(live, browser):
     assert faults == []
 
 
-def sign_in(page: Page, user) -> None:
-    """Give the tab a session of ``user`` who has just signed in, without the sign-in page."""
+@pytest.fixture
+def firefox(live, tmp_path):
+    """A fresh tab of Firefox. A script error or a blocked asset (CSP) fails the test at its end."""
+    with opened(FIREFOX, tmp_path) as tab:
+        tab.resize(1280)
+        yield tab
+        assert tab.faults == []
+
+
+def session_of(user) -> str:
+    """The key of a session of ``user`` who has just signed in, without the sign-in page."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     record_authentication(SimpleNamespace(session=session), user, "password")
     session.save()
+    return str(session.session_key)
+
+
+def sign_in(page: Page, user) -> None:
+    """Give the tab a session of ``user``."""
     page.context.add_cookies(
         [
             {
                 "name": settings.SESSION_COOKIE_NAME,
-                "value": session.session_key,
+                "value": session_of(user),
                 "domain": "127.0.0.1",
                 "path": "/",
             }

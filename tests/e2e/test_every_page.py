@@ -21,6 +21,7 @@ from portal.accounts.models import User
 from scheduling.engine.enums import Rule
 from scheduling.models import Cluster, Eviction, Workload
 from tests.e2e.conftest import OF_COLOUR, axe, sign_in
+from tests.factories import make_workload
 from tests.portal.test_permission_matrix import ADDRESSES, ROWS
 from tests.portal.web.example import overview_cluster
 from tests.scheduling.kube import eventually
@@ -229,6 +230,40 @@ def test_rows_of_a_list_are_dense_and_names_whole(page, cluster):
         "names => names.map((name) => Math.round(name.getBoundingClientRect().height))"
     )
     assert set(lines) == {20}
+
+
+def test_long_table_folds_on_a_narrow_screen_and_opens_for_good(page, cluster):
+    queue = cluster.queues.get(name="vision")
+    for i in range(30):
+        make_workload(queue, name=f"many-{i}", user="admin", state="pending")
+    sign_in(page, User.objects.get(username="admin"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/c/fra1/workloads/?state=waiting")
+    rows = page.locator(".cards-narrow tbody tr:visible")
+    every = page.locator(".cards-narrow tbody tr").count()
+    assert rows.count() < every
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3000
+    page.get_by_role("button", name=f"All {every}", exact=True).click()
+    assert rows.count() == every
+    cluster.touch()
+    page.wait_for_timeout(1500)
+    assert rows.count() == every
+
+
+def test_table_of_a_wide_screen_is_whole(page, cluster):
+    sign_in(page, User.objects.get(username="admin"))
+    page.goto("/audit/")
+    expect(page.get_by_role("button", name=re.compile("^All [0-9]+$"))).to_have_count(0)
+
+
+def test_reference_of_the_api_is_dark_where_its_reader_is_and_leads_back(page, cluster):
+    sign_in(page, User.objects.get(username="admin"))
+    page.emulate_media(color_scheme="dark")
+    page.goto("/api/v1/docs")
+    expect(page.locator(".opblock-summary-description").first).not_to_be_empty()
+    assert page.evaluate("document.documentElement.classList.contains('dark-mode')")
+    page.get_by_role("link", name="Back to Weir").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
 
 def test_head_sorts_by_keyboard_and_says_how(page, cluster):

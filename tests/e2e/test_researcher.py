@@ -67,6 +67,35 @@ def test_submit_see_it_wait_and_cancel(researcher, cluster):
     expect(researcher.locator(".head-badges")).to_contain_text("Cancelled")
 
 
+def test_array_of_the_form_becomes_its_members(researcher, cluster):
+    fill(researcher)
+    researcher.get_by_label("GPUs per pod", exact=True).fill("1")
+    researcher.locator("#turn-fields summary").click()
+    researcher.get_by_label("Members of an array", exact=True).fill("3")
+    researcher.get_by_label("Of them at once", exact=True).fill("2")
+    researcher.get_by_role("button", name="Submit", exact=True).click()
+    expect(researcher.get_by_text("3 members of the array are submitted")).to_be_visible()
+
+    run_cycle(cluster.pk, trigger="test")
+    members = Workload.objects.order_by("name")
+    assert [work.turn["at_once"] for work in members] == [2, 2, 2]
+    assert len({work.turn.get("index", 0) for work in members}) == 3
+
+
+def test_interactive_session_of_the_form_is_one_until_its_limit(researcher, cluster):
+    fill(researcher)
+    researcher.get_by_label("Kind", exact=True).select_option("interactive")
+    researcher.get_by_label("Priority class", exact=True).select_option("interactive")
+    researcher.get_by_label("GPUs per pod", exact=True).fill("1")
+    researcher.get_by_label("Run-time limit", exact=True).fill("2 h")
+    researcher.get_by_role("button", name="Submit", exact=True).click()
+    expect(researcher.get_by_text("Waiting for the cluster to report it")).to_be_visible()
+
+    run_cycle(cluster.pk, trigger="test")
+    work = Workload.objects.get()
+    assert (work.type, work.run_time_limit_s) == ("interactive", 7200)
+
+
 def test_what_would_happen_is_said_while_one_types_and_takes_nothing_from_who_does(researcher):
     fill(researcher)
     rows = researcher.locator(".fits tbody tr")

@@ -104,7 +104,7 @@ def consent(
     if not 0 < amount <= loan.gpus:
         raise ServiceError(
             "bad_amount",
-            f"{figure(loan.gpus)} are asked for.",
+            f"The loan is of {figure(loan.gpus)}.",
             f"Lend more than 0 and up to {figure(loan.gpus)}, or decline.",
             field="gpus",
         )
@@ -288,7 +288,7 @@ def _check_offer(offer: LoanOffer | None, gpus: int, until: datetime) -> None:
         left = figure(now.left)
         raise ServiceError(
             "more_than_offered",
-            f"{left} are left of {offer}.",
+            f"What is left of {offer} is {left}.",
             f"Take {left} at most." if now.left else "Choose another offer.",
             field="gpus",
         )

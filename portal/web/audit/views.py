@@ -23,6 +23,7 @@ from portal.audit.models import AuditEntry, Via
 from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
 from portal.display.csv import Table, csv_lines
 from portal.teams.rights import rights_of
+from portal.web.audit.words import name_of, words_of
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest
 
@@ -54,7 +55,7 @@ class Line:
     @property
     def changes(self) -> list[Change]:
         before, after = self.entry.before or {}, self.entry.after or {}
-        return [Change(name, _words(before.get(name)), _words(after.get(name)))
+        return [Change(name_of(name), words_of(name, before.get(name)), words_of(name, after.get(name)))
                 for name in {**before, **after}]  # fmt: skip
 
     @property
@@ -64,14 +65,6 @@ class Line:
     @property
     def more(self) -> int:
         return max(0, len(self.changes) - MOST_CHANGES)
-
-
-def _words(value: Any) -> str:
-    if value is None or value in ("", [], {}):
-        return "–"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @login_required

@@ -93,9 +93,9 @@ def _text(one: Candidate, hunt: VictimSearch) -> str:
     ratio = show.ratio(one.gpus / hunt.asked) if hunt.asked else ""
     if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
         past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"
-        return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per asked GPU"
+        return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per GPU asked for"
     if one.verdict is Verdict.OVER_CAP:
-        return f"{ratio} held per asked GPU, more than the eviction cap allows"
+        return f"{ratio} held per GPU asked for, more than the eviction cap allows"
     if one.verdict is Verdict.NOT_ALONE:
         return f"holds {show.gpus(one.gpus)} of the {show.gpus(hunt.asked)} that were needed"
     return TEXTS[one.verdict]

@@ -11,7 +11,7 @@ from portal.teams.access import is_operator, visible_queues
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.future.figures import future
-from portal.web.overview.views import chosen_class
+from portal.web.overview.views import class_of_queue
 from scheduling.models import Cluster, GpuClass, Node
 
 
@@ -20,7 +20,7 @@ def queue_future(request: PersonRequest, cluster: str, queue: str) -> HttpRespon
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)
     classes = list(found.gpu_classes.all())
-    chosen = chosen_class(request, classes)
+    chosen = class_of_queue(request, of, classes)
     context = {
         "cluster": found,
         "queue": of,

@@ -25,6 +25,7 @@ from portal.reports.scope import Scope, report_scope
 from portal.reports.showback import costs_of_users
 from portal.reports.waits import spread_of_waits
 from portal.reports.worked import worked
+from portal.selectors.waited import class_waited_for
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.mine.ended import Ended, ended
@@ -127,7 +128,9 @@ def _needing(now: Now, past: Ended) -> int:
 
 
 def _usual_class(cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> GpuClass | None:
-    """The class the person used last, else the first."""
+    """The class the person waits for, else holds, else used last, else the first."""
+    if found := class_waited_for(own(cluster, user), classes):
+        return found
     last = own(cluster, user).exclude(gpu_class=None).order_by("-submitted_at").first()
     used = last.gpu_class_id if last else None
     return next((c for c in classes if c.pk == used), next(iter(classes), None))

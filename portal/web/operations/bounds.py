@@ -119,4 +119,6 @@ def _per_asked(cluster: Cluster, since: datetime) -> Iterator[Bound]:
         .first()
     )
     note = f"worst in 24 h, for {worst['for_workload__name']}" if worst else "none in 24 h"
-    yield Bound("Evicted per asked GPU", note, worst["ratio"] if worst else 0, cluster.eviction_cap)
+    yield Bound(
+        "Evicted per GPU asked for", note, worst["ratio"] if worst else 0, cluster.eviction_cap
+    )

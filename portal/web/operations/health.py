@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from portal.audit.kinds import kind_of
 from portal.audit.reading import may_audit, visible_entries
-from portal.display.format import counted
+from portal.display.format import counted, duration, when
 from portal.selectors.lost import lost_in
 from portal.teams.rights import Person
 from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
@@ -118,9 +117,9 @@ def _faults(cluster: Cluster, age: float | None, processes: Processes) -> Iterat
     elif age is None:
         yield "it has not planned yet"
     elif age > STALE_CYCLES * cluster.cycle_interval_s:
-        yield f"the last plan is {age:,.0f} s old, and one is due every {cluster.cycle_interval_s:g} s"
+        yield f"the last plan is {duration(age)} old, and one is due every {cluster.cycle_interval_s:g} s"
     if processes.lag_s is not None and processes.lag_s > LAG_S:
-        yield f"its mirror has been out of touch with the cluster for {processes.lag_s:,.0f} s"
+        yield f"its mirror has been out of touch with the cluster for {duration(processes.lag_s)}"
 
 
 def _looks(
@@ -170,13 +169,12 @@ def _pausing(cluster: Cluster) -> str:
         return "nothing waits, so nothing would be held back; what runs is not touched"
     soonest = F("start_forecast__p50_at").asc(nulls_last=True)
     rows = waiting.order_by(soonest, "position", "submitted_at")
-    zone = ZoneInfo(cluster.display_time_zone)
-    now = cluster.now()
+    zone, now = cluster.display_time_zone, cluster.now()
     names = []
     for work in rows.select_related("start_forecast")[:FIRST]:
         told = said(getattr(work, "start_forecast", None), now)
         names.append(
-            f"{work.name} (expected {told.p50.astimezone(zone):%H:%M})" if told.p50 else work.name
+            f"{work.name} (expected {when(told.p50, now, zone)})" if told.p50 else work.name
         )
     rest = total - len(names)
     more = f" and {rest:,} more" if rest else ""

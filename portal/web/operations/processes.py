@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from portal.display.format import counted, duration
 from scheduling.models import Cluster, Process, Role
@@ -24,7 +23,7 @@ WITHOUT = {
     Role.ENGINE: "nothing is planned or written",
     Role.WORKER: "no roll-ups, forecasts, alerts and notices",
     Role.STUDY: "no what-ifs, experiments and studies, and nothing is learned",
-    Role.BEAT: "nothing but cycles is asked for by the clock",
+    Role.BEAT: "nothing but cycles runs on schedule",
 }
 DOES = {
     Role.WEB: "pages and API",
@@ -79,7 +78,7 @@ def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> P
         rows=sorted(
             [*rows, *absent], key=lambda row: (row.alive, list(Role.labels).index(row.role))
         ),
-        faults=[*_silent(told, ZoneInfo(cluster.display_time_zone)), *_stuck(lanes, now)],
+        faults=[*_silent(told, now), *_stuck(lanes, now)],
         lag_s=leader["lag_s"] if leader else None,
         objects=leader["objects"] if leader else 0,
     )
@@ -130,11 +129,11 @@ def _leader(told: Sequence[Standing], cluster: Cluster) -> dict[str, Any] | None
     return max(held, key=lambda one: (one["leads"], -one["lag_s"]), default=None)
 
 
-def _silent(told: Sequence[Standing], zone: ZoneInfo) -> Iterator[str]:
+def _silent(told: Sequence[Standing], now: datetime) -> Iterator[str]:
     for role in missing(told):
         last = max((one.process.seen_at for one in told if one.process.role == role), default=None)
-        heard = f"since {last.astimezone(zone):%H:%M}" if last else "yet"
-        yield f"no {role.label.lower()} is heard of {heard}: {WITHOUT[role]}"
+        heard = f"for {duration(now - last)}" if last else "yet"
+        yield f"no {role.label.lower()} has been heard of {heard}: {WITHOUT[role]}"
 
 
 def _stuck(lanes: Sequence[LaneNow], now: datetime) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
@@ -17,6 +18,7 @@ from portal.display.entitlement import Figures, axis, bar
 from portal.display.units import unit
 from portal.selectors import overview as figures
 from portal.selectors import queue as queue_figures
+from portal.selectors.waited import class_waited_for
 from portal.teams.access import visible_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.remembered import remembered
@@ -24,7 +26,7 @@ from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.overview.queue_table import COLUMNS, TREE, queue_table
 from portal.web.sorting import PARAMETER, Sort, heads
-from scheduling.models import Cluster, GpuClass, Queue
+from scheduling.models import Cluster, GpuClass, Queue, Workload
 
 
 def chosen_class(request: PersonRequest, classes: list[GpuClass]) -> GpuClass | None:
@@ -40,6 +42,28 @@ def chosen_class(request: PersonRequest, classes: list[GpuClass]) -> GpuClass | 
     return chosen
 
 
+def _own_class(
+    request: PersonRequest, cluster: Cluster, classes: list[GpuClass]
+) -> GpuClass | None:
+    """The class of ``?class=``, by default the one that the reader's own work waits for, else the first."""
+    if request.GET.get("class"):
+        return chosen_class(request, classes)
+    mine = Workload.objects.filter(cluster=cluster, user=request.user.username)
+    return class_waited_for(mine, classes) or chosen_class(request, classes)
+
+
+def class_of_queue(
+    request: PersonRequest, queue: Queue, classes: list[GpuClass]
+) -> GpuClass | None:
+    """The class of ``?class=``, by default the one that work below ``queue`` waits for, else the first."""
+    if request.GET.get("class"):
+        return chosen_class(request, classes)
+    below = Q(queue=queue) | Q(queue__path__startswith=f"{queue.path}/")
+    work = Workload.objects.filter(cluster=queue.cluster)
+    waited = class_waited_for(work if queue.is_root else work.filter(below), classes)
+    return waited or chosen_class(request, classes)
+
+
 @page_view
 def overview(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
@@ -52,7 +76,7 @@ def overview(request: PersonRequest, cluster: str) -> HttpResponse:
 def _overview(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
     """The lead and the cards as the person gets them."""
     classes = list(cluster.gpu_classes.all())
-    chosen = chosen_class(request, classes)
+    chosen = _own_class(request, cluster, classes)
     capacity = remembered.of(cluster, "capacity", lambda: figures.capacity(cluster, classes))
     context = {
         "capacity": capacity,
@@ -115,7 +139,7 @@ def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)
     classes = list(found.gpu_classes.all())
-    chosen = chosen_class(request, classes)
+    chosen = class_of_queue(request, of, classes)
     context: dict[str, Any] = {"queue": of, "classes": classes, "chosen": chosen}
     if chosen is not None:
         context |= _entitlement(found, request.user, of, chosen)

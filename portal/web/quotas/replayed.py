@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.dateparse import parse_datetime
 
 from portal.accounts.models import User
-from portal.display.format import hmin, number
+from portal.display.format import counted, hmin, number
 from portal.teams.access import visible_queues
 from scheduling.models import Study, StudyState
 
@@ -93,7 +93,7 @@ def _whole(found: Json) -> str:
     """'1,284 workloads: evictions 41 → 44, lost 118 → 124 GPU-hours'."""
     sides: Iterable[tuple[str, Json]] = found["figures"].items()
     told = [FIGURES[name].format(_move(side)) for name, side in sides if name in FIGURES]
-    return f"{number(found['jobs'])} workloads: {', '.join(told)}"
+    return f"{counted(found['jobs'], 'workload')}: {', '.join(told)}"
 
 
 def _move(side: Json) -> str:

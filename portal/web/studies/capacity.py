@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from portal.display.format import class_number, duration, hmin, number
+from portal.display.format import class_number, counted, duration, hmin, number
 from portal.display.sentences import and_list
 from portal.reports.capacity import Answer, CapacityReport
 from portal.reports.forecast import Passing
@@ -173,7 +173,9 @@ def verdict(one: Answer) -> tuple[str, str]:
     if curve is None or not curve.rungs:
         return "No study yet.", ""
     if not curve.is_told:
-        return "Too few to say.", f"{curve.replays} replays of {number(curve.workloads)} workloads."
+        return "Too few to say.", (
+            f"{counted(curve.replays, 'replay')} of {counted(curve.workloads, 'workload')}."
+        )
     is_so = (
         f"Replayed, P90 is {hmin(curve.as_it_is.median_s)} on {number(curve.installed)} {one.unit}."
     )
@@ -190,7 +192,7 @@ def _room(one: Answer, needs: float) -> str:
     assert curve is not None  # noqa: S101 - it was told
     over = curve.installed - needs
     by_nodes = curve.node_gpus and not curve.step_gpus and not curve.is_quota
-    nodes = f" ({number(abs(over) / curve.node_gpus)} nodes)" if by_nodes else ""
+    nodes = f" ({counted(abs(over) / curve.node_gpus, 'node')})" if by_nodes else ""
     if one.state == "missed" and over < 0:
         return f"{number(-over)} {one.unit}{nodes} short."
     if over > 0:

@@ -202,6 +202,12 @@ def later(kind: str) -> dict[str, Any]:
     return {"later": unfinished(kind), "kind": kind}
 
 
+@register.inclusion_tag("components/wall.html", takes_context=True)
+def wall_clock(context: Context) -> dict[str, Any]:
+    """Whose times stand beside it, where the cluster's clock is another: nothing where it is the wall's."""
+    return {"shell": context["shell"], "wall": timezone.now()}
+
+
 @register.simple_tag
 def planned_ago(at: datetime) -> str:
     """Time passed since a plan; plans are stamped with the wall's time."""

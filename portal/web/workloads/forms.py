@@ -23,7 +23,7 @@ from portal.web.workloads.fields import (
     PairsField,
     duration_text,
 )
-from scheduling.models import Cluster, GpuClass, Queue, Workload
+from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Workload, WorkloadType
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import images
 from scheduling.services.workloads.manifest import Kind, build_job_manifest
@@ -144,7 +144,8 @@ class SubmitForm(ArrayFields):
         )
         self._choices("queue", [(q.name, q.path) for q in self.leaves.values()])
         classes = self._priority_classes()
-        self._choices("priority_class", [(name, name) for name in classes])
+        self._choices("priority_class", [(one.name, one.name) for one in classes])
+        self.of_sessions = [c.name for c in classes if c.type == WorkloadType.INTERACTIVE]
         for i in range(len(self.known)):
             self.fields[f"class_{i + 1}"] = forms.ChoiceField(
                 required=i == 0,
@@ -214,9 +215,17 @@ class SubmitForm(ArrayFields):
     def clean(self) -> Json:
         data = super().clean() or {}
         classes = self._gpu_classes(data)
+        self._check_kind(data)
         if not self.errors:
             self._build(data, classes)
         return data
+
+    def _check_kind(self, data: Mapping[str, Any]) -> None:
+        """What a workload is says its priority class: with one of training a session is no session."""
+        is_session = data.get("kind") == Kind.INTERACTIVE and self.of_sessions
+        if is_session and data.get("priority_class") not in self.of_sessions:
+            said = f"A session needs a class of interactive work. Choose {' or '.join(self.of_sessions)}."
+            self.add_error("priority_class", said)
 
     def _gpu_classes(self, data: Mapping[str, Any], *, quietly: bool = False) -> list[GpuClass]:
         names = [data[key] for key in data if key.startswith("class_") and data[key]]
@@ -273,10 +282,10 @@ class SubmitForm(ArrayFields):
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
         self.fields[name].choices = choices  # type: ignore[attr-defined] # a ChoiceField
 
-    def _priority_classes(self) -> list[str]:
+    def _priority_classes(self) -> list[PriorityClass]:
         """Those that the person may use here."""
         queue = self.chosen_queue or next(iter(self.leaves.values()), None)
-        return [c.name for c in usable_priority_classes(self.user, queue)] if queue else []
+        return usable_priority_classes(self.user, queue) if queue else []
 
 
 class PasteForm(ArrayFields):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.engine.model import UNLIMITED, Rule
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.rules import begins_with, taken_from
-from scheduling.engine.reasons.wording import amount, share, span
+from scheduling.engine.reasons.wording import amount, are, share, span
 
 
 def fits_nominal(f: Facts) -> str:
@@ -78,7 +78,7 @@ def consolidates(f: Facts) -> str:
     others = f", with {moved - 1:.0f} more," if moved > 1 else ""
     return (
         f"It moves{others} so that {f.other} finds room for {amount(need)} {f.gpu_class}"
-        f" side by side; its {amount(gpus)} are free elsewhere. {_loss(f)}"
+        f" side by side; its {amount(gpus)} {are(gpus)} free elsewhere. {_loss(f)}"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from scheduling.engine.enums import Lapse, Rule
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.wording import above, amount, clock, plural, share
+from scheduling.engine.reasons.wording import above, amount, are, clock, plural, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +146,4 @@ def claim_lapsed(f: Facts) -> str:
         Lapse.TAKEN_AWAY: "a limit, a quota or a hold of people forbids its start by now",
         Lapse.OVERDUE: f"they were due {clock(f.until)} and it still cannot start",
     }.get(Lapse(f.rule or Lapse.SEATS_GONE))
-    return f"{kept} are kept for it no longer: {cause}.{vain}"
+    return f"{kept} {are(f.figures.needs)} kept for it no longer: {cause}.{vain}"

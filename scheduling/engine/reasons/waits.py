@@ -47,12 +47,23 @@ def awaits_victims(f: Facts) -> str:
 
 
 def reserved(f: Facts) -> str:
-    free, need, kept = f.figures.free, f.figures.needs, f.figures.kept_for_it
+    expected = f", predicted by {clock(f.until)}" if f.until else ""
     return (
-        f"{_this(f).capitalize()} of {f.queue} needs {amount(need)} {f.gpu_class}{_parts(f)};"
-        f" {amount(free)} {are(free)} free, of which {amount(kept)} {are(kept)} kept for it"
+        f"{_this(f).capitalize()} of {f.queue} needs {amount(f.figures.needs)} {f.gpu_class}{_parts(f)};"
+        f" {_kept(f)}{expected}."
+    )
+
+
+def _kept(f: Facts) -> str:
+    """What of the free GPUs is kept for it, and why the others are of no use to it."""
+    free, need, kept = f.figures.free, f.figures.needs, f.figures.kept_for_it
+    if not kept:
+        are_free = f"{amount(free)} {are(free)} free" if free else "none is free"
+        return f"{are_free}, and it starts on nodes that are kept for it once what runs there ends"
+    others = " and the others do not take what is left of it" if free >= need else ""
+    return (
+        f"{amount(free)} {are(free)} free, of which {amount(kept)} {are(kept)} kept for it{others}"
         " until the rest ends"
-        f"{f', expected {clock(f.until)}' if f.until else ''}."
     )
 
 

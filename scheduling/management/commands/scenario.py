@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from scheduling.engine.reasons.wording import span
 from scheduling.files import BrokenFileError, Fault, lines_of, read, read_text
 from scheduling.files.arguments import whole
 from scheduling.management.command import MOST_FAULTS, FileCommand
@@ -72,8 +73,8 @@ def line_of(row: Fared) -> str:
         row.priority_class,
         f"{row.workloads:,}",
         f"{row.not_started:,}",
-        f"{row.avg_wait_s:,.0f} s",
-        f"{row.p99_wait_s:,.0f} s",
+        span(row.avg_wait_s),
+        span(row.p99_wait_s),
         f"{row.gpu_hours:,.0f}",
         f"{row.evictions:,}",
         f"{row.resized:,}",

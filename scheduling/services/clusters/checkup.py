@@ -22,6 +22,7 @@ from scheduling.cluster.picture.compose import count_devices
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.cluster.vocabulary.topology import Levels
+from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services.clusters import guardrails, tokens
 from scheduling.services.policy.levels import levels_of
@@ -298,7 +299,7 @@ def _class(gpu_class: GpuClass, nodes: list[Json]) -> Item:
         return Item(
             Grade.MISSING,
             "nodes",
-            f"{len(labelled)} nodes have {wanted}, but none offers {gpu_class.resource_name}.",
+            f"{plural(len(labelled), 'node')} with {wanted}, but none offers {gpu_class.resource_name}.",
             "Run the device plugin on them, or correct the class's resource name.",
         )
     sentence = f"{gpu_class.name}: {sum(counts)} GPUs on {_nodes_in_words(len(counts))}."
@@ -370,7 +371,7 @@ def _guardrails(cluster: Cluster, client: Client) -> Iterator[Item]:
     if findings and not out:
         yield Item(Grade.GOOD, "guardrails", f"All {len(findings)} stand as they should.")
     elif out and cluster.mode == ClusterMode.ENFORCE:
-        sentence = f"{len(out)} of {len(findings)} are out of step; the engine repairs them."
+        sentence = f"Out of step: {len(out)} of {len(findings)}; the engine repairs them."
         yield Item(Grade.ADVICE, "guardrails", sentence, look)
     elif out:
         sentence = f"Enforcing would write {len(out)} of {len(findings)}."

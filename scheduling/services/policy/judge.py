@@ -15,6 +15,7 @@ from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine.model import NODE_LEVEL
+from scheduling.engine.reasons.wording import are, gpus_in_words
 from scheduling.models import MILLI, Cluster, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy import service_classes
@@ -219,8 +220,8 @@ def _size_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceE
     )
     for code, most, may in bounds:
         if most is not None and asked > most:
-            gpus, limit = f"{asked / MILLI:g} GPUs", f"{most / MILLI:g}"
-            sentence = f"{gpus} are more than the {limit} persona {service.persona} {may}."
+            gpus, limit = gpus_in_words(asked), f"{most / MILLI:g}"
+            sentence = f"{gpus} {are(asked)} more than the {limit} persona {service.persona} {may}."
             yield ServiceError(code, sentence, remedy, field="gpus_per_pod")
             return
 

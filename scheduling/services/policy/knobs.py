@@ -171,7 +171,7 @@ KNOBS = (
     Knob(
         "eviction_cap",
         EVICTING,
-        "Evicted per asked GPU",
+        "Evicted per GPU asked for",
         "At most so many GPUs are evicted for each that is asked for; empty: no bound.",
         "Whoever waits for room that is held in large pieces.",
         least=1,

@@ -6,8 +6,9 @@ tells nobody what runs elsewhere. Of several objects of one name the last that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from scheduling.cluster.adapters import Observed
 from scheduling.engine import model as m
@@ -15,7 +16,7 @@ from scheduling.models import Cluster, State, Workload
 from scheduling.services.snapshot.at_once import Found
 from scheduling.services.snapshot.blocked import Blocked
 from scheduling.services.snapshot.situations import Known, Situation
-from scheduling.services.workloads.turns import REMEDY, full, last_of, still_to_come
+from scheduling.services.workloads.turns import REMEDY, full, is_circle, last_of, still_to_come
 
 Rows = Mapping[str, Workload]
 """By engine name."""
@@ -72,7 +73,7 @@ def _may_start(observed: Observed, known: Known | None) -> bool:
 
 def _after(observed: Observed, others: Rows, names: Mapping[str, Sequence[str]]) -> Blocked | None:
     """What of the work that it starts after has not ended as it must; None where all has."""
-    if observed.turn.after and _reaches(observed.key, names):
+    if observed.turn.after and _is_circle(observed.key, names):
         said = f"It starts after work that starts after it: none of them ever would. {REMEDY}"
         return Blocked(m.Reason.AFTER_OTHERS, said)
     for one in observed.turn.after:
@@ -84,17 +85,13 @@ def _after(observed: Observed, others: Rows, names: Mapping[str, Sequence[str]])
     return None
 
 
-def _reaches(key: str, names: Mapping[str, Sequence[str]]) -> bool:
+def _is_circle(key: str, names: Mapping[str, Sequence[str]]) -> bool:
     """Whether following ``names`` leads from ``key`` back to it."""
-    left, seen = list(names.get(key, ())), set[str]()
-    while left:
-        name = left.pop()
-        if name == key:
-            return True
-        if name not in seen:
-            seen.add(name)
-            left += names.get(name, ())
-    return False
+
+    def waits_for(keys: Collection[str]) -> Iterator[str]:
+        return (name for one in keys for name in names.get(one, ()))
+
+    return is_circle(key, names.get(key, ()), waits_for, count())
 
 
 Array = tuple[str, str, str]

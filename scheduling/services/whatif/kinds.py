@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from scheduling.engine import model as m
 from scheduling.engine.document.schema import PolicyDoc
+from scheduling.engine.reasons.wording import plural
 from scheduling.services.errors import ServiceError
 from scheduling.simulation.run import carrying
 
@@ -131,7 +132,9 @@ class CapacityChange:
                 held[node] = held.get(node, 0) + members * work.gpus
         if -self.nodes > len(of_class):
             raise fault(
-                "nodes", f"{self.gpu_class} has {len(of_class)} nodes.", "Take fewer of them away."
+                "nodes",
+                f"{self.gpu_class} has {plural(len(of_class), 'node')}.",
+                "Take fewer of them away.",
             )
         order = sorted(of_class, key=lambda n: (n.ready, held.get(n.name, 0), n.name))
         gone = {node.name for node in order[: -self.nodes]}

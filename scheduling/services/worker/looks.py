@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cluster, ClusterMode
 
 LATE_S = 120.0
@@ -47,7 +48,7 @@ def migrations() -> Look:
         lacking = 0 if _is_up_to_date() else len(unapplied())
     except (DatabaseError, OSError):
         return Look("migrations", "the database does not answer")
-    return Look("migrations", f"{lacking} are not applied" if lacking else "")
+    return Look("migrations", f"not applied: {lacking}" if lacking else "")
 
 
 def unapplied() -> list[str]:
@@ -91,7 +92,9 @@ def plans() -> Look:
         late, all_ = len(late_clusters()), _planned().count()
     except (DatabaseError, OSError):
         return Look("plans", "the database does not answer", is_needed=False)
-    fault = f"{late} of {all_} clusters have none of the last {LATE_S:.0f} s" if late else ""
+    fault = (
+        f"none of the last {LATE_S:.0f} s in {late} of {plural(all_, 'cluster')}" if late else ""
+    )
     return Look("plans", fault, is_needed=False)
 
 

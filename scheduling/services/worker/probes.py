@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import connections
 
+from scheduling.engine.reasons.wording import span
 from scheduling.services.worker import hearts, held, looks
 from scheduling.services.worker.looks import Look
 
@@ -59,7 +60,7 @@ def alive() -> Answer:
     """Asks nothing outside of the process: a database that is away is no reason to start it again."""
     faults = [f"no heart beats any more in {role}" for role in hearts.stopped()]
     faults += [
-        f"a cycle has run for {seconds:.0f} s"
+        f"a cycle has run for {span(seconds)}"
         for seconds in held.running_s().values()
         if seconds > STUCK_S
     ]

@@ -18,6 +18,7 @@ from scheduling.cluster.adapters.turns import Turn
 from scheduling.cluster.connection.client import ConflictError
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import rfc3339
+from scheduling.engine.reasons.wording import span
 from scheduling.models import Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters.talking import acting_on, talking_to
@@ -217,7 +218,7 @@ def _limit(new: Json, adapter: RoleAdapter, limit_s: int) -> None:
     if own_s is not None and (not limit_s or own_s < limit_s):
         raise ServiceError(
             "bounded_by_its_manifest",
-            f"Its manifest ends it after {own_s} s, which cannot be raised in place for a {adapter.kind}.",
+            f"Its manifest ends it after {span(own_s)}, which a {adapter.kind} cannot have raised in place.",
             "Set a shorter limit, or clone it.",
             field="run_time_limit",
         )

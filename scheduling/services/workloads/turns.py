@@ -4,7 +4,7 @@ waits and says why."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -116,18 +116,30 @@ def _of_one(one: After, row: Workload | None, observed: Observed) -> ServiceErro
 
 def leads_back(cluster: Cluster, observed: Observed) -> bool:
     """Whether what ``observed`` starts after starts, at last, after it."""
-    left = {one.key_in(observed.namespace) for one in observed.turn.after}
-    seen: set[str] = set()
-    for _ in range(DEEP):
-        if observed.key in left:
-            return True
+
+    def waits_for(keys: Collection[str]) -> Iterator[str]:
+        rows = last_of(cluster, sorted(keys))
+        waits = (row for row in rows.values() if row.state != State.FINISHED)
+        return (key for row in waits for key in _named(row))
+
+    first = {one.key_in(observed.namespace) for one in observed.turn.after}
+    return is_circle(observed.key, first, waits_for, range(DEEP))
+
+
+def is_circle(
+    key: str,
+    first: Iterable[str],
+    waits_for: Callable[[Collection[str]], Iterable[str]],
+    steps: Iterable[int],
+) -> bool:
+    """Whether ``waits_for`` leads from ``first`` to ``key`` within so many steps."""
+    left, seen = set(first), set[str]()
+    for _ in steps:
+        if not left or key in left:
+            break
         seen |= left
-        rows = last_of(cluster, sorted(left)) if left else {}
-        waits = [row for row in rows.values() if row.state != State.FINISHED]
-        left = {key for row in waits for key in _named(row)} - seen
-        if not left:
-            return False
-    return True
+        left = set(waits_for(left)) - seen
+    return key in left
 
 
 def _named(row: Workload) -> Iterator[str]:

@@ -103,6 +103,12 @@ def test_starvation_lasts_while_a_queue_that_waits_is_below_its_share(small: Sma
     assert figures(rule(small, Figure.STARVATION), 5, 3.5, 2.5) == [0, 1.5 * H, 0]
 
 
+def test_root_of_the_tree_starves_nobody(small: Small) -> None:
+    small.sample(small.root, small.h100, hours_ago=5, allocated=1, fair_share=8, pending=4)
+
+    assert figures(rule(small, Figure.STARVATION), 4.5) == [0]
+
+
 def test_idle_gpus_count_from_so_many_of_one_workload(small: Small) -> None:
     for gpus in (2000, 8000):
         work = waiting(small, 9, state=State.RUNNING, gpu_class=small.h100)

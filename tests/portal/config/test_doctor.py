@@ -100,12 +100,12 @@ FAULTS = {
     "plan of an hour ago": (late, "cluster fra1: It was planned last", "engine's log"),
     "cluster out of reach": (unreached, "cluster fra1: The API server does not answer", "Check address"),
     "key that is gone": (lost_key, "secret key: metrics_token_file of fra1", "FALLBACKS"),
-    "no engine": (no_engine, "processes: No engine worker is heard of.", "Start it"),
+    "no engine": (no_engine, "processes: No engine worker has been heard of.", "Start it"),
     "failing stream": (
         failing_stream, "stream audit: https://log.example.org:443 takes nothing",
         "WEIR_STREAM_AUDIT",
     ),
-    "migration": (not_migrated, "migrations: 1 migrations are not applied", "manage.py migrate"),
+    "migration": (not_migrated, "migrations: 1 migration is not applied", "manage.py migrate"),
 }  # fmt: skip
 
 

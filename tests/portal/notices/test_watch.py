@@ -91,7 +91,7 @@ def test_wait_past_its_first_forecast_is_told_once(cluster, people):
     one = Notice.objects.get()
     assert one.title == "dpo-7 has waited 3 h, longer than predicted."
     assert one.kind == Kind.LATE
-    assert [word for word, _ in one.lines] == ["Told"]
+    assert [word for word, _ in one.lines] == ["Forecast then"]
     assert one.due_at > timezone.now()
 
 
@@ -124,12 +124,15 @@ def lost(cluster, in_=None, *, at=NOW, **fields):
     ("in_", "title", "said"),
     [
         pytest.param(
-            5 * HOUR, "dpo-7 starts later than was told.", ["Told", "Now", "Why"], id="later"
+            5 * HOUR,
+            "dpo-7 starts later than predicted.",
+            ["Forecast then", "Now", "Why"],
+            id="later",
         ),
         pytest.param(
             None,
             "dpo-7: the start that was told does not hold, and no other is told.",
-            ["Told", "Why"],
+            ["Forecast then", "Why"],
             id="no_other_time",
         ),
     ],
@@ -145,7 +148,7 @@ def test_start_that_was_told_and_is_lost_is_told_once_to_its_owner_alone_with_bo
     assert [word for word, _ in one.lines] == said
     words = dict(one.lines)
     assert words["Why"] == "3 came that go before it."
-    for word, start in (("Told", NOW + HOUR), ("Now", row.p50_at)):
+    for word, start in (("Forecast then", NOW + HOUR), ("Now", row.p50_at)):
         if word in words:
             assert watch._time(people.asker, cluster, start) in words[word]
             assert "in nine of ten cases" in words[word]

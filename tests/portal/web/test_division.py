@@ -98,7 +98,9 @@ def test_levels_lead_from_the_cluster_to_the_queue():
 
 def test_what_is_kept_back_is_no_spare():
     shares = [*SHARES[:4], share(6, 0, 0, 4, kept_back=4)]
-    assert made(shares).levels(VISION)[1].spare == 4 * G
+    level = made(shares).levels(VISION)[1]
+    assert level.spare == 4 * G
+    assert level.note == "its fair share, of which 4 are kept back"
 
 
 def test_queue_without_division_gets_nothing():

@@ -150,7 +150,7 @@ def test_kubeconfig_that_cannot_be_read_is_no_traceback(db: None) -> None:
     ("fields", "words"),
     [
         ({"node_labels": {"gpu": "b200"}}, "none has gpu=b200"),
-        ({"resource_name": "amd.com/gpu"}, "2 nodes have gpu=h100, but none offers amd.com/gpu"),
+        ({"resource_name": "amd.com/gpu"}, "2 nodes with gpu=h100, but none offers amd.com/gpu"),
     ],
 )
 def test_class_without_gpus_is_missing(world: World, fields: dict[str, Any], words: str) -> None:

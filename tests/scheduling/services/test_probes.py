@@ -71,7 +71,7 @@ def test_migration_that_is_not_applied_is_not_ready() -> None:
     last = MigrationRecorder.Migration.objects.filter(app="alerts").latest("pk")
     last.delete()
 
-    assert faults()["migrations"] == "1 are not applied"
+    assert faults()["migrations"] == "not applied: 1"
     assert probes.ready().status == 503
 
 

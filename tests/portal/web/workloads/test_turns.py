@@ -77,7 +77,7 @@ def test_volumes_and_secrets_by_name_stand_in_the_pod(as_user, cluster, kube):
 
 def test_session_stays_and_service_is_a_deployment(as_user, cluster, kube):
     client = as_user("researcher")
-    form = FORM | {"command": "", "kind": "interactive"}
+    form = FORM | {"command": "", "kind": "interactive", "priority_class": "interactive"}
     session = client.post(PREVIEW, form).context["form"].manifest
     container = session["spec"]["template"]["spec"]["containers"][0]
     assert (session["kind"], container["command"]) == ("Job", ["sleep", "infinity"])
@@ -87,6 +87,13 @@ def test_session_stays_and_service_is_a_deployment(as_user, cluster, kube):
     assert service["metadata"]["annotations"]["weir.dev/run-time-limit"] == "50400s"
     assert client.post(SUBMIT, FORM | {"kind": "service"}).status_code == 302
     assert kube.get("/apis/apps/v1/namespaces/pretraining/deployments/probe")
+
+
+def test_session_with_a_class_of_training_is_refused_with_the_one_to_choose(as_user, cluster, kube):
+    page = as_user("researcher").post(PREVIEW, FORM | {"command": "", "kind": "interactive"})
+    assert page.context["form"].errors["priority_class"] == [
+        "A session needs a class of interactive work. Choose interactive."
+    ]
 
 
 def test_filled_in_form_has_an_address_without_what_is_secret(as_user, cluster, kube):

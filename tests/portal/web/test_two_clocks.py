@@ -1,0 +1,20 @@
+"""A cluster whose clock runs fast, as a demo's does: pages of wall times say so, others show none."""
+
+import pytest
+
+from scheduling.models import Cluster
+
+pytestmark = pytest.mark.django_db
+OF_THE_WALL = ("/audit/", "/account/", "/people/", "/notices/dead/")
+
+
+@pytest.mark.parametrize("path", OF_THE_WALL)
+@pytest.mark.parametrize("speed", [1, 60])
+def test_page_of_wall_times_says_whose_they_are_where_the_cluster_has_another_clock(
+    cluster, as_user, settings, path, speed
+):
+    settings.WEIR_DEMO = True
+    Cluster.objects.update(clock_speed=speed)
+    said = as_user("admin").get(path).text
+    assert ("Times here are the wall’s" in said) == (speed != 1)
+    assert ("that of fra1 runs 60 times as fast" in said) == (speed != 1)

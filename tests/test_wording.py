@@ -1,0 +1,148 @@
+"""Sentences that people see, by kind: one and several, units, and words that are no nouns.
+
+They stand where they are said: strings of Python and the text of templates. A string counts as a sentence
+from four words on.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("portal", "scheduling", "weir")
+NOUNS = (
+    "workload", "run", "name", "node", "cluster", "migration", "queue", "member", "eviction", "request",
+    "loan", "edit", "replay", "cycle", "record", "person", "team", "day", "hour", "week", "task", "pod",
+    "start", "rule", "token", "namespace",
+)  # fmt: skip
+COUNT = rf"\{{(?:number|len|int)\([^{{}}]*\)\}} (?:{'|'.join(NOUNS)})s\b"
+SECONDS = r"\{[^{}]*(?:_s|seconds|age|lag)(?:\[[^]]*\])?\} s\b"
+"""A figure of seconds, written as it is."""
+NEVER_ONE = (
+    "from the last {number(runs)} runs",
+    "all but {number(len(missed))} queues",
+    "{len(wanted)} workloads are more",
+    "{len(made)} members of the array",
+    "It is to start after {len(found)} workloads",
+    "{len(living)} pods, which run",
+    "of its {len(study.seeds)} replays",
+    "{len(judged)} workloads are too many",
+    "{len(live)} workloads are called",
+    "one of {len(found['pods'])} pods",
+)
+"""Counts of two and more: one is said otherwise, or no such sentence is said of it."""
+SHORT = {
+    "portal/web/operations/health.py": "how often a cycle is due, which is seconds",
+    "portal/web/operations/processes.py": "a lease lasts seconds",
+    "scheduling/cluster/metrics/prometheus.py": "how long an answer may take, which is seconds",
+    "scheduling/models/foresight.py": "for who debugs",
+    "scheduling/models/predictions.py": "for who debugs",
+    "scheduling/cluster/guardrails/leaving.py": "a grace period as kubectl takes it",
+    "scheduling/services/worker/looks.py": "half a minute",
+}
+"""Where seconds are below two minutes."""
+NO_NOUNS = re.compile(
+    r"\b(?:per|against|than) (?:asked|told|held|came)\b|\b(?:told|asked) (?:against|P50|P90)\b"
+)
+HEAD = re.compile(
+    r">\s*(?:told|asked|came|due)\s*</(?:th|h2|label|dt)>|data-label=\"(?:told|asked)\"", re.I
+)
+TWICE = re.compile(r"(?<![\w<])([a-z]{2,}) \1 ")
+OF_TEMPLATES = re.compile(
+    r"\{\{ ?[\w.]+(?:\|length|\|count)? ?\}\} (?:" + "|".join(NOUNS) + r")s\b"
+)
+
+
+def templates() -> Iterator[tuple[str, str]]:
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        yield str(path.relative_to(ROOT)), path.read_text()
+
+
+def sentences() -> Iterator[tuple[str, str]]:
+    """(file, sentence) of every string that is one; what is filled in stands as its expression."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "migrations" not in path.parts:
+                tree = ast.parse(path.read_text())
+                for said in strings(tree):
+                    if len(said.split()) >= 4:
+                        yield str(path.relative_to(ROOT)), said
+
+
+def strings(tree: ast.Module) -> Iterator[str]:
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(map(part_of, node.values))
+        elif isinstance(node, ast.Constant) and id(node) not in alone | parts:
+            yield node.value if isinstance(node.value, str) else ""
+
+
+def part_of(part: ast.expr) -> str:
+    if isinstance(part, ast.FormattedValue):
+        return f"{{{ast.unparse(part.value)}}}"
+    return str(part.value) if isinstance(part, ast.Constant) else ""
+
+
+SAID = list(sentences())
+
+
+def test_sentences_are_found():
+    assert len(SAID) > 2000
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [("one and several", COUNT), ("a word that is no noun", NO_NOUNS), ("a word twice", TWICE)],
+)
+def test_sentence_has_no_fault_of_its_kind(kind, pattern):
+    found = [
+        f"{file}: {said}"
+        for file, said in SAID
+        if re.search(pattern, said) and not any(one in said for one in NEVER_ONE)
+    ]
+    assert not found, "\n".join([kind, *found])
+
+
+def test_duration_is_written_with_its_unit_not_in_seconds():
+    found = [
+        f"{file}: {said}" for file, said in SAID if re.search(SECONDS, said) and file not in SHORT
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_head_of_a_column_or_card_is_a_noun():
+    found = [(file, HEAD.search(text)[0]) for file, text in templates() if HEAD.search(text)]
+    assert not found
+    assert not [(file, text) for file, text in templates() if NO_NOUNS.search(text)]
+
+
+def test_count_in_a_template_has_its_noun_by_the_filter():
+    found = [
+        (file, one)
+        for file, text in templates()
+        for one in OF_TEMPLATES.findall(text)
+        if not guarded(text, one)
+    ]
+    assert not found
+
+
+MANY = ("days", "replays", "name }} runs")
+"""Ranges are of several days and studies of several replays; a cluster's clock runs."""
+
+
+def guarded(text: str, one: str) -> bool:
+    """What stands in a branch that is not for one."""
+    before = text[: text.index(one)].rsplit("{%", 1)[-1]
+    return before.lstrip().startswith(("else", "if", "elif")) or one.endswith(MANY)
