@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -16,7 +16,7 @@ from portal.alerts.firing import Fired, Verdict, fired, is_near, is_over
 from portal.alerts.models import Firing, Rule
 from portal.alerts.past import firings
 from portal.alerts.rules import mine, visible
-from portal.alerts.series import OF_NOW, OF_QUEUES, OF_WORK, Series, series
+from portal.alerts.series import OF_NOW, OF_PROCESSES, OF_QUEUES, OF_WORK, Series, series
 from portal.display.format import duration
 from portal.display.periods import Floats
 from portal.teams.access import visible_queues, visible_workloads
@@ -108,14 +108,46 @@ def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[Row]:
     of: dict[int, list[Firing]] = defaultdict(list)
     for one in firings(rules, now - SPAN):
         of[one.rule_id].append(one)
-    found = [_row(user, rule, of[rule.pk], now) for rule in rules]
+    told = [(rule, *_value(rule, now)) for rule in rules]
+    about = _About.of(user, told)
+    found = [_row(rule, value, who, about, of[rule.pk], now) for rule, value, who in told]
     order = list(Verdict)
     return sorted(found, key=lambda row: order.index(row.verdict))
 
 
-def _row(user: User, rule: Rule, past: Sequence[Firing], now: datetime) -> Row:
+def _value(rule: Rule, now: datetime) -> tuple[float, int]:
+    """Of its figure and whom it is about, as the last look found it; what tells whether there are looks at
+    all, and what none has seen, is worked out now."""
+    if rule.value is not None and rule.figure not in OF_PROCESSES:
+        return rule.value, rule.who
     told = series(rule, np.array([now.timestamp()]))
-    value, who = float(told.values[-1]), int(told.who[-1])
+    return float(told.values[-1]), int(told.who[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """Work and queues that rules are about, as far as the person may see them."""
+
+    work: Mapping[int, Workload]
+    queues: Mapping[int, Queue]
+
+    @classmethod
+    def of(cls, user: User, told: Iterable[tuple[Rule, float, int]]) -> _About:
+        """Two queries at most."""
+        named = [(rule.figure, who) for rule, _, who in told if who]
+        works = [who for figure, who in named if figure in OF_WORK]
+        queues = [who for figure, who in named if figure in OF_QUEUES]
+        seen = visible_workloads(user).select_related("cluster", "queue")
+        return cls(
+            seen.in_bulk(works) if works else {},
+            visible_queues(user).in_bulk(queues) if queues else {},
+        )
+
+
+def _row(
+    rule: Rule, value: float, who: int, about: _About, past: Sequence[Firing], now: datetime
+) -> Row:
+    is_work, is_queue = rule.figure in OF_WORK, rule.figure in OF_QUEUES
     firing = next((one for one in past if one.until is None), None)
     verdict = Verdict.QUIET
     if firing is not None:
@@ -130,24 +162,12 @@ def _row(user: User, rule: Rule, past: Sequence[Firing], now: datetime) -> Row:
         verdict=verdict,
         value=words.value_of(rule, value),
         firing=firing,
-        work=_work(user, rule, who) if verdict != Verdict.QUIET else None,
-        queue=_queue(user, rule, who) if verdict != Verdict.QUIET else None,
+        work=about.work.get(who) if is_work and verdict != Verdict.QUIET else None,
+        queue=about.queues.get(who) if is_queue and verdict != Verdict.QUIET else None,
         fires_at=fires_at,
         marks=[_mark(one, now) for one in past],
         fired=len(past),
     )
-
-
-def _work(user: User, rule: Rule, who: int) -> Workload | None:
-    if not who or rule.figure not in OF_WORK:
-        return None
-    return visible_workloads(user).select_related("cluster", "queue").filter(pk=who).first()
-
-
-def _queue(user: User, rule: Rule, who: int) -> Queue | None:
-    if not who or rule.figure not in OF_QUEUES:
-        return None
-    return visible_queues(user).filter(pk=who).first()
 
 
 def _mark(one: Firing, now: datetime) -> Mark:

@@ -61,6 +61,10 @@ class Rule(models.Model):
     """Real time of its last test delivery."""
     over_since = models.DateTimeField(null=True, editable=False)
     """Since when it has been over; NULL while it is not."""
+    value = models.FloatField(null=True, editable=False)
+    """Of its figure at the last look; NULL before the first."""
+    who = models.BigIntegerField(default=0, editable=False)
+    """Id of the workload or queue that it was about then; 0: of none."""
 
     class Meta:
         ordering = ["figure", "queue__path", "id"]

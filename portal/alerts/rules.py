@@ -132,7 +132,7 @@ def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) ->
         rule = Rule(cluster=cluster)
     else:
         before = told(rule)
-        rule.over_since = None
+        rule.over_since = rule.value = None
         end_firings(rule, cluster.now())
     for name, value in wish.columns().items():
         setattr(rule, name, value)

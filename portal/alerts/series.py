@@ -329,3 +329,5 @@ LASTING = frozenset({Figure.LONGEST_WAIT, Figure.STARVATION, Figure.IDLE_GPUS})
 """Spans of the cluster's time that grow by themselves: since when they are over a bound follows from them."""
 OF_NOW = frozenset({Figure.BUDGET, Figure.ENGINE_STALLED})
 """Whose past nobody keeps."""
+OF_PROCESSES = frozenset({Figure.ENGINE_STALLED, Figure.MIRROR_STALE})
+"""High where the worker that looks at rules may be dead itself."""

@@ -53,6 +53,8 @@ def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
     held = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
     if held is None or told(held) != told(rule):
         return
+    if (held.value, held.who) != (value, who):
+        Rule.objects.filter(pk=rule.pk).update(value=value, who=who)
     firing = Firing.objects.filter(rule=rule, until=None).first()
     if firing is not None:
         _go_on(rule, firing, value, now)

@@ -51,7 +51,7 @@ class WorkloadSooner(WorkloadView):
         work = get_object_or_404(self.get_queryset(), uid=uid)
         if not work.is_waiting:
             raise ServiceError("not_waiting", f"{work.name} does not wait.", "See its state.")
-        return Response(SoonerSerializer({"changes": sooner(self.person, work)}).data)
+        return Response(SoonerSerializer({"changes": sooner(self.person, work).changes}).data)
 
 
 class EditSerializer(serializers.Serializer[Any]):

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
-from django.db.models import Count
+from django.db.models import Case, Count, IntegerField, Q, Value, When
 from numpy.typing import NDArray
 
 from portal.display.periods import HOUR_S, Floats, Periods, epochs
@@ -175,7 +177,7 @@ def entitlement(scope: Scope, filters: ReportFilters) -> Entitlement | None:
         short=float((np.clip(-gap, 0, None) * weights).sum()),
         over=float((np.clip(gap, 0, None) * weights).sum()),
         lending=_lending(scope, cube),
-        starved=tuple(_starved(scope, spell) for spell in spells[:SPELLS]),
+        starved=_starved(scope, spells[:SPELLS]),
         spells=len(spells),
         chosen=_chosen(scope, cube, queues),
     )
@@ -320,22 +322,28 @@ def _spells(scope: Scope, cube: _Cube) -> list[_Spell]:
     return sorted(found, key=lambda spell: (-spell[3], -spell[4], spell[0]))
 
 
-def _starved(scope: Scope, spell: _Spell) -> Starved:
-    """With what its work mostly waited for meanwhile."""
-    pk, since, until, hours, gpus = spell
-    said = Decision.objects.filter(
-        workload__queue=pk, cycle__at__gte=since, cycle__at__lt=until,
-        action__in=(Action.WAIT, Action.RESERVE),
-    )  # fmt: skip
-    most = (
-        said.order_by()
-        .values_list("reason")
-        .annotate(n=Count("pk"))
-        .order_by("-n", "reason")
-        .first()
+def _starved(scope: Scope, spells: Sequence[_Spell]) -> tuple[Starved, ...]:
+    """Each with what its work mostly waited for meanwhile. One query."""
+    whys = _mostly(spells) if spells else {}
+    return tuple(
+        Starved(scope.queues[pk].path, since, hours, gpus, whys.get(at, ""))
+        for at, (pk, since, _, hours, gpus) in enumerate(spells)
     )
-    why = headline(most[0]) if most else ""
-    return Starved(scope.queues[pk].path, since, hours, gpus, why)
+
+
+def _mostly(spells: Sequence[_Spell]) -> dict[int, str]:
+    """The most frequent reason in each spell, by its place; of equals the first by its code."""
+    within = [
+        Q(workload__queue=pk, cycle__at__gte=since, cycle__at__lt=until)
+        for pk, since, until, _, _ in spells
+    ]
+    place = Case(
+        *(When(one, then=Value(at)) for at, one in enumerate(within)), output_field=IntegerField()
+    )
+    said = Decision.objects.filter(reduce(or_, within), action__in=(Action.WAIT, Action.RESERVE))
+    counts = said.order_by().annotate(place=place).values_list("place", "reason")
+    last_wins = sorted(counts.annotate(n=Count("pk")), key=lambda row: (-row[2], row[1]))[::-1]
+    return {at: headline(reason) for at, reason, _ in last_wins}
 
 
 def _chosen(scope: Scope, cube: _Cube, queues: Sequence[Received]) -> Chosen | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db.models import Sum
+from django.db.models import Count, Sum
 
 from portal.accounts.models import User
 from portal.display.csv import Cell, Table
@@ -172,7 +172,8 @@ def fragmentation(cluster: Cluster, filters: ReportFilters, user: User) -> Fragm
     hours, ready = seen.gpu_hours(scope.unit.weights)
     waits = [one for one in waited(scope, filters) if one.total_s > 0]
     scattered = [one.by_cause.get(CAUSE, 0.0) for one in waits]
-    moved = evictions_in(scope, filters).filter(rule=EvictionRule.CONSOLIDATE)
+    evicted = evictions_in(scope, filters).filter(rule=EvictionRule.CONSOLIDATE)
+    moved = evicted.aggregate(count=Count("pk"), lost=Sum("lost_gpu_s"))
     return FragmentationReport(
         filters=filters,
         cluster=cluster,
@@ -188,8 +189,8 @@ def fragmentation(cluster: Cluster, filters: ReportFilters, user: User) -> Fragm
         waited_hours=sum(scattered) / HOUR_S,
         waited_count=sum(seconds > 0 for seconds in scattered),
         waited_share=share(sum(scattered), sum(one.total_s for one in waits)) or 0.0,
-        moved=moved.count(),
-        moved_lost=(moved.aggregate(lost=Sum("lost_gpu_s"))["lost"] or 0.0) / HOUR_S,
+        moved=moved["count"],
+        moved_lost=(moved["lost"] or 0.0) / HOUR_S,
         orders=_orders(scope, filters, user),
     )
 
@@ -274,8 +275,12 @@ class _Seen:
 
 def _whole(scope: Scope) -> Scope:
     """The root, whatever subtree was chosen: nodes belong to no queue."""
-    root = scope.cluster.queues.filter(parent=None)
-    return Scope(scope.cluster, {queue.pk: queue for queue in root}, scope.classes)
+
+    def make() -> Scope:
+        root = scope.cluster.queues.filter(parent=None)
+        return Scope(scope.cluster, {queue.pk: queue for queue in root}, scope.classes)
+
+    return scope.once("whole", make)
 
 
 def _seen(whole: Scope, filters: ReportFilters) -> _Seen:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
+from django.db.models import prefetch_related_objects
 from django.http import Http404
 from django.utils.functional import cached_property
 
@@ -88,7 +89,8 @@ def reportable_queues(cluster: Cluster, user: User) -> dict[int, Queue]:
 
 
 def classes_of(cluster: Cluster) -> dict[int, GpuClass]:
-    """Its GPU classes by id, in page order."""
+    """Its GPU classes by id, in page order; read once for this ``cluster``."""
+    prefetch_related_objects([cluster], "gpu_classes")
     return {c.pk: c for c in cluster.gpu_classes.all()}
 
 

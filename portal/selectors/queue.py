@@ -219,17 +219,19 @@ class Moved:
 
 def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -> list[Moved]:
     """The newest of the class from, for and inside the subtree."""
-    ids = set(Queue.objects.below(queue).values_list("pk", flat=True))
-    either = Q(queue__in=ids) | Q(for_queue__in=ids)
+    inside = Queue.objects.below(queue)
+    either = Q(queue__in=inside) | Q(for_queue__in=inside)
     rows = visible_evictions(cluster, user).filter(either, gpu_class=gpu_class)
-    shown = rows.select_related("workload__queue", "queue", "for_queue", "for_workload__queue")[:8]
-    return [Moved(row, _direction(row, ids)) for row in shown]
+    shown = rows.select_related(
+        "workload__queue", "queue", "for_queue", "for_workload__queue", "gpu_class"
+    )[:8]
+    return [Moved(row, _direction(row, queue)) for row in shown]
 
 
-def _direction(row: Eviction, inside: set[int]) -> str:
-    if row.queue_id not in inside:
+def _direction(row: Eviction, top: Queue) -> str:
+    if row.queue is None or not row.queue.is_within(top):
         return "in"
-    return "inside" if row.for_queue_id is None or row.for_queue_id in inside else "out"
+    return "inside" if row.for_queue is None or row.for_queue.is_within(top) else "out"
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from portal.accounts.models import User
-from portal.teams.access import submittable_queues
+from portal.teams.reach import reach_of
 from portal.teams.reading import Reading
-from portal.teams.submission import usable_priority_classes
-from scheduling.models import Workload
-from scheduling.services.explain.why import what_would_start
+from scheduling.models import StartChanges, Workload
+from scheduling.services.explain.sooner import kept, plan_now
 from scheduling.services.words.told import answers
 
 Json = dict[str, Any]
 
 
-def sooner(person: User, work: Workload) -> list[Json]:
-    """Each change of one input within the person's reach that would start it, planned on the live cluster.
+@dataclass(frozen=True, slots=True)
+class Sooner:
+    """Each change of one input within the person's reach that would start it, as planned at ``at``."""
 
-    Raises ServiceError where the cluster does not answer.
-    """
-    queues = list(submittable_queues(person).filter(cluster=work.cluster))
-    classes = {
-        priority.name for queue in queues for priority in usable_priority_classes(person, queue)
-    }
-    found = what_would_start(
-        work, queues=[queue.name for queue in queues], priority_classes=sorted(classes)
-    )
-    return answers(found, work, Reading(person))
+    changes: Sequence[Json]
+    at: datetime
+
+
+def sooner(person: User, work: Workload) -> Sooner:
+    """Planned now on the live cluster. Raises ServiceError where that does not answer."""
+    return _told(person, work, plan_now(work, reach_of(person, work.cluster)))
+
+
+def planned(person: User, work: Workload) -> Sooner | None:
+    """As it was planned in the background; None where it was not yet."""
+    row = kept(work, reach_of(person, work.cluster))
+    return _told(person, work, row) if row else None
+
+
+def _told(person: User, work: Workload, row: StartChanges) -> Sooner:
+    return Sooner(answers(row.found, work, Reading(person)), row.at)

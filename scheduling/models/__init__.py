@@ -22,6 +22,7 @@ from scheduling.models.foresight import (
     Change,
     ForecastOutcome,
     ForecastRun,
+    StartChanges,
     StartForecast,
     ToldStart,
 )
@@ -116,6 +117,7 @@ __all__ = [
     "Share",
     "Sharing",
     "Standing",
+    "StartChanges",
     "StartForecast",
     "State",
     "StepKind",

@@ -161,3 +161,34 @@ class ToldStart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload}: {self.change} {self.p50_at}"
+
+
+class StartChanges(models.Model):
+    """What would start a workload that waits, for those who may choose among the same queues and priority
+    classes: planned in the background, so that a page has it when it is opened."""
+
+    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="start_changes")
+    reach = models.CharField(max_length=32)
+    """Digest of the queues and priority classes."""
+    queues = models.JSONField(default=list)
+    priority_classes = models.JSONField(default=list)
+    found = models.JSONField(default=list)
+    """As ``services.explain.documents.relaxation_document``, the cheapest first."""
+    at = models.DateTimeField()
+    revision = models.BigIntegerField()
+    """Of the cluster, when it was planned."""
+    planned_at = models.DateTimeField()
+    """Real time."""
+    kept_until = models.DateTimeField(null=True, blank=True)
+    """Real time; NULL for its owner's, which is kept up as long as it waits."""
+
+    class Meta:
+        ordering = ["workload", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workload", "reach"], name="start_changes_one_for_a_reach"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {len(self.found)} changes"

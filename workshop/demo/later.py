@@ -1,4 +1,5 @@
-"""What of a demo's past waits until its first page is there: studies, months of demand and start forecasts.
+"""What of a demo waits until its first page is there: what its people do, studies, months of demand and start
+forecasts.
 
 It is worked out at the lowest priority, once, within ``MOST_CPU_S`` of a core, by a process that is forked as
 workers are and ends as soon as studies have something to do: each of the two takes as much memory as the
@@ -27,6 +28,7 @@ from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker.children import Part
 from scheduling.services.worker.parts import are_studies_on
 from workshop.demo import experiment
+from workshop.demo.acting import act
 from workshop.demo.past.foretold import Moment, tell_past
 from workshop.demo.past.live import DEMAND, SEED, capacity, demand_of
 from workshop.demo.past.older import write_older
@@ -93,11 +95,12 @@ def _note_spent(folder: Path) -> None:
 
 
 def _months(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int | None]:
-    """The demand that is forecast comes from them, so what was forecast without them goes. Studies of the
-    last weeks and an experiment are asked for first (None); the worker makes them."""
+    """The demand that is forecast comes from them, so what was forecast without them goes. People act first,
+    and an experiment and studies of the last weeks are asked for (None); the worker makes them."""
     if found["before"] and not found.get("asked"):
-        study(cluster)
+        act(cluster)
         experiment.begin()
+        study(cluster)
         yield None
     if not found.get("begun"):
         if found["before"]:

@@ -80,10 +80,11 @@ def own(cluster: Cluster, user: User) -> QuerySet[Workload]:
 
 
 def now_and_next(cluster: Cluster, user: User) -> Now:
-    """Six queries, however much work there is."""
+    """Six queries at most, however much work there is."""
     now = cluster.now()
     wait, hold = _sizes(cluster, user)
-    shown = _first(cluster, user, WAITING) + _first(cluster, user, HOLDING)
+    shown = _first(cluster, user, WAITING) if wait else []
+    shown += _first(cluster, user, HOLDING) if hold else []
     shares = _shares(shown)
     spans = [(row, _span(row, now)) for row in rows(cluster, shown, user)]
     axis = TimeAxis.over((span for _, span in spans), now)

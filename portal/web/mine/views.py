@@ -9,19 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from django.db.models import Max
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.utils.functional import SimpleLazyObject
 
 from portal.accounts.models import User
 from portal.display.spread import Spread
 from portal.reports.filters import ReportFilters
 from portal.reports.prices import stretches
-from portal.reports.scope import Scope, report_scope
+from portal.reports.scope import Scope, classes_of, report_scope
 from portal.reports.showback import costs_of_users
 from portal.reports.waits import spread_of_waits
 from portal.reports.worked import worked
@@ -93,6 +91,7 @@ def _cost(scope: Scope, filters: ReportFilters) -> Decimal:
     return Decimal(str(round(sum(one.cost for one in charged), 6))).quantize(Decimal("0.01"))
 
 
+MONTH = "month"
 AGAIN = 3
 """Kinds of work offered to be submitted again."""
 
@@ -100,7 +99,11 @@ AGAIN = 3
 @page_view
 def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
     found, user = get_cluster(request, cluster), request.user
-    classes = list(found.gpu_classes.all())
+    if request.GET.get("part") == MONTH:
+        # Weeks of rows: the page loads them once it stands.
+        shown = {"cluster": found, "month": month(found, user)}
+        return render(request, "web/mine/_month.html", shown)
+    classes = list(classes_of(found).values())
     chosen = chosen_class(request, classes) if "class" in request.GET else None
     chosen = chosen or _usual_class(found, user, classes)
     now, past = now_and_next(found, user), ended(found, user)
@@ -116,8 +119,6 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
         "chosen": chosen,
         "own": own_share(found, user, chosen) if chosen else None,
         "teams": teams_of(user, found),
-        # Weeks of rows: read for the page, not for each of its refreshes.
-        "month": SimpleLazyObject(partial(month, found, user)),
     }
     return render(request, "web/mine/home.html", context)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import F
 from django.utils import timezone
 
 from portal.audit.kinds import kind_of
@@ -76,8 +76,8 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
     """Of the last day in the cluster's own time."""
     since = cluster.now() - DAY
     cycles = Cycle.objects.filter(cluster=cluster, at__gte=since)
-    took = sorted(cycles.filter(took_ms__gt=0).values_list("took_ms", flat=True))
-    sums = cycles.aggregate(count=Count("pk"), admitted=Sum("admitted"), evicted=Sum("evicted"))
+    told = list(cycles.order_by().values_list("took_ms", "admitted", "evicted"))
+    took = sorted(ms for ms, _, _ in told if ms > 0)
     _, lost = lost_in(Eviction.objects.filter(workload__cluster=cluster, at__gte=since))
     last = Cycle.objects.filter(cluster=cluster).first()
     writes = list(_writes(cluster, since))
@@ -95,9 +95,9 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
         cycle_ms=last.took_ms if last else 0,
         half_ms=_share(took, 0.5),
         most_ms=_share(took, 0.99),
-        cycles=sums["count"],
-        started=sums["admitted"] or 0,
-        evicted=sums["evicted"] or 0,
+        cycles=len(told),
+        started=sum(admitted for _, admitted, _ in told),
+        evicted=sum(evicted for _, _, evicted in told),
         lost_gpu_s=lost,
         writes=[*refused[:WRITES], *(w for w in writes if not w.code)][:WRITES],
         written=len(writes),
@@ -171,7 +171,7 @@ def _pausing(cluster: Cluster) -> str:
     rows = waiting.order_by(soonest, "position", "submitted_at")
     zone, now = cluster.display_time_zone, cluster.now()
     names = []
-    for work in rows.select_related("start_forecast")[:FIRST]:
+    for work in rows.select_related("start_forecast__gpu_class")[:FIRST]:
         told = said(getattr(work, "start_forecast", None), now)
         names.append(
             f"{work.name} (expected {when(told.p50, now, zone)})" if told.p50 else work.name

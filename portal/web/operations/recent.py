@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from django.db.models import Q
+
 from portal.display.format import counted
 from portal.teams.access import visible_workloads
 from portal.teams.rights import Person
@@ -40,17 +42,15 @@ class Recent:
 
 
 def recent(cluster: Cluster, user: Person) -> list[Recent]:
-    """Newest first. Work that ``user`` may not see is counted, not named. Five queries."""
+    """Newest first. Work that ``user`` may not see is counted, not named. Four queries."""
     mine = Cycle.objects.filter(cluster=cluster)
     evicted = mine.filter(evicted__gt=0, at__gte=cluster.now() - SPAN)
-    last = mine.values_list("pk", flat=True)[:LAST]
-    keys = {*last, *evicted.values_list("pk", flat=True)[:EVICTED]}
+    either = Q(pk__in=mine.values("pk")[:LAST]) | Q(pk__in=evicted.values("pk")[:EVICTED])
+    shown = list(mine.filter(either))
+    keys = {one.pk for one in shown}
     causes, acts = _causes(keys), _acts(keys)
     seen = _seen(user, causes, acts)
-    return [
-        _row(one, causes.get(one.pk, ((), 0)), acts.get(one.pk, ()), seen)
-        for one in mine.filter(pk__in=keys)
-    ]
+    return [_row(one, causes.get(one.pk, ((), 0)), acts.get(one.pk, ()), seen) for one in shown]
 
 
 def _row(

@@ -56,21 +56,24 @@ class Way:
 @login_required
 @require_safe
 def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
-    """The fragment that the workload page loads once it stands."""
+    """The fragment that the workload page loads once it stands: as planned in the background, or ``now``."""
     found = get_cluster(request, cluster)
     rows = seen(request.user, found).select_related("start_forecast__gpu_class")
     work = rows.filter(uid=uid).first()
     if work is None or not work.is_waiting:
         raise Http404
-    shown = {"cluster": found, "work": work, **_answer(request, work)}
+    is_now = request.GET.get("now") == "1"
+    shown = {"cluster": found, "work": work, **_answer(request, work, is_now=is_now)}
     return render(request, "web/workloads/_sooner_found.html", shown)
 
 
-def _answer(request: PersonRequest, work: Workload) -> dict[str, object]:
+def _answer(request: PersonRequest, work: Workload, *, is_now: bool) -> dict[str, object]:
+    kept = None if is_now else selectors.planned(request.user, work)
     try:
-        told = selectors.sooner(request.user, work)
+        plan = kept or selectors.sooner(request.user, work)
     except ServiceError as error:
         return {"fault": str(error)}
+    told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]
     ends = elsewhere(work, names, work.cluster.now())
     classes = {one.name: one for one in work.cluster.gpu_classes.all()}
@@ -86,7 +89,8 @@ def _answer(request: PersonRequest, work: Workload) -> dict[str, object]:
         for one in told
     ]
     row = getattr(work, "start_forecast", None)
-    return {"found": found, "reads_cost": reads, "as_it_is": said(row, work.cluster.now())}
+    as_it_is = said(row, work.cluster.now())
+    return {"found": found, "at": plan.at, "reads_cost": reads, "as_it_is": as_it_is}
 
 
 def _starts(change: Json) -> str:

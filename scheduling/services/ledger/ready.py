@@ -27,26 +27,26 @@ def ready_in(cluster: Cluster, begin: datetime, end: datetime) -> dict[str, Know
     """By GPU class of [begin, end), as far as samples of it are kept: by hours; by days where more of them
     are kept, by minutes where those are not rolled up yet."""
     found: dict[str, Known] = {}
+    sampled = _sampled(cluster, begin, end)
     for resolution in (Resolution.HOUR, Resolution.DAY, Resolution.MINUTE):
-        for name, known in _sampled(cluster, begin, end, resolution).items():
-            if name not in found or known.seconds > found[name].seconds:
+        for of, name, known in sampled:
+            if of == resolution and (name not in found or known.seconds > found[name].seconds):
                 found[name] = known
     return found
 
 
-def _sampled(
-    cluster: Cluster, begin: datetime, end: datetime, resolution: Resolution
-) -> dict[str, Known]:
+def _sampled(cluster: Cluster, begin: datetime, end: datetime) -> list[tuple[str, str, Known]]:
+    """(resolution, class, what is known). One query."""
     rows = UsageSample.objects.filter(
-        start__gte=begin, start__lt=end, queue__cluster=cluster, queue__parent=None,
-        resolution=resolution,
-    )  # fmt: skip
+        start__gte=begin, start__lt=end, queue__cluster=cluster, queue__parent=None
+    )
     sums = {
         name: Sum(F(f"{name}_gpus") * F("seconds"), output_field=FloatField())
         for name in ("ready", "installed", "demand")
     }
-    told = rows.order_by().values("gpu_class__name").annotate(**sums, known_s=Sum("seconds"))
-    return {row["gpu_class__name"]: _known(row) for row in told if row["known_s"]}
+    keys = ("resolution", "gpu_class__name")
+    told = rows.order_by().values(*keys).annotate(**sums, known_s=Sum("seconds"))
+    return [(*(row[key] for key in keys), _known(row)) for row in told if row["known_s"]]
 
 
 def _known(row: Mapping[str, Any]) -> Known:

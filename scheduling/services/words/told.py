@@ -226,7 +226,7 @@ def place_of(work: Workload, reader: Reader) -> str:
 
 
 def answers(found: Sequence[Json], workload: Workload, reader: Reader) -> list[Json]:
-    """Of what would start ``workload`` (``explain.what_would_start``) what ``reader`` may have: a limit is
+    """Of what would start ``workload`` (``explain.sooner``) what ``reader`` may have: a limit is
     that of a queue on its line, which they have to see.
     """
     parts = workload.queue.path.split("/") if workload.queue else []

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.alerts import watching
+from portal.alerts import looking, watching
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
 from portal.alerts.rules import FIRST, Wish, save
 from portal.alerts.series import series
@@ -371,6 +371,30 @@ def test_page_says_what_fires_and_of_whom(small: Small, watched: Rule) -> None:
     assert "1 of 1 rule fires: Longest wait." in page
     assert work.name in page
     assert "5 h" in page
+
+
+def test_page_shows_what_the_last_look_found_and_works_out_nothing(
+    small: Small, watched: Rule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting(small, 5)
+    look(small)
+    monkeypatch.setattr(looking, "series", None)
+    client = client_of(small.operator)
+    (row,) = client.get(reverse("web:alerts", args=["fra1"])).context["rows"]
+    assert (row.value, row.work) == ("5 h", Workload.objects.get())
+
+
+def test_rule_that_was_edited_is_worked_out_until_it_is_looked_at_again(
+    small: Small, watched: Rule
+) -> None:
+    waiting(small, 5)
+    look(small)
+    wish = Wish(Figure.LONGEST_WAIT, 9 * H)
+    edited = save(by=small.operator, cluster=small.cluster, wish=wish, rule=watched)
+    assert edited.value is None
+    client = client_of(small.operator)
+    (row,) = client.get(reverse("web:alerts", args=["fra1"])).context["rows"]
+    assert row.value == "5 h"
 
 
 def test_preview_says_how_often_the_edit_would_have_fired_and_saves_nothing(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, ClusterMode, GpuClass, Outcome, Queue, State
-from scheduling.services.explain.why import what_would_start
+from scheduling.services.explain.sooner import Reach, plan_now
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
 from tests.scheduling.operators import Operator, adapter_of, install
@@ -66,7 +66,7 @@ def test_waiting_work_of_every_kind_is_told_what_would_start_it(site: World, kin
     submitted(site, kind)
     site.cycles_until(lambda: site.row("w1").reason == "queue_at_job_limit")
 
-    found = what_would_start(site.row("w1"), queues=["products"], priority_classes=[])
+    found = plan_now(site.row("w1"), Reach(["products"])).found
     assert [(each["change"], each["value"]) for each in found] == [
         ("queue", "products"),
         ("queue_workloads", 1),

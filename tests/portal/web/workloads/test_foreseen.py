@@ -8,7 +8,14 @@ import pytest
 from portal.selectors import sooner
 from portal.selectors.ends import elsewhere
 from portal.web.workloads.ahead import Row, Verdict, _lead
-from scheduling.models import MILLI, GpuClass, RunTimeQuestion, StartForecast, Workload
+from scheduling.models import (
+    MILLI,
+    GpuClass,
+    RunTimeQuestion,
+    StartChanges,
+    StartForecast,
+    Workload,
+)
 from scheduling.prediction import boosted, stored
 from scheduling.services import forecasts
 from tests.factories import NOW, make_workload
@@ -154,7 +161,7 @@ def test_class_that_nothing_ran_on_has_no_end_and_says_why(waiting):
 
 def test_what_starts_it_sooner_says_when_it_ends_either_way(as_user, waiting, monkeypatch):
     change = {"change": "gpu_class", "value": "a100-40gb", "queue": "", "sentence": "On a100-40gb."}
-    monkeypatch.setattr(sooner, "what_would_start", lambda *_args, **_more: [change])
+    monkeypatch.setattr(sooner, "plan_now", lambda *_args: StartChanges(found=[change], at=NOW))
     answered_elsewhere(waiting, "a100-40gb")
     text = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/").content.decode()
     assert "It would end there about" in text

@@ -1,9 +1,11 @@
 import pytest
 
 from portal.selectors import sooner as selectors
+from portal.teams.reach import plan_for_owners
 from portal.web.workloads.sooner import FIELDS
-from scheduling.models import MILLI
-from tests.factories import make_workload
+from scheduling.models import MILLI, Cluster, StartChanges, State, Workload
+from scheduling.services.explain import sooner as service
+from tests.factories import NOW, make_workload
 from tests.portal.kubernetes import serving
 from tests.portal.web.workloads.test_submit import FORM
 
@@ -84,6 +86,46 @@ def test_most_gpus_that_would_start_it_are_named(as_user, half_a_node, waiting):
     assert "With 4 instead of 8 GPUs per member" in page
 
 
+def test_answer_stands_before_its_owner_asks(as_user, cluster, half_a_node, waiting, monkeypatch):
+    assert plan_for_owners(cluster) > 0
+    monkeypatch.setattr(service, "live_or_refused", None)  # the cluster is not asked again
+    page = _asked(as_user("researcher"), waiting)
+    assert "With 4 instead of 8 GPUs per member" in page
+    assert "Planned" in page or "planned" in page
+
+
+def test_each_is_planned_again_once_the_plan_has_changed(cluster, half_a_node, waiting):
+    count = plan_for_owners(cluster)
+    assert plan_for_owners(cluster) == 0
+    cluster.touch()
+    cluster.refresh_from_db()
+    assert plan_for_owners(cluster) == count
+
+
+def test_answer_in_the_background_is_that_of_planning_now(cluster, half_a_node, waiting):
+    plan_for_owners(cluster)
+    row = StartChanges.objects.get(workload=waiting)
+    reach = service.Reach(row.queues, row.priority_classes)
+    assert row.found == service.plan_now(waiting, reach).found != []
+
+
+def test_answer_goes_once_the_work_waits_no_longer(cluster, half_a_node, waiting):
+    plan_for_owners(cluster)
+    Workload.objects.filter(pk=waiting.pk).update(state=State.FINISHED)
+    cluster.touch()
+    plan_for_owners(Cluster.objects.get())
+    assert not StartChanges.objects.filter(workload=waiting).exists()
+
+
+def test_who_looks_first_at_anothers_work_has_it_planned_then(
+    as_user, cluster, half_a_node, waiting
+):
+    plan_for_owners(cluster)
+    assert "With 4 instead of 8 GPUs per member" in _asked(as_user("lead"), waiting)
+    assert StartChanges.objects.filter(workload=waiting, kept_until=None).count() == 1
+    assert StartChanges.objects.filter(workload=waiting).count() == 2
+
+
 def test_cluster_that_does_not_answer_is_said(as_user, cluster, waiting):
     cluster.api_url = "http://127.0.0.1:9"
     cluster.save(update_fields=["api_url"])
@@ -114,7 +156,7 @@ def test_each_change_has_its_start_its_cost_and_the_way_to_do_it(
         "change": change, "value": value, "queue": "pretraining", "gpu_class": "h100-80gb",
         "evicts_gpus": 0, "sentence": "So it would.",
     }  # fmt: skip
-    monkeypatch.setattr(selectors, "what_would_start", lambda *_args, **_more: [found])
+    monkeypatch.setattr(selectors, "plan_now", lambda *_args: StartChanges(found=[found], at=NOW))
     page = _asked(as_user("researcher"), waiting)
     assert "<b>now</b>" in page
     assert "Cost an hour" in page

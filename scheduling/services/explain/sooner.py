@@ -1,0 +1,162 @@
+"""What would start work that waits, planned before anybody asks and kept until the plan changes.
+
+A pass takes what was planned longest ago first, within ``MOST_S`` of a core, from one reading of the cluster
+and one frame of the engine; where nothing has changed since, it reads two tables and plans nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from scheduling.cluster.adapters import key_of
+from scheduling.engine import Planner
+from scheduling.engine.model import Snapshot, SnapshotError
+from scheduling.engine.whatif.change import Reach
+from scheduling.engine.whatif.relaxations import relaxations_in
+from scheduling.models import Cluster, StartChanges, Workload
+from scheduling.models.workloads import WAITING
+from scheduling.services.errors import ServiceError
+from scheduling.services.explain.documents import relaxation_document
+from scheduling.services.snapshot.asked import live_or_refused
+
+__all__ = ["Reach", "kept", "log", "plan_now", "refresh"]
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+ReachOf = Callable[[str], Reach]
+"""Of a person's name; an empty one for whoever is nobody here."""
+
+MOST, MOST_S = 60, 2.0
+"""Workloads and CPU seconds of one pass."""
+FRESH = timedelta(minutes=10)
+"""What was planned before is no answer to whoever looks now: where too many wait to keep all up, it is
+planned as they look."""
+KEPT = timedelta(hours=1)
+"""So long after somebody else than its owner looked, their answer is kept up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """One answer that is to be planned; ``kept_until`` as its row has it."""
+
+    work: Workload
+    reach: Reach
+    kept_until: Any
+
+
+def kept(work: Workload, reach: Reach) -> StartChanges | None:
+    """What was planned for it of late within ``reach``; None where nothing was."""
+    since = timezone.now() - FRESH
+    rows = StartChanges.objects.filter(workload=work, reach=_digest(reach), planned_at__gt=since)
+    return rows.first()
+
+
+def plan_now(work: Workload, reach: Reach) -> StartChanges:
+    """Planned anew, and kept. Raises ServiceError when the cluster does not answer."""
+    cluster = work.cluster
+    revision = cluster.revision
+    snapshot = live_or_refused(cluster, "Ask again in a moment.")
+    is_owners = StartChanges.objects.filter(
+        workload=work, reach=_digest(reach), kept_until=None
+    ).exists()
+    until = None if is_owners else timezone.now() + KEPT
+    found = next(_planned(snapshot, [_Wish(work, reach, until)], revision))
+    _write([found])
+    return found
+
+
+def refresh(cluster: Cluster, reach_of: ReachOf) -> int:
+    """Plan anew what was planned before the plan changed; ``reach_of`` says among what owners choose. How
+    many were planned. Raises ServiceError when the cluster does not answer."""
+    _forget(cluster)
+    wishes = _due(cluster, reach_of)[:MOST]
+    if not wishes:
+        return 0
+    revision = cluster.revision
+    snapshot = live_or_refused(cluster)
+    rows, began_s = [], time.thread_time()
+    for row in _planned(snapshot, wishes, revision):
+        rows.append(row)
+        if time.thread_time() - began_s > MOST_S:
+            break
+    _write(rows)
+    return len(rows)
+
+
+def _forget(cluster: Cluster) -> None:
+    """Of what waits no longer, and of who looked long ago."""
+    rows = StartChanges.objects.filter(workload__cluster=cluster)
+    rows.exclude(workload__state__in=WAITING).delete()
+    rows.filter(kept_until__lt=timezone.now()).delete()
+
+
+def _due(cluster: Cluster, reach_of: ReachOf) -> list[_Wish]:
+    """What was never planned first, the youngest before all, then what was planned longest ago."""
+    rows = StartChanges.objects.filter(workload__cluster=cluster)
+    waiting = Workload.objects.filter(
+        cluster=cluster, state__in=WAITING, held=False, queue__isnull=False
+    )
+    owners = rows.filter(kept_until=None).values("workload")
+    fresh = waiting.exclude(pk__in=owners).order_by("-submitted_at")[: MOST // 2]
+    stale = rows.filter(revision__lt=cluster.revision).select_related("workload").order_by("at")
+    return [_Wish(work, reach_of(work.user), None) for work in fresh] + [
+        _Wish(row.workload, Reach(row.queues, row.priority_classes), row.kept_until)
+        for row in stale[:MOST]
+    ]
+
+
+def _planned(snapshot: Snapshot, wishes: Iterable[_Wish], revision: int) -> Iterator[StartChanges]:
+    """Nothing for work that the cluster does not show, as for what starts anyway."""
+    try:
+        frame = Planner().read(snapshot)
+    except SnapshotError as error:
+        raise ServiceError(
+            "cannot_plan", "The cluster cannot be planned as it is.",
+            "Ask an admin to look at the engine's page.",
+        ) from error  # fmt: skip
+    slots = {name: slot for slot, name in frame.slot_names.items()}
+    for wish in wishes:
+        slot = slots.get(key_of(wish.work.kind, wish.work.namespace, wish.work.name))
+        reach = _within(snapshot, wish.reach)
+        found = [] if slot is None else relaxations_in(frame, slot, reach)
+        yield StartChanges(
+            workload=wish.work, reach=_digest(wish.reach), queues=list(wish.reach.queues),
+            priority_classes=list(wish.reach.priority_classes),
+            found=[relaxation_document(one) for one in found],
+            at=snapshot.now, revision=revision, planned_at=timezone.now(),
+            kept_until=wish.kept_until,
+        )  # fmt: skip
+
+
+def _within(snapshot: Snapshot, reach: Reach) -> Reach:
+    """Without what the snapshot does not have."""
+    known, classes = {q.name for q in snapshot.queues}, {p.name for p in snapshot.priority_classes}
+    return Reach(
+        [queue for queue in reach.queues if queue in known],
+        [kind for kind in reach.priority_classes if kind in classes],
+    )
+
+
+def _write(rows: Iterable[StartChanges]) -> None:
+    """In place of what stood there; of two that plan at once the last word stays. An owner's comes before the
+    same of somebody else."""
+    each = {(row.workload_id, row.reach): row for row in reversed(list(rows))}
+    StartChanges.objects.bulk_create(
+        each.values(), update_conflicts=True, unique_fields=["workload", "reach"],
+        update_fields=["found", "at", "revision", "planned_at", "kept_until"],
+    )  # fmt: skip
+
+
+def _digest(reach: Reach) -> str:
+    told = json.dumps([sorted(reach.queues), sorted(reach.priority_classes)])
+    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()

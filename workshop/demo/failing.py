@@ -1,0 +1,41 @@
+"""Work of the example organisation that fails once the portal serves, and stays long enough to be looked at:
+all else leaves the cluster, with its log, an hour of its clock after its end."""
+
+from __future__ import annotations
+
+from portal.accounts.models import User
+from portal.teams.models import Submitted
+from portal.teams.submission import submit
+from scheduling.models import Cluster
+from scheduling.services.workloads.manifest import build_job_manifest
+from workshop.demo.organisation import L4
+from workshop.demo.work.arrivals import EXIT_CODE, IMAGE, RUN_TIME_LIMIT_S, simulated
+from workshop.demo.work.uses import notes_of
+
+USER, QUEUE, NAME = "researcher", "pretraining", "eval-web-corpus"
+RUN_S = 25 * 60
+STAYS_S = 30 * 86_400
+GPUS = 1
+
+
+def fail(cluster: Cluster) -> None:
+    """As the researcher submits it; once."""
+    if Submitted.objects.filter(cluster=cluster, manifest__metadata__name=NAME).exists():
+        return
+    queue = cluster.queues.get(name=QUEUE)
+    manifest = build_job_manifest(
+        name=NAME,
+        queue=queue.name,
+        namespace=queue.namespace,
+        image=IMAGE,
+        command=["python", "run.py", "--shards", "/data/shards"],
+        gpu_classes=list(cluster.gpu_classes.filter(name=L4)),
+        gpus_per_pod=GPUS,
+        cpus_per_pod=8,
+        memory_gib_per_pod=32,
+        run_time_limit_s=RUN_TIME_LIMIT_S,
+    )
+    made = simulated(manifest, run_s=RUN_S, checkpoint_s=None)
+    made["spec"]["ttlSecondsAfterFinished"] = STAYS_S
+    made["spec"]["template"]["metadata"]["annotations"] |= {**dict(notes_of(NAME)), EXIT_CODE: "1"}
+    submit(User.objects.get(username=USER), cluster, made)
