@@ -1,0 +1,11 @@
+"""Celery envelope: one service call, safe to run twice and by two at once."""
+
+from celery import shared_task
+
+from portal.teams import ldap_reading
+
+
+@shared_task(name="portal.teams.tasks.read_directory")
+def read_directory() -> None:
+    """Follow who left the directory (LDAP) and who is in which of its groups now."""
+    ldap_reading.read()
