@@ -10,7 +10,9 @@ from allauth.mfa.models import Authenticator
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
+from portal.accounts import ldap_backend
 from portal.accounts.models import User
 from scheduling.models.ciphers import cipher
 
@@ -44,6 +46,14 @@ class AccountAdapter(DefaultAccountAdapter):
         return app != "allauth.socialaccount" and bool(
             super().is_reauthentication_required(app=app, **kwargs)
         )
+
+    def get_reauthentication_methods(self, user: User) -> list[dict[str, Any]]:
+        """The directory checks the password of its people, who have none here."""
+        ways: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        if not user.is_authenticated or not ldap_backend.is_connected(user):
+            return ways
+        url = reverse("account_reauthenticate")
+        return [{"id": "reauthenticate", "description": "Use your password", "url": url}, *ways]
 
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         messages.error(request, "This account is not active. Ask an admin.")

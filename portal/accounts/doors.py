@@ -45,7 +45,7 @@ def issue_token(
 
 
 def revoke_token(
-    request: HttpRequest | Request, token: ApiToken, *, by: User | None = None
+    request: HttpRequest | Request | None, token: ApiToken, *, by: User | None = None
 ) -> None:
     facts: dict[str, Any] = {"by": by.get_username()} if by else {}
     record("token.revoked", request, user=token.user, token=token.pk, **facts)

@@ -8,6 +8,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 
+from portal.accounts.ldap import PROVIDER_ID as DIRECTORY_ID
+
 PROVIDER_ID = "oidc"
 """Stands in the callback's address, so it is the same for everybody."""
 NEEDED = ("WEIR_OIDC_ISSUER", "WEIR_OIDC_CLIENT_ID", "WEIR_OIDC_CLIENT_SECRET")
@@ -38,4 +40,5 @@ def is_connected(request: HttpRequest) -> bool:
     # Settings read this module before there are models.
     from allauth.socialaccount.models import SocialAccount
 
-    return SocialAccount.objects.filter(user_id=request.user.pk).exists()
+    connected = SocialAccount.objects.filter(user_id=request.user.pk)
+    return connected.exclude(provider=DIRECTORY_ID).exists()

@@ -45,7 +45,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         known = User.objects.filter(username=name).first()
         if known is None:
             return
-        if not _is_free(known):
+        if not is_free(known):
             _refuse(
                 request, known,
                 f"There is an account {name} here already."
@@ -59,7 +59,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         user: User = super().populate_user(request, sociallogin, data)
         user.username = name_in(claims_of(sociallogin.account))
         for field in ("first_name", "last_name"):
-            setattr(user, field, _cut(getattr(user, field), 150))
+            setattr(user, field, cut(getattr(user, field), 150))
         return user
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
@@ -131,9 +131,9 @@ def groups_in(claims: Mapping[str, Any]) -> list[str] | None:
     return sorted(names)[:MOST_GROUPS]
 
 
-def fault_of(name: str) -> str:
-    """Why a person of this name can't be kept; empty where they can."""
-    claim = settings.WEIR_OIDC_USER_CLAIM
+def fault_of(name: str, claim: str = "") -> str:
+    """Why a person of this name, which ``claim`` says, can't be kept; empty where they can."""
+    claim = claim or settings.WEIR_OIDC_USER_CLAIM
     if not name:
         return f"The provider says no name of yours ('{claim}'). Tell an admin."
     if name.startswith(PROGRAMS):
@@ -147,14 +147,14 @@ def fault_of(name: str) -> str:
     return ""
 
 
-def _is_free(user: User) -> bool:
-    """Nobody can be locked out of it, or act by it, when the provider's person has it."""
+def is_free(user: User) -> bool:
+    """Nobody can be locked out of it, or act by it, when a person of the provider or directory has it."""
     is_program = hasattr(user, "service_account")
     connected = SocialAccount.objects.filter(user=user).exists()
     return not (user.has_usable_password() or user.is_superuser or is_program or connected)
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
     try:
         one_line(text)
     except ValidationError:

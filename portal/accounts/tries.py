@@ -29,6 +29,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Aggregate, Count, Min, Q
 from django.utils import timezone
 
+from portal.accounts.ldap import AwayError
 from portal.accounts.models import KnownAddress, SignInTry, User
 
 KNOWN_FOR = timedelta(days=90)
@@ -76,6 +77,9 @@ def one_try(name: str, address: str) -> Iterator[None]:
         raise LockedError(wait)
     try:
         yield
+    except AwayError:
+        mine.delete()  # no password was checked
+        raise
     except ValidationError:
         if left == 0:
             raise LockedError(wait) from None

@@ -12,6 +12,7 @@ from django.core import checks, mail
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from portal.accounts import ldap
 from portal.display.format import counted, duration
 from portal.notices.models import Letter, LetterState
 from portal.setup.inviting import needs_admin
@@ -40,7 +41,7 @@ def examine() -> Iterator[Item]:
     yield from found
     if any(item.grade is Grade.MISSING for item in found):
         return
-    for part in (_clock, _secrets, _processes, _mail, _streams, _people, _clusters):
+    for part in (_clock, _secrets, _processes, _mail, _streams, _directory, _people, _clusters):
         yield from part()
 
 
@@ -184,6 +185,27 @@ def _streams() -> Iterator[Item]:
 
 def _waiting(one: Standing) -> str:
     return counted(one.waiting, "record waits,records wait")
+
+
+def _directory() -> Iterator[Item]:
+    if settings.WEIR_LDAP is None:
+        return
+    try:
+        with ldap.reading(settings.WEIR_LDAP) as reader:
+            count = sum(1 for _ in reader.people())
+    except ldap.AwayError as away:
+        remedy = (
+            "Look at the directory and at WEIR_LDAP_URL, _CA, _BIND_DN, _BIND_PASSWORD and _BASE."
+        )
+        yield _fault("directory", f"Nobody of it is let in: {away.why}.", remedy)
+        return
+    if count:
+        yield _good(
+            "directory", f"It answers, and {counted(count, 'person,people')} of it may sign in."
+        )
+    else:
+        remedy = "Look at WEIR_LDAP_BASE, _FILTER, _NAME and _KEY."
+        yield _fault("directory", "It answers, and nobody of it may sign in.", remedy)
 
 
 def _people() -> Iterator[Item]:

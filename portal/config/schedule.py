@@ -43,6 +43,7 @@ def _duties() -> Iterator[Duty]:
     yield Duty(f"{p}notices.tasks.tell_views", 600.0, share=0.02)
     yield Duty(f"{p}notices.tasks.forget", 3600.0, share=0.02)
     yield Duty(f"{p}streams.tasks.send", 10.0, share=0.05)
+    yield Duty(f"{p}teams.tasks.read_directory", 900.0, share=0.05)
     yield Duty(f"{p}idempotency.tasks.forget", 3600.0, share=0.02)
     yield Duty(f"{p}alerts.tasks.look", 20.0, share=0.05)
     yield Duty(f"{s}roll_up", 60.0, share=0.05)

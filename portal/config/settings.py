@@ -9,6 +9,7 @@ from typing import Any
 
 import environ
 
+from portal.accounts import ldap
 from portal.accounts.identity import providers
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
 from portal.config.proxies import networks
@@ -103,6 +104,11 @@ if env.bool("WEIR_SERVER_TIMING", default=False):
     # What an answer cost, in a header that browsers show and benchmarks read.
     MIDDLEWARE.insert(0, "portal.config.timing.ServerTimingMiddleware")
 
+# Where traces go, by OpenTelemetry's own name of the variable; nowhere where empty.
+WEIR_TRACING_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="").rstrip("/")
+if WEIR_TRACING_ENDPOINT:
+    MIDDLEWARE.insert(0, "portal.config.tracing.TracingMiddleware")
+
 ROOT_URLCONF = "portal.config.urls"
 ASGI_APPLICATION = "portal.config.asgi.application"
 
@@ -136,6 +142,15 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     # A web process answers several people at once, each with a connection of its own while it does.
     DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 2, "max_size": 20, "timeout": 30}}
+    # A pooler that gives each transaction any of its connections keeps no cursor open between two.
+    pooled = env.bool("WEIR_DATABASE_POOLER", default=False)
+    DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = pooled
+    if env.str("WEIR_REPLICA_URL", default=""):
+        DATABASES["replica"] = {
+            **DATABASES["default"], **env.db("WEIR_REPLICA_URL"), "TEST": {"MIRROR": "default"},
+        }  # fmt: skip
+        DATABASE_ROUTERS = ["portal.config.replica.ReplicaRouter"]
+        MIDDLEWARE.append("portal.config.replica.ReplicaMiddleware")
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MOST_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS
@@ -163,8 +178,11 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
     ),
     "scheduling.services.studies.adapting.trials.hear": ("policy.set",),
 }  # fmt: skip
+# The organisation's directory, where it signs people in: docs/operations.md, "Signing in".
+WEIR_LDAP = ldap.configured(env)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
+    *(["portal.accounts.ldap_backend.DirectoryBackend"] if WEIR_LDAP else []),
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {
@@ -392,6 +410,9 @@ if not CACHES["default"]["LOCATION"]:
         # Above it entries are thrown out at random, so a crowd of addresses could wipe its own count.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
+
+# Whose cycles this process runs, where it is the engine; those of all clusters where none is named.
+WEIR_ENGINE_CLUSTERS = env.list("WEIR_ENGINE_CLUSTERS", default=[])
 
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"

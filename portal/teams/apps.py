@@ -5,4 +5,4 @@ class TeamsConfig(AppConfig):
     name = "portal.teams"
 
     def ready(self) -> None:
-        from portal.teams import directory  # noqa: F401 - connects it to sign-in
+        from portal.teams import directory, ldap_reading  # noqa: F401 - connects them to sign-in

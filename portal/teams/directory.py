@@ -100,7 +100,7 @@ def delete_rule(by: User, rule: GroupRule, *, request: Asked) -> None:
     Membership.objects.filter(rule=rule).delete()
     rule.delete()
     for user in holders:
-        _follow(user, _seen(user), request)
+        _follow(user, seen_by(user), request)
 
 
 def may_rule(user: User) -> bool:
@@ -121,7 +121,7 @@ def _follow_all(request: Asked) -> None:
         _follow(seen.user, seen.names, request)
 
 
-def _seen(user: User) -> list[str]:
+def seen_by(user: User) -> list[str]:
     found = SeenGroups.objects.filter(user=user).first()
     return list(found.names) if found else []
 

@@ -95,7 +95,7 @@ def set_active(*, by: User, person: User, active: bool) -> None:
     switch(by=by, person=person, active=active)
 
 
-def switch(*, by: User, person: User, active: bool) -> None:
+def switch(*, by: User | None, person: User, active: bool) -> None:
     """For whoever has judged that it may be: sessions end at once, tokens count no more."""
     person.is_active = active
     person.save(update_fields=["is_active"])

@@ -63,7 +63,7 @@ def take_in(by: User, told: Mapping[str, Any], request: Request) -> User:
     DirectoryPerson.objects.create(user=person, external_id=told.get("external_id", ""))
     events.announce("person.added", actor=by, subject=name, after={"name": name, "by": "directory"})
     if told.get("active") is False:
-        _set_active(by, person, False, request)
+        set_active(by, person, False, request)
     return person
 
 
@@ -88,20 +88,23 @@ def change(by: User, person: User, told: Mapping[str, Any], request: Request) ->
             "person.changed", actor=by, subject=person.username, before=before, after=changed
         )
     if "active" in told:
-        _set_active(by, person, told["active"], request)
+        set_active(by, person, told["active"], request)
     return person
 
 
 @transaction.atomic
 def remove(by: User, person: User, request: Request) -> None:
     """Deactivated for good, and out of every group; the name stays theirs, and so does what they did."""
-    _set_active(by, person, False, request)
+    set_active(by, person, False, request)
     for group in person.directory_groups.all():
         _set_members(by, group, group.members.exclude(pk=person.pk), request)
     DirectoryPerson.objects.update_or_create(user=person, defaults={"gone": True})
 
 
-def _set_active(by: User, person: User, active: bool, request: Request) -> None:
+@transaction.atomic
+def set_active(by: User | None, person: User, active: bool, request: Request | None) -> None:
+    """Without ``by`` it is what the directory was read to say. Raises ServiceError ``deactivated_here``,
+    ``last_admin``."""
     if active == person.is_active:
         return
     row, _ = DirectoryPerson.objects.get_or_create(user=person)

@@ -2,10 +2,16 @@
 
 from celery import shared_task
 
-from portal.teams import reach
+from portal.teams import ldap_reading, reach
 
 
 @shared_task(name="portal.teams.tasks.plan_sooner")
 def plan_sooner() -> None:
     """Plan what would start work that waits, before its owner asks."""
     reach.plan_for_all_owners()
+
+
+@shared_task(name="portal.teams.tasks.read_directory")
+def read_directory() -> None:
+    """Follow who left the directory (LDAP) and who is in which of its groups now."""
+    ldap_reading.read()

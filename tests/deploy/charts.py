@@ -44,6 +44,7 @@ SETS: dict[str, Values] = {
             "security": "syslog+tls://log.example.org",
             "usage": "https://in.example.org/x",
         },
+        "tracing": {"endpoint": "http://collector.monitoring:4318"},
     },
     "gateway": {
         **PROXIED,

@@ -281,6 +281,17 @@ def test_streams_are_settings_and_their_ports_are_open_to_the_worker() -> None:
     assert {("UDP", 514), ("TCP", 6514), ("TCP", 443)} <= opened
 
 
+def test_traces_have_an_endpoint_and_their_port_is_open_where_they_are_wanted() -> None:
+    wanted, unwanted = rendered("ingress"), rendered("gateway")
+    told = of_kind(wanted, "ConfigMap")["weir"]["data"]
+    egress = of_kind(wanted, "NetworkPolicy")["weir-traces"]["spec"]["egress"]
+
+    assert told["OTEL_EXPORTER_OTLP_ENDPOINT"] == "http://collector.monitoring:4318"
+    assert egress == [{"ports": [{"protocol": "TCP", "port": 4318}]}]
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" not in of_kind(unwanted, "ConfigMap")["weir"]["data"]
+    assert "weir-traces" not in of_kind(unwanted, "NetworkPolicy")
+
+
 def test_gateway_leads_to_the_service() -> None:
     objects = rendered("gateway")
     route = of_kind(objects, "HTTPRoute")["weir"]["spec"]

@@ -35,6 +35,7 @@ from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
 from scheduling.engine import Outline, Snapshot, outline, plan_frame
 from scheduling.models import Cluster, ClusterMode, Cycle, Workload
+from scheduling.services import tracing
 from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.orders import TakenError
@@ -107,16 +108,28 @@ def run(
     cluster: Cluster, link: ClusterLink, memory: Memory, call: Call, trigger: str
 ) -> CycleResult:
     """One cycle by whoever has the turn. Raises ApiError when the cluster does not answer."""
-    began = time.monotonic()
+    watch = Watch(time.monotonic())
+    with tracing.span("cycle", {"weir.cluster": cluster.name, "weir.trigger": trigger}) as note:
+        done = _run(cluster, link, memory, call, trigger, watch)
+        tracing.phases(watch.laps)
+        note(
+            {
+                "weir.skipped": done.skipped, "weir.cycle": done.number, "weir.decisions": done.decisions,
+                "weir.written": done.written, "weir.failed": len(done.failed or ()),
+            }
+        )  # fmt: skip
+    return done
+
+
+def _run(
+    cluster: Cluster, link: ClusterLink, memory: Memory, call: Call, trigger: str, watch: Watch
+) -> CycleResult:
+    began = watch.began
     enforce = cluster.mode == ClusterMode.ENFORCE
     if skipped := _excuse(link, memory, enforce=enforce):
         return CycleResult(skipped=skipped)
     rows = memory.rows_of(cluster, keep=enforce)
-    one, now, watch = (
-        _Pass(cluster, link, memory, rows, call, trigger, began),
-        cluster.now(),
-        Watch(began),
-    )
+    one, now = _Pass(cluster, link, memory, rows, call, trigger, began), cluster.now()
     _hear(one, now)
     policy = _policy(one, now)
     watch.lap("Read the policy")

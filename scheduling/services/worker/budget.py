@@ -11,6 +11,7 @@ from typing import Any
 from celery import Task
 from django.conf import settings
 
+from scheduling.services import tracing
 from scheduling.services.worker.allocator import give_back
 
 HEAVY_S = 0.5
@@ -70,7 +71,13 @@ class Budgeted(Task):
     abstract = True
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        budget = None if self.request.called_directly else budget_of(self.name)
+        if self.request.called_directly:
+            return self.run(*args, **options)
+        with tracing.span(self.name, of="consumer"):
+            return self._within_budget(args, options)
+
+    def _within_budget(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        budget = budget_of(self.name)
         if budget is None:
             return self.run(*args, **options)
         is_awaited = settings.WEIR_DUTIES[self.name].is_awaited

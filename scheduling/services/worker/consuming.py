@@ -1,7 +1,8 @@
 """Which queues a Celery worker consumes: those of clusters that are there now, without a restart.
 
-A worker that is told to consume ``clusters`` takes that of every cluster, of new ones within seconds,
-and lets go of a cluster that is gone. One that is told ``cluster-NAME`` serves that cluster alone.
+A worker that is told to consume ``clusters`` takes that of every cluster, or of those that the settings
+name for this process, of new ones within seconds, and lets go of a cluster that is gone. One that is told
+``cluster-NAME`` serves that cluster alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from celery import bootsteps
+from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
 from scheduling.models import Cluster
@@ -31,6 +33,12 @@ def is_for_clusters(queues: Iterable[str]) -> bool:
 def queue_of(cluster_name: str) -> str:
     """The Celery queue that the cluster's cycles wait in."""
     return f"{PREFIX}{cluster_name}"
+
+
+def is_served(name: str) -> bool:
+    """Whether this process runs the cycles of the cluster of this name."""
+    named = settings.WEIR_ENGINE_CLUSTERS
+    return not named or name in named
 
 
 class ClusterQueues(bootsteps.StartStopStep):
@@ -63,7 +71,8 @@ def follow(consumer: Any) -> None:
     May be called from a timer's thread; the consumer changes its queues itself, between two messages.
     """
     try:
-        clusters = dict(Cluster.objects.values_list("pk", "name"))
+        rows = Cluster.objects.values_list("pk", "name")
+        clusters = {pk: name for pk, name in rows if is_served(name)}
     except DatabaseError as error:
         log.warning("clusters cannot be read, queues stay as they are: %s", error)
         return

@@ -17,7 +17,7 @@ from scheduling.models import Cluster
 from scheduling.services.worker import broker
 from scheduling.services.worker.children import Part
 from scheduling.services.worker.consumer import beating, consume, ending_when_idle
-from scheduling.services.worker.consuming import queue_of
+from scheduling.services.worker.consuming import is_served, queue_of
 from scheduling.services.worker.names import CLUSTERS, GENERAL, NICE, STUDIES
 from scheduling.services.worker.priority import give_way
 
@@ -65,9 +65,9 @@ def app() -> Celery:
 
 
 def engine_queues() -> list[str]:
-    """Those of all clusters that are there; the worker follows them from here."""
+    """Those of the clusters that are there and of this process; the worker follows them from here."""
     names = Cluster.objects.values_list("name", flat=True)
-    return [CLUSTERS, *map(queue_of, names)]
+    return [CLUSTERS, *map(queue_of, filter(is_served, names))]
 
 
 def engine() -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError
 
 from scheduling.models import Cluster
-from scheduling.services.worker import consuming
+from scheduling.services.worker import consuming, parts
 from scheduling.services.worker.consuming import ClusterQueues, follow
 
 
@@ -62,3 +62,25 @@ def test_database_that_is_away_leaves_the_queues(
 )
 def test_only_a_worker_for_all_clusters_follows_them(queues: list[str], follows: bool) -> None:
     assert ClusterQueues.include_if(None, Consumer(*queues)) is follows
+
+
+@pytest.mark.parametrize(
+    ("named", "served"),
+    [
+        ([], ["cluster-ams1", "cluster-fra1", "cluster-lon1"]),
+        (["fra1"], ["cluster-fra1"]),
+        (["fra1", "lon1"], ["cluster-fra1", "cluster-lon1"]),
+        (["fra1", "gone"], ["cluster-fra1"]),
+    ],
+)
+def test_process_serves_the_clusters_that_its_setting_names(
+    fra1: Cluster, settings, named: list[str], served: list[str]
+) -> None:
+    Cluster.objects.bulk_create([Cluster(name="ams1"), Cluster(name="lon1")])
+    settings.WEIR_ENGINE_CLUSTERS = named
+    consumer = Consumer("clusters", "cluster-ams1")
+
+    follow(consumer)
+
+    assert sorted(consumer.held) == [*served, "clusters"]
+    assert sorted(parts.engine_queues()) == [*served, "clusters"]
