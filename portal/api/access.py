@@ -160,7 +160,7 @@ class ServiceAccountList(TeamAccountsView, generics.ListAPIView[ServiceAccount])
 
     @extend_schema(request=NewServiceAccountSerializer, responses={201: ServiceAccountSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Make one. It has no token yet, and no way to sign in."""
+        """Make a service account. It has no token yet, and no way to sign in."""
         team, asked = self.team, NewServiceAccountSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given = {"purpose": "", **asked.validated_data}

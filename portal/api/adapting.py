@@ -84,13 +84,13 @@ class AdaptationView(AdaptingView):
 
     @extend_schema(responses=AdaptationSerializer)
     def get(self, request: Request, cluster: str) -> Response:
-        """For operators."""
+        """The parameters that adapt themselves, and whether they may. For operators."""
         self.check_reading()
         return Response(AdaptationSerializer(document(self.cluster)).data)
 
     @extend_schema(request=SwitchSerializer, responses=AdaptationSerializer)
     def put(self, request: Request, cluster: str) -> Response:
-        """Switch it. Off, every parameter stays where it is. For who administers."""
+        """Switch the adaptation on or off. Off, every parameter stays where it is. For who administers."""
         self.check()
         given = sent(SwitchSerializer, request)
         trials.switch(cluster=self.cluster, is_on=given.validated_data["is_on"], author=self.person)
@@ -104,7 +104,7 @@ class AdaptingParameterView(AdaptingView):
 
     @extend_schema(responses=AdaptingParameterSerializer)
     def get(self, request: Request, cluster: str, name: str) -> Response:
-        """For operators."""
+        """One of them, with what was tried. For operators."""
         self.check_reading()
         return self._told(name)
 

@@ -10,7 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.submission import MAX_PODS, MAX_SECONDS, WishSerializer, at_fields
+from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer, at_fields
 from portal.api.workloads import (
     WorkloadAction,
     WorkloadSerializer,
@@ -23,7 +23,7 @@ from scheduling.models import Workload
 from scheduling.services.workloads.change import Change
 
 
-class ChangeSerializer(WishSerializer):
+class ChangeSerializer(WorkFieldsSerializer):
     """What is to be otherwise; what is left out stays as it is."""
 
     priority_class = serializers.CharField(required=False, max_length=63)

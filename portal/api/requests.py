@@ -117,7 +117,8 @@ class RequestList(RequestsView, generics.ListAPIView[QuotaRequest]):
 
     @extend_schema(request=WishSerializer, responses={201: RequestSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Ask. Submitted at once unless it is a draft; nothing is kept where it cannot be."""
+        """Ask for quota, a boost, a queue or access. Submitted at once unless it is a draft; nothing is kept
+        where it cannot be."""
         asked = sent(WishSerializer, request)
         wish = self.wish(asked.validated_data)
         keep = doors.save_draft if asked.validated_data["draft"] else doors.submit_new

@@ -85,7 +85,7 @@ class Operation(AutoSchema):
             drawn["responses"]["200"]["headers"] = {"ETag": VERSION}
         return drawn
 
-    def get_summary(self) -> str:  # type: ignore[override] # spectacular takes no arguments
+    def get_summary(self) -> str:
         """The first sentence of what it does, which a reference shows beside its path."""
         told: str = super().get_description()
         return " ".join(told.partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")

@@ -314,7 +314,7 @@ class PolicyView(ClusterAdminView):
 
     @extend_schema(responses=KnobSerializer(many=True))
     def get(self, request: Request, cluster: str) -> Response:
-        """For operators."""
+        """Every setting of the policy, with its bounds and default. For operators."""
         found = self.cluster
         if not is_operator(self.person) and not is_admin(self.person):
             raise Http404

@@ -171,8 +171,8 @@ class StudyList(StudiesView, generics.ListAPIView[Study]):
         responses={201: AnsweredSerializer, 202: StudySerializer},
     )
     def post(self, request: Request, cluster: str) -> Response:
-        """Begin one. 202 with the address of the answer that is worked out; 201 with the answer where nothing
-        is lived again."""
+        """Begin a study. 202 with the address of the answer that is worked out; 201 with the answer where
+        nothing is lived again."""
         kind = request.data.get("kind") if isinstance(request.data, dict) else None
         if not isinstance(kind, str) or kind not in ASKED:
             raise ServiceError(

@@ -37,7 +37,7 @@ class ManifestField(serializers.DictField):
         return fields.empty if is_html_input(dictionary) and not found else found
 
 
-class WishSerializer(serializers.Serializer[Any]):
+class WorkFieldsSerializer(serializers.Serializer[Any]):
     """What is said alike of work to come and of a change to what waits."""
 
     gpus_per_pod = serializers.IntegerField(required=False, min_value=1, max_value=1024)
@@ -50,7 +50,7 @@ class WishSerializer(serializers.Serializer[Any]):
     )
 
 
-class SubmitSerializer(WishSerializer):
+class SubmitSerializer(WorkFieldsSerializer):
     """Either ``manifest``, or ``name``, ``queue``, ``image`` and the rest."""
 
     manifest: Any = ManifestField(

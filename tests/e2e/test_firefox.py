@@ -52,6 +52,22 @@ def test_every_page_fits_its_width_in_firefox(firefox, live, chunk):
     assert not found, "\n".join(found)
 
 
+LONG = (
+    "(document.querySelectorAll('.card td.num').forEach((td) => { td.textContent = '65,682'; }), 0)"
+)
+"""As long as figures of two weeks are: those of the example are short."""
+
+
+@pytest.mark.parametrize("page", ["reports/utilization", "start-forecasts/", "reports/showback"])
+def test_table_of_long_figures_stays_in_its_card_in_firefox(firefox, live, page):
+    overview_cluster()
+    enter(firefox, "admin")
+    firefox.goto(f"{live}/c/fra1/{page}")
+    firefox.run(LONG)
+    assert firefox.run(PAST_ITS_CARD) == []
+    assert firefox.run("document.documentElement.scrollWidth") <= 1280
+
+
 def test_person_signs_in_by_typing_in_firefox(firefox, live):
     example_cluster()
     user = User.objects.get(username="researcher")

@@ -42,16 +42,6 @@ def chosen_class(request: PersonRequest, classes: list[GpuClass]) -> GpuClass | 
     return chosen
 
 
-def _own_class(
-    request: PersonRequest, cluster: Cluster, classes: list[GpuClass]
-) -> GpuClass | None:
-    """The class of ``?class=``, by default the one that the reader's own work waits for, else the first."""
-    if request.GET.get("class"):
-        return chosen_class(request, classes)
-    mine = Workload.objects.filter(cluster=cluster, user=request.user.username)
-    return class_waited_for(mine, classes) or chosen_class(request, classes)
-
-
 def class_of_queue(
     request: PersonRequest, queue: Queue, classes: list[GpuClass]
 ) -> GpuClass | None:
@@ -76,7 +66,7 @@ def overview(request: PersonRequest, cluster: str) -> HttpResponse:
 def _overview(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
     """The lead and the cards as the person gets them."""
     classes = list(cluster.gpu_classes.all())
-    chosen = _own_class(request, cluster, classes)
+    chosen = chosen_class(request, classes)
     capacity = remembered.of(cluster, "capacity", lambda: figures.capacity(cluster, classes))
     context = {
         "capacity": capacity,

@@ -16,6 +16,8 @@ from portal.web.reports.pages import SHADES, Meter, part_of
 
 MIDDLE, HALF = 12, 11
 """Pixels of the strip: its baseline, and the largest difference up or down."""
+FIRST = 10
+"""Rows of a list before all of it is asked for."""
 LEAST = 0.03
 """Of the largest difference; less is none."""
 
@@ -43,7 +45,7 @@ class Cell:
     shade: int
 
 
-def fairness_page(report: FairnessReport, **_: object) -> dict[str, Any]:
+def fairness_page(report: FairnessReport, *, show_all: bool, **_: object) -> dict[str, Any]:
     most = max((abs(row.lead_s) for row in report.queues), default=0.0)
     found = report.entitlement
     return {
@@ -52,6 +54,7 @@ def fairness_page(report: FairnessReport, **_: object) -> dict[str, Any]:
         "queue_rows": [
             (row, _lead_meter(row.lead_s, most), duration(abs(row.lead_s))) for row in report.queues
         ],
+        "late_rows": report.late if show_all else report.late[:FIRST],
         **(_entitled(found, report) if found else {}),
     }
 

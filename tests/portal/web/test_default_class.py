@@ -15,7 +15,7 @@ def queue(cluster):
     return Queue.objects.get(name="pretraining")
 
 
-@pytest.mark.parametrize("page", ["", "work/", "queues/pretraining/", "queues/pretraining/future/"])
+@pytest.mark.parametrize("page", ["work/", "queues/pretraining/", "queues/pretraining/future/"])
 @pytest.mark.parametrize(
     ("live", "shown"),
     [
