@@ -19,6 +19,7 @@ from scheduling.models import (
     PriorityClass,
     Queue,
     Share,
+    Sharing,
     State,
     Transition,
     Workload,
@@ -54,7 +55,12 @@ H100_MOMENT = {
 def make_cluster(name: str = "fra1", **fields: Any) -> Cluster:
     return Cluster.objects.create(
         name=name,
-        **{"mode": ClusterMode.ENFORCE, "display_time_zone": "Europe/Berlin", **fields},
+        **{
+            "mode": ClusterMode.ENFORCE,
+            "sharing": Sharing.FAIR_SHARE,
+            "display_time_zone": "Europe/Berlin",
+            **fields,
+        },
     )
 
 
@@ -135,7 +141,9 @@ def example_cluster(*, at: datetime = NOW) -> Cluster:
     """
     laid_down(("example cluster", at), lambda: _example_cluster(at))
     began = datetime.now(UTC)
-    Cluster.objects.filter(name="fra1").update(clock_real=began, planned_at=began)
+    Cluster.objects.filter(name="fra1").update(
+        clock_real=began, planned_at=began, sharing=Sharing.FAIR_SHARE
+    )
     return Cluster.objects.get(name="fra1")
 
 

@@ -11,6 +11,7 @@ from portal.api.scope import ClusterView, named
 from portal.selectors.fields import CpusField, GpusField
 from portal.teams.access import visible_queues
 from scheduling.models import Queue, Share, StepKind
+from scheduling.services.policy.sharing import SAID
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -76,8 +77,12 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     max_cpus = CpusField(read_only=True, allow_null=True, help_text="Null: derived from its GPUs.")
     sharing = serializers.CharField(
         read_only=True,
-        help_text="How what is above nominal is given out below it: fair_share, promise or throughput; "
-        "empty: as the queue above.",
+        help_text=" ".join(
+            (
+                "How what is above nominal is given out below it; empty: as the queue above.",
+                *(f"{way.value}: {said}" for way, said in SAID.items()),
+            )
+        ),
     )
     shares = ShareSerializer(many=True, read_only=True)
 

@@ -14,6 +14,8 @@ from django.db.models import F, Q
 from django.utils import timezone
 from simple_history.models import HistoricalRecords
 
+from scheduling.engine.model import Sharing
+
 dns_label = RegexValidator(
     r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$",
     "Use lower-case letters, digits, '-' and '.', at most 63 characters.",
@@ -62,6 +64,12 @@ class Cluster(models.Model):
     currency = models.CharField(max_length=3, default="EUR")
     display_time_zone = models.CharField(max_length=60, default="UTC")
 
+    sharing = models.CharField(
+        max_length=10,
+        choices=[(s.value, s.value.replace("_", " ").capitalize()) for s in Sharing],
+        default=Sharing.PROMISE.value,
+    )
+    """How what is above nominal is given out, but below queues that say otherwise."""
     history_strength = models.FloatField(default=0, validators=[MinValueValidator(0)])
     usage_half_life_s = models.PositiveIntegerField(default=7 * 86400)
     preemption_delay_s = models.PositiveIntegerField(default=0)

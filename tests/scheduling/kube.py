@@ -10,7 +10,7 @@ from typing import Any
 
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.reflector import version_of
-from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
+from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Sharing, Workload
 from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
@@ -78,7 +78,8 @@ def policy(
     mode: str, url: str, *queues: str, nominal_gpus: int = 16, name: str = "test"
 ) -> Cluster:
     """A cluster row with class ``h100``, a default priority class, and leaf queues below the root."""
-    cluster = Cluster.objects.create(name=name, mode=mode, api_url=url)
+    fair = Sharing.FAIR_SHARE
+    cluster = Cluster.objects.create(name=name, mode=mode, api_url=url, sharing=fair)
     gpu_class = GpuClass.objects.create(cluster=cluster, name="h100", node_labels={"gpu": "h100"})
     PriorityClass.objects.get_or_create(name="train", value=50, is_default=True)
     root = Queue.objects.create(cluster=cluster, name="root")

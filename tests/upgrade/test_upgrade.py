@@ -109,3 +109,9 @@ def test_every_row_of_the_release_is_read(
 def test_guards_of_the_database_hold(upgraded: BaseDatabaseWrapper, act: str, refusal: str) -> None:
     with upgraded.cursor() as cursor, pytest.raises(IntegrityError, match=refusal):
         cursor.execute(act)
+
+
+def test_clusters_that_were_there_share_as_before(upgraded: BaseDatabaseWrapper) -> None:
+    with upgraded.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT sharing FROM scheduling_cluster")
+        assert cursor.fetchall() == [("fair_share",)]

@@ -6,7 +6,7 @@ others add 1 to 5 s to one run time in a hundred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -23,12 +23,12 @@ LIVES = 5
 JITTERED, MOST_JITTER_S = 0.01, 5
 JUDGED_FROM = datetime(2017, 11, 1, tzinfo=UTC)
 """Parameters were chosen on what was submitted before."""
-SHARINGS = {
-    "": Sharing.FAIR_SHARE,
-    "promise_": Sharing.PROMISE,
-    "throughput_": Sharing.THROUGHPUT,
+SHARINGS: Mapping[Sharing, Sequence[str]] = {
+    Sharing.FAIR_SHARE: ("fair_share_",),
+    Sharing.PROMISE: ("promise_", ""),
+    Sharing.THROUGHPUT: ("throughput_",),
 }
-"""What stands before the names of their figures."""
+"""What stands before the names of their figures; nothing of what a new cluster gets."""
 
 
 @dataclass(frozen=True, slots=True)

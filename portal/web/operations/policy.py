@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
+from portal.web.operations.each_way import each_way, live_each_way
 from portal.web.operations.mode import operated
 from portal.web.quotas.preview import Told, tried
 from portal.web.studies.drafts import DRAFT
@@ -32,6 +33,8 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
+        if "each_way" in request.POST:
+            return live_each_way(request, found)
         values, faults = _typed(request.POST)
         if not faults and "preview" in request.POST:
             seen = tried(request.user, found, changes_of_policy(found, values))
@@ -54,6 +57,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
         "count": len(KNOBS),
+        **each_way(found),
     }
     return render(request, "web/operations/policy.html", context, status=400 if faults else 200)
 

@@ -22,6 +22,7 @@ from portal.web.quotas.preview import Told, tried
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
+from scheduling.services.policy.sharing import SAID, called
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.tree import (
     MOST_PRIORITY,
@@ -43,9 +44,7 @@ STOPS = [
 
 SHARINGS = [
     ("", "As the queue above"),
-    (Sharing.FAIR_SHARE.value, "Fair share: by weight"),
-    (Sharing.PROMISE.value, "Promise: nobody later than on their own quota"),
-    (Sharing.THROUGHPUT.value, "Throughput: shortest expected work first"),
+    *((way.value, called(way)) for way in Sharing),
 ]
 SECURITY = [
     ("", "As the queue above says; baseline where none does"),
@@ -307,6 +306,8 @@ def _page(
         "is_new": is_new,
         "draining": draining,
         "told": seen,
+        "ways": [(called(way), said) for way, said in SAID.items()],
+        "whole": called(Sharing(queue.cluster.sharing)),
     }
     status = 400 if form.errors else 200
     return render(request, "web/quotas/queue_form.html", context, status=status)

@@ -16,9 +16,11 @@ from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
-from scheduling.models import Cluster
+from scheduling.models import Cluster, Sharing
 from scheduling.services.clusters.discovery import propose
 from scheduling.services.errors import ServiceError
+from scheduling.services.policy.knobs import set_policy
+from scheduling.services.policy.sharing import SAID, called
 from scheduling.services.quotas.shift import given_to, room
 from scheduling.services.quotas.tree_files import (
     QueueSpec,
@@ -33,6 +35,8 @@ REASON = "First set-up"
 
 
 def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
+    if "sharing" in request.POST:
+        return _share(request, cluster)
     seen = look(cluster)
     proposal = propose(seen) if seen else []
     form = TreeForm(request.POST if "file" in request.POST else None)
@@ -57,11 +61,24 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         "form": form,
         "example": form["tree"].value() or as_yaml(proposal, cluster),
         "faults": faults + [str(error) for error in form.non_field_errors()],
+        "ways": [(way.value, called(way), said) for way, said in SAID.items()],
         "there": cluster.queues.exclude(parent=None).order_by("path"),
         "asks_file": "file" in request.POST,
         "faulty": bool(faults or form.errors or form.standing),
         "root": cluster.queues.filter(parent=None).first(),
     }
+
+
+def _share(request: PersonRequest, cluster: Cluster) -> HttpResponse:
+    """Say how what is above nominal is given out, and go on with the queues."""
+    way = request.POST["sharing"]
+    try:
+        set_policy(cluster=cluster, values={"sharing": way}, author=request.user, reason=REASON)
+    except ServiceError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{called(Sharing(way))} is in force with the next cycle.")
+    return redirect("web:set_up_step", "queues")
 
 
 def _apply(

@@ -28,9 +28,10 @@ from scheduling.services.whatif.changes import read
 
 LISTED = 12
 SETTINGS = (
-    "order", "history_strength", "user_history_strength", "preemption_delay_s", "eviction_cap",
-    "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s",
-    "claim_hold_s", "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
+    "sharing", "order", "history_strength", "user_history_strength", "preemption_delay_s",
+    "eviction_cap", "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves",
+    "cooldown_s", "claim_hold_s", "charge_s", "reserve_after_s", "backfill_quantile",
+    "usage_half_life_s",
 )  # fmt: skip
 PLANNED_BY = (
     "cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grace_s", "class_order",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
+from scheduling.engine.compile.structs import Flags
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.place import is_free
 from scheduling.engine.quota.fair_share import (
@@ -16,7 +18,7 @@ from scheduling.engine.quota.limits import full_queue, user_limit
 from scheduling.engine.state.input import Quotas, Tree, Work
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import BACKFILL, GPUS
+from scheduling.engine.state.units import BACKFILL, GPUS, PENDING
 from scheduling.engine.statement.operations import admit, promise
 
 
@@ -37,12 +39,21 @@ def quota_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
 
 
 @inner
+def held_against(tree: Tree, work: Work, due: Flags, w: int) -> int:
+    """The queue inside whose share ``w`` starts before anybody borrows: its own, or for throughput, and for
+    who is due under a promise, that which gives out by merit.
+    """
+    q, is_due = work.queue[w], work.phase[w] == PENDING and due[w]
+    return int(q if tree.sharing.rule[q] == codes.PROMISE and not is_due else sharer(tree, q))
+
+
+@inner
 def share_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
     quotas, rules, q = world.quotas, world.rules, world.work.queue[w]
     tree, queues, division = world.tree, world.queues, world.division
     over = levels_over(tree, queues, division, q, c, gpus)
-    top = sharer(tree, q)
+    top = held_against(tree, world.work, world.ordering.merit.due, w)
     beside = over if top == q else levels_over(tree, queues, division, top, c, gpus)
     if beside > turn or over_limit(tree, quotas, rules, queues, q, c, gpus) >= 0:
         return False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
+from scheduling.engine.admission.allocate import fills_what_leaves, held_against, quota_allows
 from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import levels_over, sharer
+from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.nodes import NodeRoom
@@ -25,7 +25,8 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     tree, rules, queues = world.tree, world.rules, world.queues
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
-    over = levels_over(tree, queues, world.division, sharer(tree, q), c, work.least[w] * gpus)
+    shares = held_against(tree, world.work, world.ordering.merit.due, w)
+    over = levels_over(tree, queues, world.division, shares, c, work.least[w] * gpus)
     if eviction_limit_reached(work, rules, w):
         turn = 0
     if over > turn:

@@ -8,15 +8,17 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
-from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
+from scheduling.engine.order.by_merit import by_merit
+from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, guarded, left_by
 from scheduling.engine.quota.limits import may_evict, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Work
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work
+from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
-from scheduling.engine.state.victims import BOUND, LOOSE, Candidates
+from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
 from scheduling.engine.statement.lines import copy_figures, decide
 
 
@@ -144,6 +146,7 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
             for p in range(world.ranks.value.size):
                 gain += _mass(queues, candidates, request, q, p)
         most = int(above) + 1 + (candidates.held.largest_gang[c, q] if request.owed else 0)
+        most = min(most, beyond_nominal(world.quotas, world.division, queues, c, q))
         gain = min(gain, most)
         if request.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
             queues.search.forbidden[BUDGET] = 1
@@ -217,6 +220,26 @@ def note_failure(work: Work, queues: Queues, candidates: Candidates, w: int, c: 
         w,
         queues.round.starts,
     )
+
+
+@inner
+def searched_in_vain(
+    tree: Tree, work: Work, ranks: Ranks, rules: Rules, failed: FailedSearches, change: int,
+    w: int, c: int,
+) -> bool:  # fmt: skip
+    """Whether a search of its queue failed since anything changed, whatever it waived, for one that asked for
+    no more than ``w`` does and is not decided on yet: a later pass asks both again.
+    """
+    q = work.queue[w]
+    if failed.in_vain_at[c, q] != change or by_merit(tree, q):
+        return False
+    return asks_for_more(work, ranks, rules, w, failed.in_vain[c, q])
+
+
+@inner
+def note_search_in_vain(failed: FailedSearches, shapes: Shapes, w: int, c: int, q: int) -> None:
+    """Nobody would leave for ``w`` of queue ``q`` on class ``c``, whatever is waived."""
+    failed.in_vain[c, q], failed.in_vain_at[c, q] = w, shapes.refusals.change
 
 
 @inner

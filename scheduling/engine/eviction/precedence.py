@@ -82,6 +82,7 @@ def lower_steps_back(world: Session, w: int, c: int, served: bool) -> Ints:
 def all_step_back(world: Session, who: Ints) -> None:
     """Try it without ``who``, until ``all_start_again`` or ``search_afresh``."""
     begin(world.queues, world.candidates)
+    world.shapes.refusals.change += 1
     for v in who:
         step_back(world, v)
     search_on(world.candidates)
@@ -91,6 +92,7 @@ def all_step_back(world: Session, who: Ints) -> None:
 def all_start_again(world: Session) -> None:
     """Undo ``all_step_back``."""
     search_afresh(world.candidates)
+    world.shapes.refusals.change += 1
     undo_all(world)
 
 

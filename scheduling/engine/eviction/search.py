@@ -15,6 +15,8 @@ from scheduling.engine.eviction.bounds import (
     is_promising,
     lent_at_most,
     note_failure,
+    note_search_in_vain,
+    searched_in_vain,
 )
 from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import carry_out
@@ -138,15 +140,22 @@ def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
 
 @inner
 def _try_further_and_further(world: Session, ask: Ask) -> int:
-    ended = _try_ways(world, ask, PLAIN)
+    failed = world.candidates.failed
+    in_vain = world.rules.max_moves == 0 and searched_in_vain(
+        world.tree, world.work, world.ranks, world.rules, failed, world.shapes.refusals.change,
+        ask.w, ask.c,
+    )  # fmt: skip
+    ended = NOBODY if in_vain else _try_ways(world, ask, PLAIN)
+    rested = world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown
+    if ended == NOBODY and rested and not in_vain:
+        note_search_in_vain(failed, world.shapes, ask.w, ask.c, world.work.queue[ask.w])
     # Cap, budget or time that bars one set hides no other.
     stretch = _stretch_for(world, ask) if ended in (NOBODY, WAITS) else PLAIN
     if stretch != PLAIN:
         world.queues.round.stretched += 1
         further = _try_ways(world, ask, stretch)
         ended = further if ended == NOBODY or further == MADE else ended
-    failed = ended in (NOBODY, WAITS)
-    if failed and world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown:
+    if ended in (NOBODY, WAITS) and rested:
         note_failure(world.work, world.queues, world.candidates, ask.w, ask.c)
     return ended
 

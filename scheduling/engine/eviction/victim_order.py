@@ -12,7 +12,7 @@ from scheduling.engine.eviction.candidates import find_shields
 from scheduling.engine.eviction.node_blocks import block_of, forget_rates
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE
-from scheduling.engine.quota.fair_share import PLAIN, is_below, left_by
+from scheduling.engine.quota.fair_share import PLAIN, beyond_nominal, is_below, left_by
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Holds, Quotas, Rules, Work, extra_of, gpus_of, work_lost
 from scheduling.engine.state.nodes import NodeRoom
@@ -201,13 +201,15 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
     ``afresh``, when it holds more than before. Arrays are looked up once.
     """
     candidates, holds, work = world.candidates, world.holds, world.work
+    quotas, division, queues = world.quotas, world.division, world.queues
     head, after, node, members = holds.head, holds.next, holds.node, holds.members
     least, of_leaf = candidates.bounds.least_loss, candidates.bounds.scratch
     of_block, position = candidates.blocks.least_loss, world.index.domains.position
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
-        above = _above(world.quotas, world.division, world.queues, work.gpu_class[v], q, stretch)
-        if above <= EPS:
+        c = work.gpu_class[v]
+        above = _above(quotas, division, queues, c, q, stretch)
+        if above <= EPS or _leaves_too_little(quotas, division, queues, work, v):
             continue
         ready = extra_of(work, v) > 0 or not eviction_limit_reached(work, world.rules, v)
         if afresh:
@@ -215,7 +217,7 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
         h, one = head[v], _taken_by(work.need[GPUS, v])
         while h >= 0:
             n, rate = node[h], rate_of(work, holds, candidates, v, h)
-            b = block_of(position[n], work.gpu_class[v])
+            b = block_of(position[n], c)
             least[ANY, n] = min(least[ANY, n], rate)
             of_block[ANY, b] = min(of_block[ANY, b], rate)
             of_leaf[ANY, n] += members[h] * one
@@ -224,6 +226,15 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
                 of_block[READY, b] = min(of_block[READY, b], rate)
                 of_leaf[READY, n] += members[h] * one
             h = after[h]
+
+
+@inner
+def _leaves_too_little(
+    quotas: Quotas, division: Division, queues: Queues, work: Work, v: int
+) -> bool:
+    """Its leaf would keep less than its nominal, whoever else stays: no reclaim may take it."""
+    most = beyond_nominal(quotas, division, queues, work.gpu_class[v], work.queue[v])
+    return extra_of(work, v) == 0 and gpus_of(work, v) > most
 
 
 @inner
@@ -242,12 +253,15 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
         c = work.gpu_class[v]
         most = _gives(quotas, division, queues, candidates, c, q, stretch)
         beyond = candidates.held.largest_gang[c, q]
+        keeps = UNLIMITED
+        if not candidates.held.unbounded[q]:
+            keeps = beyond_nominal(quotas, division, queues, c, q)
         h = holds.head[v] if most > 0 else -1
         while h >= 0:
             n = holds.node[h]
             candidates.bounds.most_given[READY, n] += min(most, candidates.bounds.scratch[READY, n])
             candidates.bounds.most_given[ANY, n] += min(
-                most + beyond, candidates.bounds.scratch[ANY, n]
+                most + beyond, candidates.bounds.scratch[ANY, n], keeps
             )
             candidates.bounds.scratch[ANY, n] = candidates.bounds.scratch[READY, n] = 0
             b = block_of(world.index.domains.position[n], c)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.state.input import Quotas, Rules, Tree
 from scheduling.engine.state.queues import Queues
@@ -29,7 +30,7 @@ def levels_over(tree: Tree, queues: Queues, division: Division, q: int, c: int, 
 
 @inner
 def sharer(tree: Tree, q: int) -> int:
-    """The queue whose share a start in ``q`` is held against: that which gives out by merit, else ``q``."""
+    """The queue that others beside it see: that which gives out by merit, else ``q``."""
     return int(tree.sharing.top[q] if tree.sharing.top[q] >= 0 else q)
 
 
@@ -207,6 +208,16 @@ def left_by(quotas: Quotas, division: Division, c: int, q: int, stretch: int) ->
     """What a reclaim leaves to queue ``q`` where no grace protects more."""
     fair = division.fair[c, q]
     return min(fair, float(quotas.nominal[c, q])) if stretch == LENT else fair
+
+
+@inner
+def beyond_nominal(quotas: Quotas, division: Division, queues: Queues, c: int, q: int) -> int:
+    """Milli-GPU that others may take from ``q`` at most: it keeps its nominal, unless that is oversubscribed;
+    then shares alone say who keeps what.
+    """
+    if division.short[c, q]:
+        return UNLIMITED
+    return int(max(0, queues.usage.held[c, q] - quotas.nominal[c, q]))
 
 
 @inner

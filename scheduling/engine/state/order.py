@@ -123,6 +123,7 @@ class Refusals:
     told_by: Annotated[Ints, per("cell")]  # the slot whose line tells why
     ends_within_s: Annotated[Floats, per("cell")]  # of what was refused, -inf if not known
     epoch: int  # counts what may let somebody start who was refused; 0 is never
+    change: int  # counts whatever changed, tried or done; 0 is never
     asked_cell: int  # looked at last, or -1
 
 

@@ -53,7 +53,7 @@ def buffers_for(
     domains = _domains(nodes)
     sizes = _sizes(tree, nodes, work, holds, domains)
     sizes |= {"pair": pairs, "rank": ranks, "seat": max(pool, 4 * sizes["member"] + sizes["slot"])}
-    refusals = laid_out(Refusals, sizes, epoch=1, asked_cell=-1)
+    refusals = laid_out(Refusals, sizes, epoch=1, change=1, asked_cell=-1)
     return Buffers(
         division=laid_out(Division, sizes),
         room=laid_out(

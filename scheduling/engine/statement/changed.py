@@ -22,6 +22,8 @@ EVERY = -1
 @inner
 def changed(candidates: Candidates, shapes: Shapes, event: int, c: int, q: int) -> None:
     """``event`` happened in class ``c`` and leaf ``q``."""
+    if event != REACH:
+        shapes.refusals.change += 1
     if event == HOLDING:
         candidates.bounds.risen[q] = True
         return

@@ -17,6 +17,7 @@ from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails
 from scheduling.services.clusters.connecting import take_in
 from scheduling.services.errors import ServiceError
+from scheduling.services.policy.sharing import SAID
 
 ADDRESS = ("api_url", "token_file", "portal_token_file", "ca_file", "kubeconfig", "context")
 FILES = ("token_file", "portal_token_file", "ca_file", "kubeconfig")
@@ -74,6 +75,11 @@ class Command(DatabaseCommand):
     def _add(self, *, name: str, **options: Any) -> None:
         cluster = clusters.add(name, **{field: options[field] for field in ADDRESS})
         self.say(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
+        self.say(
+            f"What is above nominal goes by {cluster.sharing}; the policy's page changes that:"
+        )
+        for way, said in SAID.items():
+            self.say(f"  {way.value}: {said}")
         self.say(f"Next: manage.py cluster check {cluster.name}")
 
     def _keep(self, *, name: str, **options: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduling.engine import model as m
 from scheduling.engine.merit import gittins
-from scheduling.models import Cluster, Outcome, State, Workload
+from scheduling.models import Cluster, Outcome, Sharing, State, Workload
 from scheduling.services.merit.own_quotas import alone_s
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.policy.sharing import leaves_by_merit
@@ -103,7 +103,7 @@ class Standings:
     ) -> m.Snapshot:
         """``snapshot`` with how work stands, where a subtree shares by merit or leaves go by rank."""
         every = snapshot.policy.order == RANK
-        leaves = leaves_by_merit(rows.queues)
+        leaves = leaves_by_merit(rows.queues, Sharing(rows.cluster.sharing))
         if not every and not leaves:
             return snapshot
         asked = {
@@ -155,7 +155,9 @@ def standing_in(
     snapshot: m.Snapshot, rows: PolicyRows, by_name: Mapping[str, Workload]
 ) -> m.Snapshot:
     """``Standings.put`` for who keeps nothing from one snapshot to the next."""
-    if snapshot.policy.order != RANK and not leaves_by_merit(rows.queues):
+    if snapshot.policy.order != RANK and not leaves_by_merit(
+        rows.queues, Sharing(rows.cluster.sharing)
+    ):
         return snapshot
     times = RunTimes.of(rows.cluster, snapshot.now)
     return Standings(times).put(snapshot, rows, by_name)

@@ -13,6 +13,7 @@ from scheduling.cluster.vocabulary import topology
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
+from scheduling.services.policy.sharing import SAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,14 @@ SHARING, WAITING, EVICTING, PLACING, IDLING, RUNNING = (
     "Dividing", "Waiting", "Taking back", "Placing", "Idle GPUs", "The engine",
 )  # fmt: skip
 KNOBS = (
+    Knob(
+        "sharing",
+        SHARING,
+        "What is above nominal",
+        " ".join(f"{way.value}: {said}" for way, said in SAID.items()),
+        "Everybody who waits. Under fair_share a queue may say otherwise for all below it.",
+        choices=tuple(way.value for way in SAID),
+    ),
     Knob(
         "history_strength",
         SHARING,

@@ -165,7 +165,7 @@ def load(
         evicted_today=_evicted(queues, at),
         user_usage=user_usage.at(cluster, at),
         service_classes=service_classes.load(cluster),
-        evictions_left=evictions_left(queues, at),
+        evictions_left=evictions_left(queues, m.Sharing(cluster.sharing), at),
     )
 
 
@@ -243,14 +243,14 @@ def engine_priority_classes(rows: PolicyRows) -> tuple[m.PriorityClass, ...]:
     return known if rows.default_priority else (*known, NO_PRIORITY_CLASS)
 
 
-PLANNED = tuple({knob.field for knob in KNOBS} & {field.name for field in fields(m.Policy)})
+PLANNED = {knob.field for knob in KNOBS} & {field.name for field in fields(m.Policy)}
 """Knobs that the engine plans by: it calls them as the cluster's columns are called."""
 
 
 def engine_policy(rows: PolicyRows) -> m.Policy:
     cluster, root = rows.cluster, rows.root
     return m.Policy(
-        **{name: getattr(cluster, name) for name in PLANNED},
-        sharing=m.Sharing(root.sharing) if root and root.sharing else m.Sharing.FAIR_SHARE,
+        **{name: getattr(cluster, name) for name in PLANNED - {"sharing"}},
+        sharing=m.Sharing(cluster.sharing),
         evictions_left=rows.evictions_left.get(root.pk) if root else None,
     )

@@ -12,18 +12,33 @@ from scheduling.models.queues import below
 
 WINDOW = timedelta(days=7)
 """Of which arrivals and evictions are counted."""
+SAID: Mapping[Sharing, str] = {
+    Sharing.FAIR_SHARE: "GPUs above nominal are divided by weight, and in a queue who came first goes"
+    " first.",
+    Sharing.PROMISE: "Nobody is to end later than on their own quota alone; what is above it goes by"
+    " weight, to the least expected work first.",
+    Sharing.THROUGHPUT: "The least expected work goes first, whoever it belongs to: the shortest waits, no"
+    " weight and no promise to anybody.",
+}
+"""Each way to give out what is above nominal, in a sentence, wherever one is chosen."""
 
 
-def sharing_of(queues: Sequence[Queue]) -> dict[int, tuple[Sharing, int | None]]:
-    """By queue how it shares, and the highest queue that shares by merit with it, as ``encode`` reads it."""
+def called(way: Sharing) -> str:
+    return way.value.replace("_", " ").capitalize()
+
+
+def sharing_of(queues: Sequence[Queue], whole: Sharing) -> dict[int, tuple[Sharing, int | None]]:
+    """By queue how it shares, and the highest queue that shares by merit with it, as ``encode`` reads it.
+    ``whole`` is how the cluster does: it speaks for the root.
+    """
     known = {q.pk: q for q in queues}
     found: dict[int, tuple[Sharing, int | None]] = {}
 
     def of(queue: Queue) -> tuple[Sharing, int | None]:
         if queue.pk not in found:
             parent = known.get(queue.parent_id or 0)
-            above = of(parent) if parent else (Sharing.FAIR_SHARE, None)
-            own = Sharing(queue.sharing) if queue.sharing else above[0]
+            above = of(parent) if parent else (whole, None)
+            own = Sharing(queue.sharing) if parent and queue.sharing else above[0]
             is_own = above[1] is None and own is not Sharing.FAIR_SHARE
             found[queue.pk] = (own, queue.pk) if is_own else (above if above[1] else (own, None))
         return found[queue.pk]
@@ -33,9 +48,9 @@ def sharing_of(queues: Sequence[Queue]) -> dict[int, tuple[Sharing, int | None]]
     return found
 
 
-def evictions_left(queues: Sequence[Queue], at: datetime) -> dict[int, float]:
+def evictions_left(queues: Sequence[Queue], whole: Sharing, at: datetime) -> dict[int, float]:
     """By the top of each subtree that shares by merit. Queries only where there is one."""
-    tops = {top for _, top in sharing_of(queues).values() if top is not None}
+    tops = {top for _, top in sharing_of(queues, whole).values() if top is not None}
     return {q.pk: _left_in(q, at) for q in queues if q.pk in tops}
 
 
@@ -46,7 +61,7 @@ def _left_in(top: Queue, at: datetime) -> float:
     return max(0.0, EVICTIONS_PER_ARRIVAL * arrived - evicted)
 
 
-def leaves_by_merit(queues: Sequence[Queue]) -> Mapping[str, Sharing]:
+def leaves_by_merit(queues: Sequence[Queue], whole: Sharing) -> Mapping[str, Sharing]:
     """By name, of those whose subtree shares by merit."""
-    shares = sharing_of(queues)
+    shares = sharing_of(queues, whole)
     return {q.name: shares[q.pk][0] for q in queues if shares[q.pk][1] is not None}

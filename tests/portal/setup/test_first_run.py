@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from html import unescape
 
 import pytest
 
@@ -11,6 +12,7 @@ from portal.web.setup.forms import ClassForm, proposed_rate
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Credential, GpuClass, Node, PriorityClass, Queue, Quota
 from scheduling.models.credentials import read
+from scheduling.services.policy.sharing import SAID
 from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
@@ -115,6 +117,16 @@ def test_unknown_link_is_absent(client, db):
 def test_empty_installation_leads_to_the_first_step(admin):
     assert admin.get("/", follow=True).redirect_chain[-1][0] == "/set-up/connect/"
     assert admin.get("/set-up/queues/", follow=True).redirect_chain[-1][0] == "/set-up/connect/"
+
+
+def test_way_to_share_is_chosen_among_the_queues(admin, connected):
+    page = admin.get("/set-up/queues/").content.decode()
+    assert all(said in unescape(page) for said in SAID.values())
+
+    assert admin.post("/set-up/queues/", {"sharing": "throughput"}).url == "/set-up/queues/"
+    assert Cluster.objects.get().sharing == "throughput"
+    admin.post("/set-up/queues/", {"sharing": "luck"})
+    assert Cluster.objects.get().sharing == "throughput"
 
 
 def test_connected_cluster_is_observed_with_the_classes_found(connected):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.models import Cluster, ClusterMode, GpuClass
+from scheduling.models import Cluster, ClusterMode, GpuClass, Sharing
 from scheduling.services.clusters import add as clusters
 from scheduling.services.errors import ServiceError
+from scheduling.services.policy.rows import engine_policy, load
 from tests.scheduling.kube import World, node
 
 
@@ -15,6 +16,11 @@ def test_added_cluster_is_observed_and_has_a_root(db: None) -> None:
 
     assert made.mode == ClusterMode.OBSERVE
     assert made.queues.get().is_root
+
+
+def test_added_cluster_is_planned_by_promise(db: None) -> None:
+    cluster = clusters.add("fra1")
+    assert engine_policy(load(cluster, at=cluster.now())).sharing is Sharing.PROMISE
 
 
 @pytest.mark.parametrize("name", ["Not A Name", ""])

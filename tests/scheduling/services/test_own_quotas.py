@@ -246,10 +246,21 @@ def test_queues_share_as_the_nearest_above_says_and_all_below_merit_alike() -> N
         cluster=cluster, name="below", parent=research, sharing="throughput"
     )
 
-    found = sharing_of(list(Queue.objects.all()))
+    found = sharing_of(list(Queue.objects.all()), Sharing.FAIR_SHARE)
 
     assert found[below.pk] == (Sharing.PROMISE, research.pk)
     assert found[Queue.objects.get(name="products").pk] == (Sharing.FAIR_SHARE, None)
+
+
+@pytest.mark.django_db
+def test_cluster_that_shares_by_merit_speaks_for_every_queue() -> None:
+    policy("observe", "http://unused", "research", "products")
+    Queue.objects.filter(name="research").update(sharing="fair_share")
+    root = Queue.objects.get(parent=None)
+
+    found = sharing_of(list(Queue.objects.all()), Sharing.PROMISE)
+
+    assert set(found.values()) == {(Sharing.PROMISE, root.pk)}
 
 
 @pytest.mark.django_db

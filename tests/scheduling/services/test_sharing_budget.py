@@ -17,8 +17,8 @@ def test_arrivals_of_a_queue_whose_path_begins_alike_count_for_themselves():
         for name in ("research", "research-two")
     )
     make_workload(research, submitted_at=NOW)
-    before = evictions_left([root, research, beside], NOW)[research.pk]
+    before = evictions_left([root, research, beside], Sharing.FAIR_SHARE, NOW)[research.pk]
     make_workload(beside, submitted_at=NOW)
-    after = evictions_left([root, research, beside], NOW)
+    after = evictions_left([root, research, beside], Sharing.FAIR_SHARE, NOW)
 
     assert after[research.pk] == before == after[beside.pk] > 0

@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,9 @@ def bench_jct_philly(traces: Path, progress: Progress) -> Outcome:
     """
     trace = busy_months(traces)
     outcome = Outcome(inputs=trace.checksums(), seeds=list(range(LIVES)))
-    for prefix, sharing in SHARINGS.items():
-        for nodes in (72, 64):
-            lived = live_all(trace, sharing, nodes, LIVES, progress)
+    for (sharing, prefixes), nodes in product(SHARINGS.items(), (72, 64)):
+        lived = live_all(trace, sharing, nodes, LIVES, progress)
+        for prefix in prefixes:
             outcome.measured |= wait_figures(lived, f"{prefix}pooled{nodes}_")
             outcome.measured |= wait_figures(lived[:1], f"trace_{prefix}pooled{nodes}_")
     outcome.measured["static91_avg_jct_s"] = average_jct(trace, WEIR, None)
@@ -182,11 +183,13 @@ def bench_fairness_philly(traces: Path, progress: Progress) -> Outcome:
     """What pooling costs whom: against each queue alone on its static part, 72 pooled nodes."""
     trace = busy_months(traces)
     outcome = Outcome(inputs=trace.checksums(), seeds=list(range(LIVES)))
-    for prefix, sharing in (("", Sharing.PROMISE), ("default_", Sharing.FAIR_SHARE)):
+    ways = {Sharing.PROMISE: ("", "default_"), Sharing.FAIR_SHARE: ("fair_share_",)}
+    for sharing, prefixes in ways.items():
         lived = live_all(trace, sharing, 72, LIVES, progress)
-        outcome.measured |= fairness_figures([life.figures() for life in lived], prefix)
-        outcome.measured |= fairness_figures([lived[0].figures()], f"{prefix}trace_")
-        outcome.measured |= months(lived, trace, prefix)
+        for prefix in prefixes:
+            outcome.measured |= fairness_figures([life.figures() for life in lived], prefix)
+            outcome.measured |= fairness_figures([lived[0].figures()], f"{prefix}trace_")
+            outcome.measured |= months(lived, trace, prefix)
     for rival in (Rival.FIFO_SKIP, Rival.SJF_SKIP):
         progress(rival)
         found = measure(trace, replay(trace, rival, 72))

@@ -136,7 +136,7 @@ HERE: Sequence[Claim] = (
         at_most("throughput_pooled72_avg_wait_s", "throughput, 72 nodes, average wait, s", 2_400, 0),
         at_most("throughput_pooled72_p99_wait_s", "the same, P99, s", 12_000, 0),
         at_most("throughput_pooled64_avg_wait_s", "throughput, 64 nodes, average wait, s", 6_200, 0),
-        Line("pooled72_avg_wait_s", "fair share, the default, 72 nodes, average wait, s", digits=0),
+        Line("fair_share_pooled72_avg_wait_s", "fair share, 72 nodes, average wait, s", digits=0),
         Line("fifo_skip_pooled72_avg_wait_s", "rival: FIFO that skips, 72 nodes, average wait, s", digits=0),
         Line("kueue_pooled72_avg_wait_s", "rival: Kueue's fair sharing, 72 nodes, average wait, s", digits=0),
         Line("kai_pooled72_avg_wait_s", "rival: KAI's division, 72 nodes, average wait, s", digits=0),

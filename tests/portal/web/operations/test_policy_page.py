@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.models import Cluster
+from portal.web.operations.each_way import each_way
+from scheduling.models import Cluster, Study, Workload
+from scheduling.services.policy.sharing import SAID
+from scheduling.services.studies import running
+from scheduling.services.studies.experiments.sharing import ask_of_sharing
 from tests.factories import example_cluster
+from tests.lab import with_work
 from tests.portal.kubernetes import serving
 
 pytestmark = pytest.mark.django_db
@@ -51,3 +56,37 @@ def test_value_that_is_wrong_is_named_before_anything_is_planned(cluster, as_use
     answer = as_user("admin").post(URL, {"max_moves": "many", "preview": "1"})
     assert answer.status_code == 400
     assert "planned at" not in text(answer)
+
+
+def test_each_way_to_share_is_told_in_a_sentence(cluster, as_user):
+    answer = text(as_user("admin").get(URL))
+    for said in SAID.values():
+        assert said in answer
+    assert "not lived" in answer
+
+
+def test_last_weeks_are_lived_in_the_ways_that_are_not_in_force(cluster, as_user):
+    with_work(cluster)
+    answer = as_user("admin").post(URL, {"each_way": "1"})
+
+    study = Study.objects.get()
+    assert answer.url == f"/c/fra1/studies/{study.pk}/"
+    ways = [one.changes for one in study.variants.all()]
+    assert [change[0]["value"] for change in ways[1:]] == ["promise", "throughput"]
+
+
+def test_figures_of_each_way_stand_beside_it_once_it_was_lived(cluster, as_user):
+    with_work(cluster)
+    study = ask_of_sharing(cluster, "admin")
+    while running.work(study.pk):
+        pass
+
+    told = each_way(cluster)
+    assert [len(way["figures"]) for way in told["ways"]] == [4, 4, 4]
+    assert not told["meant"].is_open
+
+
+def test_weeks_of_an_empty_ledger_cannot_be_lived_again(cluster, as_user):
+    Workload.objects.all().delete()
+    answer = as_user("admin").post(URL, {"each_way": "1"}, follow=True)
+    assert "The ledger is empty" in text(answer)
