@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from math import isnan
 
 import numpy as np
 from django.db import transaction
@@ -35,8 +36,9 @@ def look(cluster: Cluster) -> None:
         at = series(rule, np.array([now.timestamp()]))
         value, who = float(at.values[0]), int(at.who[0])
         _settle(rule, value, who, now)
-        if (rule.value, rule.who) != (value, who):
-            rule.value, rule.who = value, who
+        known = None if isnan(value) else value
+        if (rule.value, rule.who) != (known, who):
+            rule.value, rule.who = known, who
             moved.append(rule)
     # Of a rule that is edited at this very moment the page shows the figure of before until the next look.
     Rule.objects.bulk_update(moved, ["value", "who"])
