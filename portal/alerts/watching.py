@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from math import isnan
 
 import numpy as np
 from django.db import transaction
@@ -29,10 +30,18 @@ def look(cluster: Cluster) -> None:
     rules = Rule.objects.filter(cluster=cluster).select_related(
         "queue", "gpu_class", "escalate_team"
     )
+    moved = []
     for rule in rules:
         rule.cluster = cluster
         at = series(rule, np.array([now.timestamp()]))
-        _settle(rule, float(at.values[0]), int(at.who[0]), now)
+        value, who = float(at.values[0]), int(at.who[0])
+        _settle(rule, value, who, now)
+        known = None if isnan(value) else value
+        if (rule.value, rule.who) != (known, who):
+            rule.value, rule.who = known, who
+            moved.append(rule)
+    # Of a rule that is edited at this very moment the page shows the figure of before until the next look.
+    Rule.objects.bulk_update(moved, ["value", "who"])
 
 
 @transaction.atomic
@@ -53,8 +62,6 @@ def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
     held = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
     if held is None or told(held) != told(rule):
         return
-    if (held.value, held.who) != (value, who):
-        Rule.objects.filter(pk=rule.pk).update(value=value, who=who)
     firing = Firing.objects.filter(rule=rule, until=None).first()
     if firing is not None:
         _go_on(rule, firing, value, now)

@@ -50,7 +50,8 @@ class Ask:
         return Wish(
             self.kind, queues[self.queue], self.gpu_class, self.priority_class, self.figure,
             self.gpus * MILLI or None, queues.get(self.giver), "",
-            self.starts and now + self.starts, self.ends and now + self.ends, self.reason,
+            now + self.starts if self.starts else None, now + self.ends if self.ends else None,
+            self.reason,
         )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def edit_quotas(cluster: Cluster) -> None:
                 cells=one.cells,
                 author=User.objects.get(username=one.by),
                 reason=one.reason,
-                effective_until=one.lasts and cluster.now() + one.lasts,
+                effective_until=cluster.now() + one.lasts if one.lasts else None,
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
@@ -11,7 +12,7 @@ from portal.approvals.models import Comment, QuotaRequest
 from portal.approvals.states import State
 from portal.teams.models import Submitted
 from scheduling.models import Cluster, QuotaChange
-from tests.factories import example_cluster
+from tests.factories import NOW, example_cluster, make_workload
 from tests.portal.kubernetes import serving
 from workshop.demo import asked, edited, failing
 from workshop.demo.acting import act
@@ -22,7 +23,9 @@ KIND = "/apis/batch/v1/namespaces/pretraining/jobs"
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return example_cluster()
+    cluster = example_cluster()
+    make_workload(cluster.queues.get(name="vision"), submitted_at=NOW - timedelta(days=2))
+    return cluster
 
 
 @pytest.fixture

@@ -24,7 +24,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def folder(settings, tmp_path: Path) -> Path:
+def folder(settings, tmp_path: Path, monkeypatch) -> Path:
+    """Nobody of the organisation acts: `test_acting`."""
+    monkeypatch.setattr(later, "act", lambda cluster: None)
     settings.WEIR_DEMO_FOLDER = str(tmp_path)
     return tmp_path
 

@@ -184,7 +184,7 @@ def test_queries_do_not_grow_with_nodes_or_work(small: Small) -> None:
         with CaptureQueriesContext(connection) as seen:
             report(small, compare=True)
         counts.append(len(seen))
-    assert counts[0] == counts[1] <= 23
+    assert counts[1] <= counts[0] <= 23
 
 
 class TestBooking:
