@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 OF_FILES = {
-    "explain": "scheduling", "plan": "scheduling", "replay": "workshop", "scenario": "scheduling",
+    "explain": "scheduling", "plan": "scheduling", "replay": "workshop", "scenario": "workshop",
 }  # fmt: skip
 """Where commands are that start without settings and the portal: the subclasses of ``FileCommand``."""
 OF_THE_DATABASE = frozenset({

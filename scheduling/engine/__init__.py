@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from scheduling.engine.compile.mode import run_plainly
     from scheduling.engine.explain.decode import decode, outline
     from scheduling.engine.explain.outline import Outline, Waits
-    from scheduling.engine.explain.shares import whole_gpus
     from scheduling.engine.placement.fragmentation import left_over, wanted_member
     from scheduling.engine.planner import Planner, divide, plan, plan_frame
     from scheduling.engine.snapshot.encode import encode
@@ -90,14 +89,12 @@ __all__ = [
     "plan_frame",
     "run_plainly",
     "wanted_member",
-    "whole_gpus",
 ]
 
 PLANNING = {
     "compile.mode": ("run_plainly",),
     "explain.decode": ("decode", "outline"),
     "explain.outline": ("Outline", "Waits"),
-    "explain.shares": ("whole_gpus",),
     "placement.fragmentation": ("left_over", "wanted_member"),
     "planner": ("Planner", "divide", "plan", "plan_frame"),
     "snapshot.encode": ("encode",),

@@ -80,33 +80,10 @@ def compare(
     if before.size != after.size:
         raise ValueError(
             f"expected as many values of both, found {before.size} and {after.size}: "
-            "pair each life with itself, or use compare_unpaired"
+            "pair each life with itself"
         )
     found = interval((after - before).tolist(), comparisons)
     return Difference(found.mean, found.half, _judge(found, before.size, lower_is_better))
-
-
-def compare_unpaired(
-    base: Sequence[float],
-    other: Sequence[float],
-    comparisons: int = 1,
-    *,
-    lower_is_better: bool = True,
-) -> Difference:
-    """Lives that have nothing to do with each other, of unequal spread: Welch (Biometrika 34, 1947).
-
-    Raises ValueError as ``interval`` does.
-    """
-    before, after = _finite(base, "base"), _finite(other, "other")
-    fewest = min(before.size, after.size)
-    (mean_b, error_b), (mean_a, error_a) = _mean_and_error(before), _mean_and_error(after)
-    error = math.hypot(error_b, error_a)
-    freedom = fewest - 1.0
-    if error > 0 and fewest > 1:
-        parts = error_b**4 / (before.size - 1) + error_a**4 / (after.size - 1)
-        freedom = error**4 / parts
-    found = Interval(mean_a - mean_b, _half(error, freedom, comparisons))
-    return Difference(found.mean, found.half, _judge(found, fewest, lower_is_better))
 
 
 def _finite(values: Sequence[float], name: str) -> Floats:

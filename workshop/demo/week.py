@@ -12,12 +12,12 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, ForecastOutcome
 from scheduling.services.policy import rows as policy
 from scheduling.services.starts.held import score
-from scheduling.simulation.scenario import generate
 from workshop.demo import seed
 from workshop.demo.past import live
 from workshop.demo.past.live import DEMAND, Say
 from workshop.demo.past.taught import Judged, Taught
 from workshop.demo.setting import CALM, CLUSTER
+from workshop.scenario import generate
 from workshop.simulator.simulator import simulate
 
 BEGIN = datetime(2026, 11, 8, 23, tzinfo=UTC)

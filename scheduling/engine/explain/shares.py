@@ -103,16 +103,3 @@ def _sum_up(frame: Frame) -> tuple[Ints, Ints]:
 def _exact(milli: float) -> float:
     """Without the last binary digits of the arithmetic: to a millionth of a milli-GPU."""
     return round(float(milli), 6)
-
-
-def whole_gpus(shares: Mapping[str, float], total: int) -> dict[str, int]:
-    """Whole GPUs for display that sum to ``total`` GPUs: the largest remainders are rounded up.
-
-    ``shares`` are exact GPUs by name; equal remainders go in the order of ``shares``. Never used to
-    decide anything.
-    """
-    whole = {name: int(share + 1e-9) for name, share in shares.items()}
-    by_remainder = sorted(shares, key=lambda name: whole[name] - shares[name])
-    for name in by_remainder[: max(0, total - sum(whole.values()))]:
-        whole[name] += 1
-    return whole

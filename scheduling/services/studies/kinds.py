@@ -15,8 +15,6 @@ NOW, REPLAY, EDIT = StudyKind.NOW, StudyKind.REPLAY, StudyKind.EDIT
 CAPACITY, EXPERIMENT, ADAPTING = StudyKind.CAPACITY, StudyKind.EXPERIMENT, StudyKind.ADAPTING
 WHAT_IFS = (NOW, REPLAY)
 EXPERIMENTS = (EXPERIMENT, ADAPTING)
-COMPARED = {"people": (EXPERIMENT,), "adaptation": (ADAPTING,), "all": EXPERIMENTS}
-"""Whose experiments are listed; the daily ones of adaptation would bury those of people."""
 
 
 @dataclass(frozen=True, slots=True)

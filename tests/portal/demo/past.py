@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from scheduling.models import Cluster
-from scheduling.simulation.scenario import generate
 from tests.factories import make_cluster
 from workshop.demo import seed
 from workshop.demo.past import live
 from workshop.demo.past.foretold import Foretold
 from workshop.demo.setting import CALM, CLUSTER
 from workshop.demo.week import BEGIN, snapshot
+from workshop.scenario import generate
 from workshop.simulator.simulator import simulate
 
 

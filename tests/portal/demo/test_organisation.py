@@ -10,12 +10,12 @@ from scheduling.engine.model import GpuClass, Node, Snapshot
 from scheduling.models import Queue, Quota, Workload
 from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import submit as workloads
-from scheduling.simulation.scenario import stream
 from tests.factories import example_cluster
 from workshop.demo import organisation as org
 from workshop.demo.past import live as past
 from workshop.demo.past.live import DEMAND
 from workshop.demo.work.arrivals import manifest_of
+from workshop.scenario import stream
 
 
 @pytest.mark.parametrize("gpu_class", [c.name for c in org.CLASSES])

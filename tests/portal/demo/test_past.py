@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduling.models import Cycle, Decision, ForecastOutcome, GpuUse, State, Transition, Workload
 from scheduling.services.tables.bulk import ROWS
-from scheduling.simulation.scenario import generate
 from tests.portal.demo.past import lived, organisation
 from workshop.demo.past import live
 from workshop.demo.past.foretold import tell_past
 from workshop.demo.week import BEGIN, snapshot
+from workshop.scenario import generate
 
 pytestmark = pytest.mark.django_db
 

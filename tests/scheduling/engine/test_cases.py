@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduling.engine import Reason, divide, plan, whole_gpus
+from scheduling.engine import Reason, divide, plan
 from scheduling.engine.document.reader import parse
 from tests.scheduling.engine.evolve import acts, apply, check_plan, without_prompt_starts
 
@@ -26,6 +27,15 @@ def _tables() -> list[tuple[str, Any]]:
         for path in sorted(CASES.glob("*.yaml"))
         for case in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["cases"]
     ]
+
+
+def _whole_gpus(shares: Mapping[str, float], total: int) -> dict[str, int]:
+    """Whole GPUs that sum to ``total``: the largest remainders are rounded up, equal ones in order."""
+    whole = {name: int(share + 1e-9) for name, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda name: whole[name] - shares[name])
+    for name in by_remainder[: max(0, total - sum(whole.values()))]:
+        whole[name] += 1
+    return whole
 
 
 def _cases(key: str) -> list[Any]:
@@ -45,7 +55,7 @@ def test_division_of_the_case_is_exact(case: dict[str, Any]) -> None:
         assert got == pytest.approx(expected, abs=1e-6)
     for name, expected in case.get("whole", {}).items():
         exact = {queue: shares[queue][name].fair_share / 1000 for queue in expected}
-        assert whole_gpus(exact, sum(expected.values())) == expected
+        assert _whole_gpus(exact, sum(expected.values())) == expected
     for name, expected in case.get("potential", {}).items():
         got = {queue: shares[queue][name].potential / 1000 for queue in expected}
         assert got == pytest.approx(expected, abs=1e-6)

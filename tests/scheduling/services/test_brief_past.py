@@ -9,13 +9,13 @@ from itertools import pairwise
 from scheduling.engine.model import MILLI, Action, Plan, Reason, Snapshot
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.scenario import generate
 from tests.scheduling.simulation.conftest import ORIGIN
 from tests.scheduling.simulation.test_engine import (
     lives,
     named_by_arrival,
     organisation_and_cluster,
 )
+from workshop.scenario import generate
 from workshop.simulator.simulator import Observer, simulate
 
 NOT_CARRIED_OUT = (Action.WAIT, Action.RESERVE)

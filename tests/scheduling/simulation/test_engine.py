@@ -21,7 +21,7 @@ from scheduling.engine.model import (
 )
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.scenario import (
+from workshop.scenario import (
     Kind,
     Organisation,
     Rhythm,

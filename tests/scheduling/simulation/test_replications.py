@@ -8,7 +8,6 @@ import pytest
 from scheduling.simulation.replications import (
     Verdict,
     compare,
-    compare_unpaired,
     interval,
 )
 
@@ -69,7 +68,7 @@ def test_differences_that_hold_alone_may_be_noise_among_ten() -> None:
 
 
 def test_pairs_of_unequal_number_are_refused_with_a_remedy() -> None:
-    with pytest.raises(ValueError, match="compare_unpaired"):
+    with pytest.raises(ValueError, match="pair each life"):
         compare(FIVE, FIVE[:4])
 
 
@@ -83,15 +82,6 @@ def test_pairing_finds_what_the_spread_of_lives_hides() -> None:
     other = [value - 5 - 0.1 * place for place, value in enumerate(base)]
 
     assert compare(base, other).verdict is Verdict.BETTER
-    assert compare_unpaired(base, other).verdict is Verdict.NOISE
-
-
-def test_unpaired_of_equal_spread_has_twice_the_freedom() -> None:
-    found = compare_unpaired(FIVE, [value + 3 for value in FIVE])
-
-    # Welch's freedom for equal spreads of five is 8: 2.306 in every table.
-    assert found.half == pytest.approx(2.306 * (2 * 0.625 / 5) ** 0.5, rel=1e-3)
-    assert found.verdict is Verdict.WORSE
 
 
 def test_twenty_comparisons_of_nothing_rarely_find_anything() -> None:

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scheduling.simulation.scenario import (
+from workshop.demo.work.kinds import ALL, CI, FINETUNE, PRETRAIN, SERVICE, SWEEP
+from workshop.scenario import (
     Kind,
     Organisation,
     Rhythm,
@@ -17,8 +18,7 @@ from scheduling.simulation.scenario import (
     generate,
     stream,
 )
-from scheduling.simulation.scenario.rhythm import factor, week
-from workshop.demo.work.kinds import ALL, CI, FINETUNE, PRETRAIN, SERVICE, SWEEP
+from workshop.scenario.rhythm import factor, week
 
 START = datetime(2026, 11, 2, 10, 20, tzinfo=UTC)  # a Monday
 STEADY = Kind(

@@ -19,9 +19,9 @@ from django.core.management import call_command
 from scheduling.engine.model import Members
 from scheduling.files import read
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.scenario import Organisation, Rhythm, Service, generate, stream
-from scheduling.simulation.scenario.document import ScenarioError, parse
-from scheduling.simulation.scenario.stream import HOUR_S, replicas
+from workshop.scenario import Organisation, Rhythm, Service, generate, stream
+from workshop.scenario.document import ScenarioError, parse
+from workshop.scenario.stream import HOUR_S, replicas
 from workshop.simulator.simulator import simulate
 
 EXAMPLE = Path(settings.BASE_DIR) / "docs" / "scenario.example.yaml"

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from scheduling.engine import model as m
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.scenario import Organisation, Source, generate
 from workshop.demo import organisation as org
 from workshop.demo.past.live import KINDS
+from workshop.scenario import Organisation, Source, generate
 
 from .live_life import CAP, DELAY_S
 

@@ -20,7 +20,6 @@ from scheduling.services.policy import rows as policies
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
-from scheduling.simulation.scenario import Kind, Organisation, Source, generate, stream
 from workshop.demo import organisation as org
 from workshop.demo.cluster.furnish import Played
 from workshop.demo.past.alone import play_back
@@ -29,6 +28,7 @@ from workshop.demo.past.handover import hand_over
 from workshop.demo.past.history import unfinished
 from workshop.demo.work import kinds
 from workshop.demo.work.arrivals import Arrival, manifest_of
+from workshop.scenario import Kind, Organisation, Source, generate, stream
 from workshop.simulator.simulator import simulate
 
 SEED = 20261119

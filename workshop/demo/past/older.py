@@ -19,7 +19,7 @@ from scheduling.models.ledger import Resolution
 from scheduling.services.demand.booking import Asked, Floats, Place, hourly, with_inner
 from scheduling.services.tables.bulk import insert_rows
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.scenario import Organisation, generate
+from workshop.scenario import Organisation, generate
 
 WEEKS = 24
 FIRST_LOAD = 0.72

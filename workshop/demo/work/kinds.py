@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.engine.model import Topology
-from scheduling.simulation.scenario.model import Kind, Rhythm, RunTime, Size
+from workshop.scenario.model import Kind, Rhythm, RunTime, Size
 
 HOUR, DAY = 3600, 86_400
 BIG = ("h100-80gb", "a100-40gb")

@@ -11,8 +11,8 @@ from scheduling.engine.reasons.wording import span
 from scheduling.files import BrokenFileError, Fault, lines_of, read, read_text
 from scheduling.files.arguments import whole
 from scheduling.management.command import MOST_FAULTS, FileCommand
-from scheduling.simulation.scenario.document import Scenario, ScenarioError, parse
-from scheduling.simulation.scenario.played import Fared, TooMuchWorkError, play
+from workshop.scenario.document import Scenario, ScenarioError, parse
+from workshop.scenario.played import Fared, TooMuchWorkError, play
 
 MOST_DAYS = 366
 HEAD = (
