@@ -42,8 +42,9 @@ def shapes_of(members: Iterable[tuple[str, int, int]], *, as_largest: bool) -> t
     found: dict[int, Shape] = {}
     for role, pods, gpus in members:
         alike = found.get(gpus, Shape((), 0, gpus))
-        named = role and role not in alike.roles and len(alike.roles) < MOST_ROLES
-        roles = (*alike.roles, role[:63]) if named else alike.roles
+        name = str(role).replace("\0", "")[:63]
+        is_named = name and name not in alike.roles and len(alike.roles) < MOST_ROLES
+        roles = (*alike.roles, name) if is_named else alike.roles
         found[gpus] = Shape(roles, alike.pods + pods, gpus)
     is_unlike = as_largest and len(found) > 1
     return tuple(found[gpus] for gpus in sorted(found)) if is_unlike else ()
