@@ -151,6 +151,7 @@ class WorkloadSerializer(ToldSerializer):
             "min_members",
             "max_members",
             "elastic",
+            "shapes",
             "gpu_classes",
             "topology",
             "run_time_limit_s",

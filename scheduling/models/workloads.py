@@ -112,6 +112,9 @@ class Workload(models.Model):
     min_members = models.PositiveIntegerField(default=1)
     max_members = models.PositiveIntegerField(default=1)
     elastic = models.BooleanField(default=False)
+    shapes = models.JSONField(default=list)
+    """``{roles, pods, gpus}`` of members that ask for unlike numbers of GPUs, each planned and charged as the
+    largest; empty where they are alike."""
     gpu_classes = models.JSONField(default=list)
     topology = models.JSONField(default=dict)
     image = models.CharField(max_length=511, blank=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
 from scheduling.cluster.adapters.turns import NO_TURN, Turn
@@ -45,6 +45,17 @@ class Target:
 
     gpu_class: str
     placement: Mapping[str, int]
+
+
+class Shape(NamedTuple):
+    """Members of a gang that ask for the same number of milli-GPU, and the roles that they have."""
+
+    roles: tuple[str, ...]
+    pods: int
+    gpus: int
+
+    def document(self) -> Json:
+        return {"roles": list(self.roles), "pods": self.pods, "gpus": self.gpus // 1000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,8 @@ class Observed:
     """What else a member takes of its node, as ``needs`` names it."""
     together: tuple[str, ...] = ()
     """Labels of nodes by which its pod affinity keeps its members together."""
+    shapes: tuple[Shape, ...] = ()
+    """Of members that ask for unlike numbers of GPUs and are each planned as the largest; else none."""
     image: str = ""
     """What its members run: the image of the first container that asks for GPUs, else of the first."""
     names_classes: bool = False

@@ -7,13 +7,15 @@ from typing import Any
 
 from scheduling.cluster.adapters import fitting
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
 
 Json = dict[str, Any]
 
 MIXED = (
     "Its pods ask for {amounts} GPUs, and Weir plans members of one size. Give every pod the same"
-    " number of GPUs, or none to those that only lead."
+    " number of GPUs, or none to those that only lead; or annotate it with {key}: {value}, and each is"
+    " planned and charged as one of {most}."
 )
 
 
@@ -57,9 +59,11 @@ def size(pods: int) -> str:
     return "" if pods else NO_PODS
 
 
-def mixed(amounts: Set[int]) -> str:
+def mixed(amounts: Set[int], *, as_largest: bool) -> str:
     """Of members that ask for those numbers of milli-GPU."""
-    if len(amounts) < 2:
+    if as_largest or len(amounts) < 2:
         return ""
-    listed = " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))
-    return MIXED.format(amounts=listed)
+    each = [f"{amount / 1000:g}" for amount in sorted(amounts)]
+    return MIXED.format(
+        amounts=" and ".join(each), key=labels.MEMBER_SIZE, value=labels.LARGEST, most=each[-1]
+    )

@@ -30,17 +30,26 @@ class Member:
     asks: Mapping[str, int]
 
 
-def fields(members: Sequence[Member], owner: Mapping[str, Any], names: Sequence[str]) -> Json:
-    """Fields of ``Observed`` by what else than room its ``members`` need of nodes; ``owner`` is the metadata
-    of their object, ``names`` are the resources of GPU classes."""
+def fields(
+    members: Sequence[Member],
+    owner: Mapping[str, Any],
+    names: Sequence[str],
+    *,
+    as_largest: bool,
+) -> Json:
+    """Fields of ``Observed`` by what its ``members`` need of nodes beside GPUs; ``owner`` is the metadata of
+    their object, ``names`` are the resources of GPU classes. ``as_largest``: each is planned with the most
+    that any of them needs, so a place takes whichever of them comes to it."""
     said = [_said(member, owner, names) for member in members]
+    beside = [amounts(member.spec, each) for member, each in zip(members, said, strict=True)]
+    sized = [member.asks for member in (members if as_largest else members[:1])]
     return {
+        "cpus": max(int(asks.get("cpu", 0)) for asks in sized),
+        "memory_mib": max(int(asks.get("memory", 0)) for asks in sized),
         "bounds": bounds.written(
             {**member.own, **each} for member, each in zip(members, said, strict=True)
         ),
-        "beside": of_all(
-            amounts(member.spec, each) for member, each in zip(members, said, strict=True)
-        ),
+        "beside": of_any(beside) if as_largest else of_all(beside),
         "together": neighbours.together(said[0]),
     }
 
@@ -70,6 +79,14 @@ def of_all(members: Iterable[Mapping[str, int]]) -> Amounts:
     first, *others = members
     least = {name: min([each, *(o.get(name, 0) for o in others)]) for name, each in first.items()}
     return tuple(sorted((name, each) for name, each in least.items() if each))
+
+
+def of_any(members: Iterable[Mapping[str, int]]) -> Amounts:
+    """The most that any of ``members`` takes, of every kind."""
+    most: dict[str, int] = {}
+    for member in members:
+        most |= {name: max(each, most.get(name, 0)) for name, each in member.items()}
+    return tuple(sorted((name, each) for name, each in most.items() if each))
 
 
 def ports(pod: Mapping[str, Any]) -> list[str]:

@@ -70,6 +70,11 @@ def is_held(notes: Mapping[str, str]) -> bool:
     return notes.get(labels.HOLD) in (labels.ON_HOLD, labels.RUN_OVER)
 
 
+def as_largest(notes: Mapping[str, str]) -> bool:
+    """Whether its author has each of its members planned and charged as the largest of them."""
+    return notes.get(labels.MEMBER_SIZE) == labels.LARGEST
+
+
 def own_limit_s(notes: Mapping[str, str]) -> int | None:
     """The run-time limit that the annotation sets, which none but Weir keeps."""
     return _seconds(notes.get(labels.RUN_TIME_LIMIT))

@@ -17,6 +17,7 @@ from scheduling.cluster.adapters import (
     needs,
     notes,
     originals,
+    sizing,
     steering,
     turns,
 )
@@ -199,7 +200,8 @@ def _needs(
     spec = pods[0]["spec"]
     names = tuple(c.resource_name for c in classes)
     asks = pods_of.asked(spec, claims)
-    amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
+    gpus = [pods_of.gpus(p["spec"], names, claims) for p in pods]
+    amounts = set(gpus)
     own = steering.own_of(spec, originals.of(pods[0]).roles.get("pod"))
     members = [
         needs.Member(
@@ -210,16 +212,17 @@ def _needs(
         )
         for pod in pods
     ]
+    as_largest = notes.as_largest(said)
+    mixed = faults.mixed(amounts, as_largest=as_largest)
     fits = fitting.fitting_classes(
         asks, own, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
     )
     return {
         "gpus": max(amounts),
-        "cpus": int(asks.get("cpu", 0)),
-        "memory_mib": int(asks.get("memory", 0)),
         "gpu_classes": fits,
-        **needs.fields(members, pods[0]["metadata"], names),
-        "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
+        "shapes": sizing.shapes_of([("", 1, each) for each in gpus], as_largest=as_largest),
+        **needs.fields(members, pods[0]["metadata"], names, as_largest=as_largest),
+        "fault": (mixed or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
         or fitting.fault(amounts, [asks], [fits], names)
         or turns.fault(said),

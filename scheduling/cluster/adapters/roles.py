@@ -2,7 +2,9 @@
 
 Members of a workload are its pods that carry GPUs; a head or launcher without GPUs comes along
 unplanned. The engine plans members of one size: roles that ask for different numbers of GPUs are a
-fault, said with its remedy.
+fault, said with its remedy, unless their author has each planned as the largest. Then every member has
+a place that takes any of them, in whatever order kube-scheduler seats them: each seated takes one place
+at most, so one is left for each that is not.
 """
 
 from __future__ import annotations
@@ -320,7 +322,8 @@ class RoleAdapter:
         roles = self.roles(obj)
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
         asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
-        amounts = {pods_of.gpus_among(each, names) for each in asks}
+        gpus = [pods_of.gpus_among(each, names) for each in asks]
+        amounts, as_largest = set(gpus), notes.as_largest(notes.of(obj))
         owns = [self._own(role, original, runtimes) for role in counted]
         members = [
             needs.Member(role.pod, role.template.get("metadata") or {}, own, each)
@@ -330,19 +333,21 @@ class RoleAdapter:
             self._classes(obj, role, own, classes, each)
             for role, own, each in zip(counted, owns, asks, strict=True)
         ]
-        between = self._bounds(obj, counted, original)
+        between, sizes = self._bounds(obj, counted, original), original.full(counted)
+        pods = [sizes[role.name] for role in counted]
         is_mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
         fields = {
             "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
             "pod_priority_classes": named_by([*(r.pod for r in roles), *self.helpers(obj)]),
             "gpus": max(amounts),
-            "cpus": int(asks[0].get("cpu", 0)),
-            "memory_mib": int(asks[0].get("memory", 0)),
             "sized": original.members,
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            **needs.fields(members, obj["metadata"], names),
+            **needs.fields(members, obj["metadata"], names, as_largest=as_largest),
+            "shapes": sizing.shapes_of(
+                zip((r.name for r in counted), pods, gpus, strict=True), as_largest=as_largest
+            ),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
@@ -401,4 +406,4 @@ class RoleAdapter:
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
-        return faults.mixed(amounts)
+        return faults.mixed(amounts, as_largest=notes.as_largest(notes.of(obj)))

@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Orphans:
-    """Pods whose object was deleted: they hold their GPUs until they are gone. Amounts are of each, as in
-    Observed."""
+    """Pods whose object was deleted: they hold their GPUs until they are gone. Amounts are of the largest of
+    them, as in Observed."""
 
     namespace: str
     name: str
@@ -306,16 +306,18 @@ def _left_by(pod: Json, kinds: Set[str], kin: Kinship) -> str:
 def _orphans(
     uid: str, pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
 ) -> Orphans:
-    first = pods[0]
-    need = pods_of.asked(first["spec"], counted.claims(first["metadata"].get("namespace", "")))
+    first, names = pods[0], tuple(c.resource_name for c in classes)
+    claims = counted.claims(first["metadata"].get("namespace", ""))
+    members = [pod for pod in pods if pods_of.gpus(pod["spec"], names, claims)] or pods
+    needs = [pods_of.asked(pod["spec"], claims) for pod in members]
     return Orphans(
         namespace=first["metadata"].get("namespace", ""),
         name=pods_of.owner_of(first).get("name", first["metadata"]["name"]),
-        gpus=next((int(need[c.resource_name]) for c in classes if c.resource_name in need), 0),
-        placement=pods_of.by_node(pods),
+        gpus=max(pods_of.gpus_among(need, names) for need in needs),
+        placement=pods_of.by_node(members),
         uid=uid,
-        cpus=need.get("cpu", 0),
-        memory_mib=need.get("memory", 0),
+        cpus=max(need.get("cpu", 0) for need in needs),
+        memory_mib=max(need.get("memory", 0) for need in needs),
         gone_by=pods_of.gone_by(pods),
     )
 

@@ -128,6 +128,8 @@ def is_as_it_should_be(observed: Observed) -> bool:
 def placement_of(observed: Observed) -> dict[str, int]:
     """Members by node, in order of its name: where their pods are, and where the plan sent those that are not
     bound yet."""
+    if _keeps_places(observed):
+        return dict(sorted(observed.planned.items()))
     placed = dict(observed.placement)
     missing = observed.members_wanted - sum(placed.values())
     if missing <= 0:
@@ -138,6 +140,16 @@ def placement_of(observed: Observed) -> dict[str, int]:
             placed[node] = placed.get(node, 0) + add
             missing -= add
     return dict(sorted(placed.items()))
+
+
+def _keeps_places(observed: Observed) -> bool:
+    """Unlike members on the nodes of their plan hold its places, each as large as the largest of them needs,
+    also where kube-scheduler puts two small ones on one node: counted by pods, that one would be overfull."""
+    return (
+        bool(observed.shapes)
+        and observed.placement.keys() <= observed.planned.keys()
+        and observed.members_wanted == sum(observed.planned.values())
+    )
 
 
 def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None:

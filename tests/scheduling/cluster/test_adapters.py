@@ -357,6 +357,90 @@ def test_pods_of_jobs_that_a_job_set_made_belong_to_it() -> None:
     assert (seen.kind, seen.placement) == ("JobSet", {"n1": 1})
 
 
+def unlike(kind: str, size: str = "largest") -> Json:
+    """One of its roles with GPUs asks for one of them, 4 CPUs and 1 GiB, the other for 8, 1 CPU and 2 GiB."""
+    obj = stored(manifests.MANIFESTS[kind]("w", gpus=8))
+    obj["metadata"].setdefault("annotations", {})["weir.dev/member-size"] = size
+    match kind:
+        case "PyTorchJob":
+            small = obj["spec"]["pytorchReplicaSpecs"]["Master"]
+        case "MPIJob":
+            small = obj["spec"]["mpiReplicaSpecs"]["Launcher"]
+        case "JobSet":
+            small = obj["spec"]["replicatedJobs"][0]["template"]["spec"]
+        case "LeaderWorkerSet":
+            small = obj["spec"]["leaderWorkerTemplate"]
+        case "RayCluster":
+            small = obj["spec"]["headGroupSpec"]
+        case _:
+            small = obj["spec"]["rayClusterSpec"]["headGroupSpec"]
+    small["leaderTemplate" if kind == "LeaderWorkerSet" else "template"] = manifests.template(1)
+    for role in adapter_of(kind).roles(obj):  # type: ignore[attr-defined]
+        (container,) = role.pod["containers"]
+        is_small = container["resources"]["limits"].get("nvidia.com/gpu") == "1"
+        container["resources"]["requests"] |= (
+            {"cpu": "4", "memory": "1Gi"} if is_small else {"cpu": "1", "memory": "2Gi"}
+        )
+    return obj
+
+
+UNLIKE = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob")
+
+
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_unlike_roles_are_each_planned_as_the_largest_where_the_author_says_so(kind: str) -> None:
+    seen = observe(unlike(kind))
+
+    assert seen.fault == ""
+    assert (seen.gpus, seen.cpus, seen.memory_mib) == (8000, 4000, 2048)
+    assert seen.shapes[0][1:] == (1, 1000)
+    assert sum(shape.pods for shape in seen.shapes) == seen.members == seen.max_members
+
+
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_each_unlike_role_keeps_its_own_gpus_and_is_sent_to_the_places_of_all(kind: str) -> None:
+    obj = unlike(kind)
+    members = observe(obj).members
+    let_go = admitted(deepcopy(obj), members=members)
+    roles = adapter_of(kind).roles(let_go)  # type: ignore[attr-defined]
+
+    asked = sorted(
+        role.pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] for role in roles
+    )
+    assert asked == ["1", "8"]
+    assert observe(let_go).admitted_gpus == 8000
+    assert put_back(let_go)["spec"] == obj["spec"]
+
+
+@pytest.mark.parametrize("kind", UNLIKE)
+@pytest.mark.parametrize("size", ["", "Largest", "8"])
+def test_unlike_roles_wait_with_both_remedies_where_the_author_says_nothing(
+    kind: str, size: str
+) -> None:
+    seen = observe(unlike(kind, size))
+
+    assert "1 and 8 GPUs" in seen.fault
+    assert "annotate it with weir.dev/member-size: largest" in seen.fault
+    assert seen.shapes == ()
+
+
+def test_members_alike_have_no_shapes_whatever_the_author_says() -> None:
+    obj = stored(manifests.pytorch_job("w"))
+    obj["metadata"].setdefault("annotations", {})["weir.dev/member-size"] = "largest"
+
+    assert observe(obj).shapes == ()
+
+
+def test_unlike_pods_whose_object_is_gone_count_as_the_largest_each() -> None:
+    owner = {"kind": "PyTorchJob", "name": "w", "uid": "gone"}
+    small, large = _pod("w-0", owner), _pod("w-1", owner)
+    large["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "4"
+    large["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "4"
+    (left,) = compose([small, large]).orphans
+
+    assert (left.gpus, left.placement) == (4000, {"n1": 2})
+
+
 def test_pods_whose_object_is_gone_are_orphans_of_its_kind() -> None:
     seen = compose([_pod("w-0", {"kind": "PyTorchJob", "name": "w", "uid": "gone"})])
 

@@ -65,6 +65,21 @@ def test_members_are_planned_alike(members: list[dict[str, int]], each: needs.Am
     assert needs.of_all(members) == each
 
 
+@pytest.mark.parametrize(
+    ("members", "each"),
+    [
+        pytest.param([{"a": 2}], (("a", 2),), id="one_role"),
+        pytest.param([{"a": 1}, {"a": 2}], (("a", 2),), id="the_most_of_both"),
+        pytest.param([{"a": 2}, {"b": 1}], (("a", 2), ("b", 1)), id="what_any_role_takes"),
+        pytest.param([{"a": 0}, {}], (), id="nothing"),
+    ],
+)
+def test_members_planned_as_the_largest_take_what_any_does(
+    members: list[dict[str, int]], each: needs.Amounts
+) -> None:
+    assert needs.of_any(members) == each
+
+
 def rule(kind: str, key: str = HOST, **more: Any) -> Json:
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": "a"}}, **more}
     return {"affinity": {kind: {neighbours.REQUIRED: [term]}}}

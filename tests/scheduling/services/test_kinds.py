@@ -276,6 +276,41 @@ def test_roles_with_different_gpus_wait_with_a_remedy(site: World) -> None:
     assert "Pending" in site.events("w1")
 
 
+def led_by_one(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A Ray cluster whose head has one GPU, and whose author has each member planned as the largest."""
+    manifest["spec"]["headGroupSpec"]["template"] = template(1)
+    manifest["metadata"]["annotations"] = {"weir.dev/member-size": "largest"}
+    return manifest
+
+
+def test_roles_with_different_gpus_run_as_members_of_the_largest_size(site: World) -> None:
+    operator = placed(site, "RayCluster", led_by_one(ray_cluster("w1", gpus=4)))
+    runs(site, operator)
+
+    row = site.row("w1")
+    assert (row.gpus, row.min_members, row.members) == (4000, 3, 3)
+    assert row.shapes == [
+        {"roles": ["head"], "pods": 1, "gpus": 1},
+        {"roles": ["workers"], "pods": 2, "gpus": 4},
+    ]
+    assert sum(row.placement.values()) == 3
+    assert {pod["spec"]["nodeName"] for pod in operator.pods()} <= row.placement.keys()
+
+
+def test_gang_of_unlike_members_is_evicted_whole_for_the_owner_of_its_room(site: World) -> None:
+    operator = placed(site, "RayCluster", led_by_one(ray_cluster("w1", gpus=4)))
+    runs(site, operator)
+    Queue.objects.filter(name="research").update(stop="drain")
+    site.cycles_until(lambda: suspended(operator, "RayCluster"))
+    operator.act()
+    Queue.objects.filter(name="research").update(stop="none")
+    site.cycles_until(lambda: not suspended(operator, "RayCluster"))
+
+    head, workers = (operator.read()["spec"][k] for k in ("headGroupSpec", "workerGroupSpecs"))
+    assert "nvidia.com/gpu': '1'" in str(head)
+    assert "nvidia.com/gpu': '4'" in str(workers)
+
+
 def test_job_set_with_parts_on_different_classes_waits_with_a_remedy(site: World) -> None:
     GpuClass.objects.create(cluster=site.cluster, name="a100", node_labels={"gpu": "a100"})
     manifest = MANIFESTS["JobSet"]("w1")

@@ -28,6 +28,8 @@ def pod(
         notes["weir.dev/pod-group-total"] = str(total)
     if "run_s" in spec:
         notes["weir.dev/run-seconds"] = str(spec.pop("run_s"))
+    if "size" in spec:
+        notes["weir.dev/member-size"] = str(spec.pop("size"))
     amounts = {"nvidia.com/gpu": str(gpus)}
     body = {
         "apiVersion": "v1",
@@ -157,6 +159,18 @@ def test_group_of_unequal_pods_waits_with_a_remedy(world: World) -> None:
 
     assert gated(world, "p0")
     assert "1 and 4 GPUs" in world.row("pair").sentence
+
+
+def test_group_of_unequal_pods_runs_where_its_author_has_each_count_as_the_largest(
+    world: World,
+) -> None:
+    for number, gpus in enumerate((1, 4)):
+        pod(world, f"p{number}", group="pair", total=2, gpus=gpus, size="largest")
+    world.cycles_until(lambda: runs(world, "pair"))
+
+    row = world.row("pair")
+    assert (row.gpus, row.members) == (4000, 2)
+    assert [(one["pods"], one["gpus"]) for one in row.shapes] == [(1, 1), (1, 4)]
 
 
 def test_people_hold_release_and_cancel_a_whole_group(world: World) -> None:

@@ -280,6 +280,7 @@ class Projection:
             "min_members": observed.min_members,
             "max_members": observed.max_members,
             "elastic": observed.min_members < observed.max_members,
+            "shapes": [shape.document() for shape in observed.shapes],
             "gpu_classes": list(observed.gpu_classes),
             "topology": dict(observed.topology),
             "image": observed.image,
