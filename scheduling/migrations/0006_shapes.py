@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0003_turns'),
+        ('scheduling', '0005_sharing'),
     ]
 
     operations = [
