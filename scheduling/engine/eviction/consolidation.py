@@ -244,7 +244,7 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
 
 @inner
 def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
-    """All work on node ``n`` that may go for ``search`` goes, elastic gangs excepted; whether that is enough."""
+    """All work on node ``n`` that may go for ``search`` goes, but for elastic gangs; whether it is enough."""
     for k in range(world.candidates.order.node_begin[n], world.candidates.order.node_end[n]):
         v = world.candidates.order.node_slot[k]
         if (
