@@ -62,7 +62,7 @@ def clock(instant: datetime | None) -> str:
 def span(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    if hours >= 48:
+    if hours >= 24:
         days, hours = divmod(hours, 24)
         return f"{days} d {hours} h" if hours else f"{days} d"
     if hours:

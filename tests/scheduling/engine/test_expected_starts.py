@@ -77,7 +77,7 @@ def test_who_waits_behind_a_reservation_is_told_its_later_start() -> None:
     assert before.reason is m.Reason.RESERVED_FOR_OTHER
     assert " and starts in 2 h, as predicted;" in before.sentence
     assert found.numbers["starts_in_s"] == 30 * 3600
-    assert " and starts in 30 h, as predicted;" in found.sentence
+    assert " and starts in 1 d 6 h, as predicted;" in found.sentence
 
 
 def test_forecasts_of_others_change_no_word() -> None:

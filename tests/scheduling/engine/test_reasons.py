@@ -168,7 +168,15 @@ def test_what_is_above_a_share_follows_from_the_figures_beside_it(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(59, "59 s"), (120, "2 min"), (7200, "2 h"), (9840, "2 h 44 min")]
+    ("seconds", "text"),
+    [
+        (59, "59 s"),
+        (120, "2 min"),
+        (7200, "2 h"),
+        (9840, "2 h 44 min"),
+        (86_400, "1 d"),
+        (108_000, "1 d 6 h"),
+    ],
 )
 def test_span_reads_as_people_say_it(seconds: int, text: str) -> None:
     assert span(seconds) == text
