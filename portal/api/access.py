@@ -7,14 +7,13 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
+from rest_framework import generics, serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts import doors
 from portal.accounts.models import ApiToken, Persona, Scope, Session
+from portal.api.calls import call
 from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView, named
@@ -158,14 +157,12 @@ class ServiceAccountList(TeamAccountsView, generics.ListAPIView[ServiceAccount])
 
     write_scope = SESSION_ONLY
 
-    @extend_schema(request=NewServiceAccountSerializer, responses={201: ServiceAccountSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @call(ServiceAccountSerializer, takes=NewServiceAccountSerializer, code=201)
+    def post(self) -> Any:
         """Make one. It has no token yet, and no way to sign in."""
-        team, asked = self.team, NewServiceAccountSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = {"purpose": "", **asked.validated_data}
-        account = service.make(self.person, team, request=request, **given)
-        return Response(ServiceAccountSerializer(account).data, status=status.HTTP_201_CREATED)
+        team = self.team
+        given = {"purpose": "", **self.given}
+        return service.make(self.person, team, request=self.request, **given)
 
 
 class ServiceAccountDetail(TeamAccountsView, generics.RetrieveDestroyAPIView[ServiceAccount]):
@@ -184,24 +181,15 @@ class ServiceTokenList(TeamAccountsView):
     serializer_class = NewTokenSerializer
     write_scope = SESSION_ONLY
 
-    @extend_schema(request=TokenRequestSerializer, responses={201: NewTokenSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @call(NewTokenSerializer, takes=TokenRequestSerializer, code=201)
+    def post(self) -> Any:
         """Make a token for it. The answer is the only place its text is ever shown."""
-        account, asked = self.account, TokenRequestSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = asked.validated_data
-        ends = asked.ends()
+        account = self.account
         token, plain = service.issue_token(
-            self.person,
-            account,
-            given["name"],
-            scopes=[Scope(scope) for scope in given.get("scopes", [])],
-            expires_at=ends,
-            endless=ends is None and "days" in given,
-            request=request,
+            self.person, account, **self.sent.terms(), request=self.request
         )
         token.token = plain  # type: ignore[attr-defined]
-        return Response(NewTokenSerializer(token).data, status=status.HTTP_201_CREATED)
+        return token
 
 
 class ServiceTokenDetail(TeamAccountsView, generics.DestroyAPIView[Any]):

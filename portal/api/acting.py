@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView, sent
+from portal.api.calls import call
+from portal.api.scope import ClusterView
 from portal.api.workloads import WorkloadAction, WorkloadSerializer
 from portal.teams.several import Answer, act, look_up
 from scheduling.models import Workload
@@ -67,33 +65,32 @@ class ActedSerializer(serializers.Serializer[Any]):
 
 
 class WorkloadPriority(WorkloadAction):
-    @extend_schema(request=PriorityClassSerializer, responses={202: WorkloadSerializer})
-    def post(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(WorkloadSerializer, takes=PriorityClassSerializer, code=202)
+    def post(self, uid: str) -> Any:
         """Give a workload that waits or runs another priority class: one that your persona and that of its
         user allow."""
 
         def give(workload: Workload, *, user: str) -> None:
-            asked = sent(PriorityClassSerializer, request)
-            name = asked.validated_data["priority_class"]
+            name = self.given["priority_class"]
             workloads.set_priority_class(workload, name=name, user=user)
 
-        return self.act(request, uid, give)
+        return self.act(uid, give)
 
 
 class WorkloadActions(ClusterView):
     serializer_class = ActSerializer
     write_scope = Scope.WORK
 
-    @extend_schema(request=ActSerializer, responses={200: ActedSerializer})
-    def post(self, request: Request, cluster: str) -> Response:
+    @call(ActedSerializer, takes=ActSerializer)
+    def post(self) -> Any:
         """Cancel, hold, release or give a priority class to several workloads.
 
         Each is done or refused by itself: the answer is 200 and says of every uid what came of it.
         """
         here = self.cluster
-        said = sent(ActSerializer, request).validated_data
+        said = self.given
         found = look_up(self.person, here, said["uids"])
         name = said.get("priority_class", "")
         answers = act(self.person, found, Action(said["action"]), priority_class=name)
         done = sum(answer.refused is None for answer in answers)
-        return Response(ActedSerializer({"done": done, "results": answers}).data)
+        return {"done": done, "results": answers}

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from portal.api.scope import sent
+from portal.api.calls import call
 from portal.api.setting_up import ClusterAdminView
 from portal.teams.access import is_admin, is_operator
 from scheduling.services.studies.adapting import trials
@@ -82,19 +79,18 @@ class AdaptationView(AdaptingView):
 
     serializer_class = AdaptationSerializer
 
-    @extend_schema(responses=AdaptationSerializer)
-    def get(self, request: Request, cluster: str) -> Response:
+    @call(AdaptationSerializer)
+    def get(self) -> Any:
         """For operators."""
         self.check_reading()
-        return Response(AdaptationSerializer(document(self.cluster)).data)
+        return document(self.cluster)
 
-    @extend_schema(request=SwitchSerializer, responses=AdaptationSerializer)
-    def put(self, request: Request, cluster: str) -> Response:
+    @call(AdaptationSerializer, takes=SwitchSerializer)
+    def put(self) -> Any:
         """Switch it. Off, every parameter stays where it is. For who administers."""
         self.check()
-        given = sent(SwitchSerializer, request)
-        trials.switch(cluster=self.cluster, is_on=given.validated_data["is_on"], author=self.person)
-        return Response(AdaptationSerializer(document(self.cluster)).data)
+        trials.switch(cluster=self.cluster, is_on=self.given["is_on"], author=self.person)
+        return document(self.cluster)
 
 
 class AdaptingParameterView(AdaptingView):
@@ -102,26 +98,25 @@ class AdaptingParameterView(AdaptingView):
 
     serializer_class = AdaptingParameterSerializer
 
-    @extend_schema(responses=AdaptingParameterSerializer)
-    def get(self, request: Request, cluster: str, name: str) -> Response:
+    @call(AdaptingParameterSerializer)
+    def get(self, name: str) -> Any:
         """For operators."""
         self.check_reading()
         return self._told(name)
 
-    @extend_schema(request=PinSerializer, responses=AdaptingParameterSerializer)
-    def put(self, request: Request, cluster: str, name: str) -> Response:
+    @call(AdaptingParameterSerializer, takes=PinSerializer)
+    def put(self, name: str) -> Any:
         """Pin it, so that it stays where it is, or let it go. For who administers."""
         self.check()
         if name not in BY_NAME:
             raise Http404
-        given = sent(PinSerializer, request)
-        is_pinned = given.validated_data["is_pinned"]
-        trials.pin(cluster=self.cluster, name=name, is_pinned=is_pinned, author=self.person)
+        pinned = self.given["is_pinned"]
+        trials.pin(cluster=self.cluster, name=name, is_pinned=pinned, author=self.person)
         return self._told(name)
 
-    def _told(self, name: str) -> Response:
+    def _told(self, name: str) -> Any:
         found = (one for one in adapting(self.cluster).standings if one.parameter.name == name)
         one = next(found, None)
         if one is None:
             raise Http404
-        return Response(AdaptingParameterSerializer(row_document(one)).data)
+        return row_document(one)

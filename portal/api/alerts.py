@@ -18,6 +18,7 @@ from portal.alerts.models import Figure, Rule
 from portal.alerts.past import RulePast, Took, past
 from portal.alerts.rules import Wish, may_watch, set_circle, told, visible
 from portal.alerts.testing import send_test
+from portal.api.calls import call
 from portal.api.scope import ClusterView, sent
 from portal.display.format import zone
 from portal.teams.people import visible_teams
@@ -120,11 +121,10 @@ class AlertView(ClusterView):
 
 
 class Alerts(AlertView):
-    @extend_schema(responses=AlertSerializer(many=True))
-    def get(self, request: Request, cluster: str) -> Response:
+    @call(AlertSerializer, many=True)
+    def get(self) -> Any:
         """Rules that you see: all for operators, those of your queues for leads. Firing ones first."""
-        found = [_told(row) for row in rows(self.person, self.watched)]
-        return Response(AlertSerializer(found, many=True).data)
+        return [_told(row) for row in rows(self.person, self.watched)]
 
 
 class AlertDetail(AlertView):
@@ -161,22 +161,21 @@ class AlertDetail(AlertView):
 class AlertTest(AlertView):
     write_scope = Scope.ALL
 
-    @extend_schema(request=None, responses=HeardSerializer(many=True))
-    def post(self, request: Request, cluster: str, pk: int) -> Response:
+    @call(HeardSerializer, many=True)
+    def post(self, pk: int) -> Any:
         """Send a made-up firing, marked as a test, to all who would hear of a true one: once a minute."""
-        heard = send_test(self.rule(pk), by=self.person)
-        return Response(HeardSerializer(heard, many=True).data)
+        return send_test(self.rule(pk), by=self.person)
 
 
 class AlertPast(AlertView):
     serializer_class = AlertPastSerializer
 
-    @extend_schema(responses=AlertPastSerializer(many=True))
-    def get(self, request: Request, cluster: str) -> Response:
+    @call(AlertPastSerializer, many=True)
+    def get(self) -> Any:
         """What fired in the last 90 days, by rule and day, and how long until acknowledged and over."""
         name = self.person.display_time_zone or self.watched.display_time_zone
         seen = past(self.person, self.watched, zone(name))
-        return Response(AlertPastSerializer([_past(row) for row in seen.rows], many=True).data)
+        return [_past(row) for row in seen.rows]
 
 
 def _told(row: Row) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from django.db.models import QuerySet
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts.capabilities import Capability
+from portal.api.calls import call
 from portal.api.scope import PersonView
 from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS
@@ -87,8 +86,8 @@ class AuditVerdict(PersonView):
 
     serializer_class = VerdictSerializer
 
-    @extend_schema(responses=VerdictSerializer)
-    def get(self, request: Request) -> Response:
+    @call(VerdictSerializer)
+    def get(self) -> Any:
         if not rights_of(self.person).everywhere(Capability.AUDIT):
             raise Http404
-        return Response(VerdictSerializer(verify()).data)
+        return verify()

@@ -6,10 +6,11 @@ from typing import Any
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.api.calls import call
 from portal.api.submission import MAX_PODS, MAX_SECONDS, at_fields
 from portal.api.workloads import (
     WorkloadAction,
@@ -90,14 +91,13 @@ class WorkloadChange(WorkloadAction):
 class WorkloadChangePreview(WorkloadView):
     serializer_class = ComparedSerializer
 
-    @extend_schema(request=ChangeSerializer, responses={200: ComparedSerializer})
-    def post(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(ComparedSerializer, takes=ChangeSerializer)
+    def post(self, uid: str) -> Any:
         """What that does to its start, as it is and as it would be, by the next plan. It saves nothing."""
         workload = get_object_or_404(self.get_queryset(), uid=uid)
         check_may_operate(self.person, workload)
         with at_fields():
-            compared = changing.preview(self.person, workload, asked_in(request))
-        return Response(ComparedSerializer(compared).data, status=status.HTTP_200_OK)
+            return changing.preview(self.person, workload, asked_in(self.request))
 
 
 def asked_in(request: Request) -> Change:

@@ -6,13 +6,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView, PersonView, named, sent
+from portal.api.calls import call
+from portal.api.scope import ClusterView, PersonView, named
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, GpuClass, Guardrail, Node, PriorityClass
@@ -67,14 +65,13 @@ class ClusterModeView(ClusterView):
     serializer_class = ModeSerializer
     write_scope = Scope.ALL
 
-    @extend_schema(request=ModeSerializer, responses=ClusterSerializer)
-    def post(self, request: Request, cluster: str) -> Response:
+    @call(ClusterSerializer, takes=ModeSerializer)
+    def post(self) -> Any:
         """Observe, enforce or pause the cluster from the next cycle on. For operators."""
         if not is_operator(self.person):
             raise Http404
-        asked = sent(ModeSerializer, request)
-        set_mode(self.cluster, ClusterMode(asked.validated_data["mode"]), author=self.person)
-        return Response(ClusterSerializer(self.cluster).data)
+        set_mode(self.cluster, ClusterMode(self.given["mode"]), author=self.person)
+        return self.cluster
 
 
 class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):

@@ -7,12 +7,10 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from rest_framework import generics, serializers
 
 from portal.accounts.models import Scope
+from portal.api.calls import call
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView
 from portal.notices import dead, webhooks
@@ -51,34 +49,30 @@ class WebhookList(PersonView, generics.ListAPIView[Webhook]):
     def get_queryset(self) -> QuerySet[Webhook]:
         return Webhook.objects.none() if self.is_schema else self.person.webhooks.all()
 
-    @extend_schema(request=NewWebhookSerializer, responses={201: WebhookMadeSerializer})
-    def post(self, request: Request) -> Response:
+    @call(WebhookMadeSerializer, takes=NewWebhookSerializer, code=201)
+    def post(self) -> Any:
         """Make a webhook."""
-        asked = NewWebhookSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        made, secret = webhooks.add(self.person, **asked.validated_data)
-        said = {**WebhookSerializer(made).data, "secret": secret}
-        return Response(said, status=status.HTTP_201_CREATED)
+        made, secret = webhooks.add(self.person, **self.given)
+        made.secret = secret  # type: ignore[attr-defined]
+        return made
 
 
 class WebhookDetail(PersonView):
     write_scope = Scope.ALL
 
-    @extend_schema(request=None, responses={204: None})
-    def delete(self, request: Request, pk: int) -> Response:
+    @call()
+    def delete(self, pk: int) -> None:
         """Remove a webhook; what waits for it goes with it."""
         webhooks.remove(self.person, get_object_or_404(self.person.webhooks, pk=pk))
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class WebhookTest(PersonView):
     write_scope = Scope.ALL
 
-    @extend_schema(request=None, responses={202: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @call(code=202)
+    def post(self, pk: int) -> None:
         """Send a letter without news to a webhook."""
         webhooks.send_test(self.person, get_object_or_404(self.person.webhooks, pk=pk))
-        return Response(status=status.HTTP_202_ACCEPTED)
 
 
 class DeadLetterSerializer(serializers.ModelSerializer[Letter]):
@@ -118,16 +112,14 @@ class DeadLetters(PersonView, generics.ListAPIView[Letter]):
 
 
 class DeadLetterAgain(DeadLetterView):
-    @extend_schema(request=None, responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @call()
+    def post(self, pk: int) -> None:
         """Try a dead letter again, at once."""
         dead.try_again(self.person, self.letter(pk))
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class DeadLetterDrop(DeadLetterView):
-    @extend_schema(request=None, responses={204: None})
-    def post(self, request: Request, pk: int) -> Response:
+    @call()
+    def post(self, pk: int) -> None:
         """Drop a dead letter; the notice stays in the inbox."""
         dead.drop(self.person, self.letter(pk))
-        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
+from portal.api.calls import call
 from portal.api.scope import ClusterView, named, sent
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import ACTS, Typed, act_of
@@ -220,14 +221,13 @@ class OffersView(ClusterView):
 class OfferList(OffersView, generics.ListAPIView[LoanOffer]):
     """Quota that is offered to all, for whoever leads a queue."""
 
-    @extend_schema(request=TermsSerializer, responses={201: OfferSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @call(OfferSerializer, takes=TermsSerializer, code=201)
+    def post(self) -> Any:
         """Offer idle nominal quota of a queue that you lead; you consent to each loan of it."""
-        told = sent(TermsSerializer, request).validated_data
+        told = self.given
         lender = _queue(self.cluster, led_queues(self.person), told["lender"], "lender")
         made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, told))
-        fresh = self.get_queryset().get(pk=made.pk)
-        return Response(OfferSerializer(fresh).data, status=status.HTTP_201_CREATED)
+        return self.get_queryset().get(pk=made.pk)
 
 
 class OfferDetail(OffersView, generics.RetrieveDestroyAPIView[LoanOffer]):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
+from portal.api.calls import call
 from portal.api.workloads import WorkloadView
 from portal.selectors.logs import reads_as
 from scheduling.services.workloads import logs as service
@@ -69,23 +67,22 @@ class WorkloadLog(WorkloadView):
     serializer_class = LogSerializer
     pagination_class = None
 
-    @extend_schema(parameters=[LogQuerySerializer], responses=LogSerializer)
-    def get(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(LogSerializer, parameters=[LogQuerySerializer])
+    def get(self, uid: str) -> Any:
         """The last lines that one container wrote. The cluster decides whether you may read them."""
         work = get_object_or_404(self.get_queryset(), uid=uid)
-        asked = LogQuerySerializer(data=request.query_params)
+        asked = LogQuerySerializer(data=self.request.query_params)
         asked.is_valid(raise_exception=True)
-        found = service.log(work, user=reads_as(self.person, work), **asked.validated_data)
-        return Response(LogSerializer(found).data)
+        return service.log(work, user=reads_as(self.person, work), **asked.validated_data)
 
 
 class WorkloadEvents(WorkloadView):
     serializer_class = EventsSerializer
     pagination_class = None
 
-    @extend_schema(responses=EventsSerializer)
-    def get(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(EventsSerializer)
+    def get(self, uid: str) -> Any:
         """What the cluster says happened to its object and pods, the newest first."""
         work = get_object_or_404(self.get_queryset(), uid=uid)
         found = service.events(work, user=reads_as(self.person, work))
-        return Response(EventsSerializer({"events": found}).data)
+        return {"events": found}

@@ -7,13 +7,12 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import generics, serializers
 
 from portal.accounts.capabilities import MEANINGS, Capability, Reach
 from portal.accounts.models import Persona, Scope, User
+from portal.api.calls import call
 from portal.api.errors import refuse
 from portal.api.people import (
     MemberSerializer,
@@ -25,7 +24,7 @@ from portal.api.people import (
     TeamSerializer,
 )
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView, sent
+from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams import people as doors
@@ -80,15 +79,14 @@ class PersonList(PeopleView, generics.ListAPIView[User]):
 
     write_scope = SESSION_ONLY
 
-    @extend_schema(request=NewPersonSerializer, responses={201: AddedPersonSerializer})
-    def post(self, request: Request) -> Response:
+    @call(AddedPersonSerializer, takes=NewPersonSerializer, code=201)
+    def post(self) -> Any:
         """Add a person. For who gives personas. The answer holds their first password."""
         if not may_add_people(self.person):
             raise Http404
-        asked = sent(NewPersonSerializer, request)
-        made, password = doors.add_person(by=self.person, **asked.validated_data)
+        made, password = doors.add_person(by=self.person, **self.given)
         made.password = password
-        return Response(AddedPersonSerializer(made).data, status=status.HTTP_201_CREATED)
+        return made
 
 
 class ActiveSerializer(serializers.Serializer[Any]):
@@ -100,16 +98,15 @@ class PersonDetail(PeopleView, generics.RetrieveAPIView[User]):
 
     lookup_field = "username"
 
-    @extend_schema(request=ActiveSerializer, responses=PersonSerializer)
-    def put(self, request: Request, username: str) -> Response:
+    @call(PersonSerializer, takes=ActiveSerializer)
+    def put(self) -> Any:
         """Deactivate a person, or activate them again. For who administers."""
         found = self.get_object()
         if not is_admin(self.person):
             raise Http404
-        asked = sent(ActiveSerializer, request)
-        active = asked.validated_data["is_active"]
+        active = self.given["is_active"]
         doors.set_active(by=self.person, person=found, active=active)
-        return Response(PersonSerializer(found).data)
+        return found
 
 
 class LineSerializer(serializers.Serializer[Any]):
@@ -137,23 +134,22 @@ class PersonMay(PersonView):
 
     serializer_class = MaySerializer
 
-    @extend_schema(
+    @call(
+        MaySerializer,
         parameters=[
             OpenApiParameter("capability", str, enum=CAPABILITIES),
             OpenApiParameter(
                 "on", str, description="Path or name of a queue, or name of a workload."
             ),
         ],
-        responses=MaySerializer,
     )
-    def get(self, request: Request, username: str) -> Response:
+    def get(self, username: str) -> Any:
         about = get_object_or_404(visible_people(self.person), username=username)
-        told = {
+        return {
             "may": may(self.person, about),
             "may_not": list(may_not(self.person, about)),
             "answer": self._answer(about),
         }
-        return Response(MaySerializer(told).data)
 
     def _answer(self, about: User) -> Answer | None:
         verb = self.request.query_params.get("capability", "")
@@ -187,13 +183,11 @@ class TeamWrites(PersonView):
 
     write_scope = Scope.ALL
 
-    def save(self, request: Request, team: Team | None) -> Team:
+    def save(self, team: Team | None) -> Team:
         if not is_admin(self.person):
             raise Http404
-        asked = sent(NewTeamSerializer, request)
-        place = asked.place(self.person)
-        name = asked.validated_data["name"]
-        return doors.save_team(by=self.person, name=name, queue=place, team=team)
+        place = self.sent.place(self.person)
+        return doors.save_team(by=self.person, name=self.given["name"], queue=place, team=team)
 
 
 class PersonaWriteSerializer(serializers.Serializer[Any]):
@@ -228,13 +222,10 @@ class PersonaWriteSerializer(serializers.Serializer[Any]):
 class PersonaWrites(PersonView):
     write_scope = Scope.ALL
 
-    def save(self, request: Request, persona: Persona | None) -> Response:
+    def save(self, persona: Persona | None) -> Persona:
         if not is_admin(self.person):
             raise Http404
-        asked = sent(PersonaWriteSerializer, request)
-        saved = save_persona(by=self.person, values=asked.values(), persona=persona)
-        made = status.HTTP_200_OK if persona else status.HTTP_201_CREATED
-        return Response(PersonaSerializer(saved).data, status=made)
+        return save_persona(by=self.person, values=self.sent.values(), persona=persona)
 
 
 class PersonaDetail(PersonaWrites):
@@ -248,20 +239,19 @@ class PersonaDetail(PersonaWrites):
             raise Http404
         return get_object_or_404(Persona, name=name)
 
-    @extend_schema(responses=PersonaSerializer)
-    def get(self, request: Request, name: str) -> Response:
-        return Response(PersonaSerializer(self._get(name)).data)
+    @call(PersonaSerializer)
+    def get(self, name: str) -> Any:
+        return self._get(name)
 
-    @extend_schema(request=PersonaWriteSerializer, responses=PersonaSerializer)
-    def put(self, request: Request, name: str) -> Response:
+    @call(PersonaSerializer, takes=PersonaWriteSerializer)
+    def put(self, name: str) -> Any:
         """Change it: what is not sent is set to its default."""
-        return self.save(request, self._get(name))
+        return self.save(self._get(name))
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, name: str) -> Response:
+    @call()
+    def delete(self, name: str) -> None:
         """Remove it, while nobody has it."""
         delete_persona(by=self.person, persona=self._get(name))
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class GivenSerializer(serializers.Serializer[Any]):
@@ -280,55 +270,51 @@ class TeamMember(PersonView):
         seen = visible_teams(self.person) & led_teams(self.person)
         return get_object_or_404(seen.select_related("queue__cluster"), name=name)
 
-    @extend_schema(responses=MemberSerializer)
-    def get(self, request: Request, name: str, username: str) -> Response:
-        return Response(MemberSerializer(self._membership(name, username)).data)
+    @call(MemberSerializer)
+    def get(self, name: str, username: str) -> Any:
+        return self._membership(name, username)
 
     def _membership(self, name: str, username: str) -> Membership:
         return get_object_or_404(self._team(name).memberships, user__username=username)
 
-    @extend_schema(request=GivenSerializer, responses=MemberSerializer)
-    def put(self, request: Request, name: str, username: str) -> Response:
+    @call(MemberSerializer, takes=GivenSerializer)
+    def put(self, name: str, username: str) -> Any:
         """Give the persona, in place of one they have there."""
         team = self._team(name)
-        given = sent(GivenSerializer, request).validated_data
+        given = self.given
         person = User.objects.filter(username=username).first()
         persona = Persona.objects.filter(name=given["persona"]).first()
         if person is None:
             refuse("user", "Nobody has that user name. Add them first.")
         if persona is None:
             refuse("persona", f"There is no persona {given['persona']}.")
-        made = set_member(
+        return set_member(
             by=self.person, team=team, person=person, persona=persona, until=given.get("until")
         )
-        return Response(MemberSerializer(made).data)
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, name: str, username: str) -> Response:
+    @call()
+    def delete(self, name: str, username: str) -> None:
         """Take the persona away."""
         remove_member(by=self.person, membership=self._membership(name, username))
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class TeamListWrites(TeamWrites):
-    @extend_schema(request=NewTeamSerializer, responses={201: TeamSerializer})
-    def post(self, request: Request) -> Response:
+    @call(TeamSerializer, takes=NewTeamSerializer, code=201)
+    def post(self) -> Any:
         """Bind a new team to a queue. For who administers."""
-        made = self.save(request, None)
-        return Response(TeamSerializer(made).data, status=status.HTTP_201_CREATED)
+        return self.save(None)
 
 
 class TeamDetailWrites(TeamWrites):
-    @extend_schema(request=NewTeamSerializer, responses=TeamSerializer)
-    def put(self, request: Request, name: str) -> Response:
+    @call(TeamSerializer, takes=NewTeamSerializer)
+    def put(self, name: str) -> Any:
         """Rename the team, or bind it to another queue. For who administers."""
-        return Response(TeamSerializer(self.save(request, self._found(name))).data)
+        return self.save(self._found(name))
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, name: str) -> Response:
+    @call()
+    def delete(self, name: str) -> None:
         """Remove a team without members. For who administers."""
         doors.delete_team(by=self.person, team=self._found(name))
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _found(self, name: str) -> Team:
         if not is_admin(self.person):
@@ -349,7 +335,7 @@ class OneTeam(TeamDetailWrites, TeamDetail):
 class Personas(PersonaWrites, PersonaList):
     """Personas of your teams; all of them for who hands some out, operates or administers."""
 
-    @extend_schema(request=PersonaWriteSerializer, responses={201: PersonaSerializer})
-    def post(self, request: Request) -> Response:
+    @call(PersonaSerializer, takes=PersonaWriteSerializer, code=201)
+    def post(self) -> Any:
         """Make a persona. For who administers."""
-        return self.save(request, None)
+        return self.save(None)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.calls import call
 from portal.api.scope import PersonView
 from portal.boundary.reading import MOST
 from portal.notices import inbox
@@ -61,14 +59,11 @@ class NoticesRead(PersonView):
     serializer_class = MarkReadSerializer
     write_scope = Scope.ALL
 
-    @extend_schema(request=MarkReadSerializer, responses=MarkedSerializer)
-    def post(self, request: Request) -> Response:
+    @call(MarkedSerializer, takes=MarkReadSerializer)
+    def post(self) -> Any:
         """Mark notices as read."""
-        asked = MarkReadSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        told = asked.validated_data
-        marked = inbox.mark_read(self.person, about=told.get("about"), pks=told.get("ids"))
-        return Response({"marked": marked})
+        about, pks = self.given.get("about"), self.given.get("ids")
+        return {"marked": inbox.mark_read(self.person, about=about, pks=pks)}
 
 
 class PreferencesSerializer(serializers.Serializer[Any]):
@@ -89,26 +84,22 @@ class NoticePreferences(PersonView):
     serializer_class = PreferencesSerializer
     write_scope = Scope.ALL
 
-    def _told(self) -> Response:
+    def _told(self) -> dict[str, Any]:
         hours = hours_of(self.person)
         preferences, ways = preferences_of(self.person), ways_of(self.person)
-        return Response(
-            {
-                "preferences": {kind.value: preferences[kind].value for kind in Kind},
-                "ways": {kind.value: sorted(ways[kind]) for kind in Kind},
-                "digest_hour": hours.digest_hour,
-                "quiet_from": hours.quiet_from,
-                "quiet_until": hours.quiet_until,
-            }
-        )
+        return {
+            "preferences": {kind.value: preferences[kind].value for kind in Kind},
+            "ways": {kind.value: sorted(ways[kind]) for kind in Kind},
+            "digest_hour": hours.digest_hour,
+            "quiet_from": hours.quiet_from,
+            "quiet_until": hours.quiet_until,
+        }
 
-    @extend_schema(responses=PreferencesSerializer)
-    def get(self, request: Request) -> Response:
+    @call(PreferencesSerializer)
+    def get(self) -> Any:
         return self._told()
 
-    @extend_schema(request=PreferencesSerializer, responses=PreferencesSerializer)
-    def put(self, request: Request) -> Response:
-        asked = PreferencesSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        inbox.set_preferences(self.person, **asked.validated_data)
+    @call(PreferencesSerializer, takes=PreferencesSerializer)
+    def put(self) -> Any:
+        inbox.set_preferences(self.person, **self.given)
         return self._told()

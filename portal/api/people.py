@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import generics, serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import generics, serializers
 
 from portal.accounts import doors
 from portal.accounts.capabilities import Reach
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
+from portal.api.calls import call
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView, named, sent
+from portal.api.scope import PersonView, named
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, team_queues
@@ -98,10 +97,16 @@ class TokenRequestSerializer(serializers.Serializer[Any]):
         help_text="How long it lives; null: without end, where that is allowed.",
     )
 
-    def ends(self) -> datetime | None:
-        """When the token ends; None: nothing was said of that."""
-        days = self.validated_data.get("days")
-        return None if days is None else timezone.now() + timedelta(days=days)
+    def terms(self) -> dict[str, Any]:
+        """Of the token: no end where nothing was said of one, and none ever where ``days`` is null."""
+        given = self.validated_data
+        days = given.get("days")
+        return {
+            "name": given["name"],
+            "scopes": [Scope(scope) for scope in given.get("scopes", [])],
+            "expires_at": None if days is None else timezone.now() + timedelta(days=days),
+            "endless": days is None and "days" in given,
+        }
 
 
 class NewTokenSerializer(TokenSerializer):
@@ -121,23 +126,13 @@ class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
     def rows(self) -> QuerySet[ApiToken]:
         return self.person.api_tokens.all()
 
-    @extend_schema(request=TokenRequestSerializer, responses={201: NewTokenSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @call(NewTokenSerializer, takes=TokenRequestSerializer, code=201)
+    def post(self) -> Any:
         """Make a token, in a session: one made with a stolen token would outlive it. Its text is shown this
         once."""
-        asked = sent(TokenRequestSerializer, request)
-        given = asked.validated_data
-        ends = asked.ends()
-        token, plain = doors.issue_token(
-            request,
-            self.person,
-            given["name"],
-            scopes=[Scope(scope) for scope in given.get("scopes", [])],
-            expires_at=ends,
-            endless=ends is None and "days" in given,
-        )
+        token, plain = doors.issue_token(self.request, self.person, **self.sent.terms())
         token.token = plain  # type: ignore[attr-defined]
-        return Response(NewTokenSerializer(token).data, status=status.HTTP_201_CREATED)
+        return token
 
 
 class TokenDetail(PersonView, generics.DestroyAPIView[ApiToken]):

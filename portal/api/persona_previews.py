@@ -6,14 +6,12 @@ from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts.models import Persona, Scope
+from portal.api.calls import call
 from portal.api.members import PersonaWriteSerializer
-from portal.api.scope import PersonView, sent
+from portal.api.scope import PersonView
 from portal.teams.access import is_admin
 from portal.teams.persona_preview import preview
 
@@ -63,12 +61,10 @@ class PersonaPreview(PersonView):
     queryset = Persona.objects.none()
     write_scope = Scope.ALL
 
-    @extend_schema(request=PersonaWriteSerializer, responses=PersonaPreviewSerializer)
-    def post(self, request: Request, name: str) -> Response:
+    @call(PersonaPreviewSerializer, takes=PersonaWriteSerializer)
+    def post(self, name: str) -> Any:
         """What saving this would do; nothing is saved. What is not sent is set to its default."""
         if not is_admin(self.person):
             raise Http404
         persona = get_object_or_404(Persona, name=name)
-        asked = sent(PersonaWriteSerializer, request)
-        found = preview(by=self.person, persona=persona, values=asked.values())
-        return Response(PersonaPreviewSerializer(found).data)
+        return preview(by=self.person, persona=persona, values=self.sent.values())

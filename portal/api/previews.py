@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.calls import call
 from portal.api.quotas import CellSerializer, as_cell, check_cells
 from portal.api.scope import ClusterView, sent
 from portal.api.workloads import WorkloadView
@@ -44,14 +45,14 @@ class WorkloadSooner(WorkloadView):
     serializer_class = SoonerSerializer
     pagination_class = None
 
-    @extend_schema(responses=SoonerSerializer)
-    def get(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(SoonerSerializer)
+    def get(self, uid: str) -> Any:
         """What would start it now: each change of one input within your reach, planned anew, the cheapest
         first. Empty where nothing would."""
         work = get_object_or_404(self.get_queryset(), uid=uid)
         if not work.is_waiting:
             raise ServiceError("not_waiting", f"{work.name} does not wait.", "See its state.")
-        return Response(SoonerSerializer({"changes": sooner(self.person, work)}).data)
+        return {"changes": sooner(self.person, work)}
 
 
 class EditSerializer(serializers.Serializer[Any]):

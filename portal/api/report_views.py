@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from rest_framework import serializers
 
 from portal.accounts.models import Scope
-from portal.api.scope import ClusterView, sent
+from portal.api.calls import call
+from portal.api.scope import ClusterView
 from portal.reports import saved
 from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
@@ -37,18 +35,15 @@ class SavedViews(ClusterView):
     queryset = SavedView.objects.none()
     pagination_class = None
 
-    @extend_schema(responses=SavedViewSerializer(many=True))
-    def get(self, request: Request, cluster: str) -> Response:
+    @call(SavedViewSerializer, many=True)
+    def get(self) -> Any:
         """Views of reports that you keep."""
-        rows = saved.views_of(self.person, self.cluster)
-        return Response(SavedViewSerializer(rows, many=True).data)
+        return saved.views_of(self.person, self.cluster)
 
-    @extend_schema(request=SavedViewSerializer, responses={201: SavedViewSerializer})
-    def post(self, request: Request, cluster: str) -> Response:
+    @call(SavedViewSerializer, takes=SavedViewSerializer, code=201)
+    def post(self) -> Any:
         """Keep a view; one of yours of that name becomes this one."""
-        typed = sent(SavedViewSerializer, request)
-        view = saved.save_view(user=self.person, cluster=self.cluster, **typed.validated_data)
-        return Response(SavedViewSerializer(view).data, status=status.HTTP_201_CREATED)
+        return saved.save_view(user=self.person, cluster=self.cluster, **self.given)
 
 
 class SavedViewDetail(ClusterView):
@@ -56,11 +51,11 @@ class SavedViewDetail(ClusterView):
     serializer_class = SavedViewSerializer
     queryset = SavedView.objects.none()
 
-    def get(self, request: Request, cluster: str, pk: int) -> Response:
-        return Response(SavedViewSerializer(saved.view_of(self.person, self.cluster, pk)).data)
+    @call(SavedViewSerializer)
+    def get(self, pk: int) -> Any:
+        return saved.view_of(self.person, self.cluster, pk)
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, cluster: str, pk: int) -> Response:
+    @call()
+    def delete(self, pk: int) -> None:
         """No longer keep it."""
         saved.view_of(self.person, self.cluster, pk).delete()
-        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.api.calls import call
 from portal.api.scope import ClusterView
 from portal.reports.declared import Computed, Report, exported
 from portal.reports.filters import PRESETS
@@ -52,13 +53,12 @@ class ReportList(ClusterView):
     queryset = Cluster.objects.none()
     pagination_class = None
 
-    @extend_schema(responses=ReportSerializer(many=True))
-    def get(self, request: Request, cluster: str) -> Response:
+    @call(ReportSerializer, many=True)
+    def get(self) -> Any:
         """Which reports there are."""
-        rows = (
+        return (
             list(REPORTS.values()) if self.cluster else []
         )  # absent where the person may not see it
-        return Response(ReportSerializer(rows, many=True).data)
 
 
 class ReportView(ClusterView):

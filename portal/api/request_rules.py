@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.calls import call
 from portal.api.scope import ClusterView, named, sent
 from portal.approvals import automatic
 from portal.approvals.models import ApprovalRule
@@ -60,11 +61,10 @@ class RuleDetail(RuleView):
     serializer_class = SetRuleSerializer
     write_scope = Scope.QUOTAS
 
-    @extend_schema(responses=RuleSerializer)
-    def get(self, request: Request, cluster: str, queue: str) -> Response:
+    @call(RuleSerializer)
+    def get(self, queue: str) -> Any:
         """The rule of a queue that you see."""
-        found = get_object_or_404(self.get_queryset(), queue__name=queue)
-        return Response(RuleSerializer(found).data)
+        return get_object_or_404(self.get_queryset(), queue__name=queue)
 
     @extend_schema(request=SetRuleSerializer, responses={200: RuleSerializer, 204: None})
     def put(self, request: Request, cluster: str, queue: str) -> Response:

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.calls import call
 from portal.api.requested import (
     ForwardSerializer,
     GrantSerializer,
@@ -270,9 +271,7 @@ class RequestComments(RequestsView):
 
     serializer_class = RequestCommentSerializer
 
-    @extend_schema(request=RequestCommentSerializer, responses={201: RequestCommentSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @call(RequestCommentSerializer, takes=RequestCommentSerializer, code=201)
+    def post(self) -> Any:
         asked = self.get_object()
-        typed = sent(RequestCommentSerializer, request)
-        made = doors.comment(by=self.person, request=asked, text=typed.validated_data["text"])
-        return Response(RequestCommentSerializer(made).data, status=status.HTTP_201_CREATED)
+        return doors.comment(by=self.person, request=asked, text=self.given["text"])

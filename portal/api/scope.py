@@ -42,6 +42,9 @@ def named(by: str = "name", **more: Any) -> Any:
 class PersonView(GenericAPIView[Any]):
     """A view that answers to one person."""
 
+    takes: type[BaseSerializer[Any]] | None = None
+    """What reads the body of this call; see ``calls.call``."""
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         keep_rights(request.user)
@@ -62,6 +65,17 @@ class PersonView(GenericAPIView[Any]):
     @property
     def person(self) -> User:
         return person(self.request)
+
+    @cached_property
+    def sent(self) -> Any:
+        """The body of the call, read and right. Raises ValidationError."""
+        assert self.takes is not None  # noqa: S101 - asked for by calls that take something
+        return sent(self.takes, self.request)
+
+    @property
+    def given(self) -> Any:
+        """The values of the body, by field."""
+        return self.sent.validated_data
 
     @property
     def is_schema(self) -> bool:

@@ -9,11 +9,12 @@ import yaml
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.calls import call
 from portal.api.clusters import (
     ClusterList,
     ClusterSerializer,
@@ -79,15 +80,13 @@ class NewClusterSerializer(serializers.Serializer[Any]):
 class Clusters(AdminView, ClusterList):
     """Clusters you may see."""
 
-    @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
-    def post(self, request: Request) -> Response:
+    @call(ClusterSerializer, takes=NewClusterSerializer, code=201)
+    def post(self) -> Any:
         """Connect a cluster, in observe mode; one that does not answer is not kept. For who administers."""
         self.check()
-        asked = sent(NewClusterSerializer, request)
-        given = dict(asked.validated_data)
+        given = dict(self.given)
         name = given.pop("name")
-        made = connect(name=name, credentials=Credentials(**given), author=self.person)
-        return Response(ClusterSerializer(made).data, status=status.HTTP_201_CREATED)
+        return connect(name=name, credentials=Credentials(**given), author=self.person)
 
 
 class GpuClassWriteSerializer(serializers.Serializer[Any]):
@@ -124,13 +123,11 @@ class ClusterAdminView(ClusterView):
 class GpuClasses(ClusterAdminView, GpuClassList):
     """GPU classes of a cluster, in the order every page shows them."""
 
-    @extend_schema(request=GpuClassWriteSerializer, responses={201: GpuClassSerializer})
-    def post(self, request: Request, cluster: str) -> Response:
+    @call(GpuClassSerializer, takes=GpuClassWriteSerializer, code=201)
+    def post(self) -> Any:
         """Make a GPU class. For who administers."""
         self.check()
-        values = sent(GpuClassWriteSerializer, request).validated_data
-        made = save_gpu_class(cluster=self.cluster, values=values, author=self.person)
-        return Response(GpuClassSerializer(made).data, status=status.HTTP_201_CREATED)
+        return save_gpu_class(cluster=self.cluster, values=self.given, author=self.person)
 
 
 class OneGpuClass(ClusterAdminView):
@@ -138,21 +135,18 @@ class OneGpuClass(ClusterAdminView):
 
     serializer_class = GpuClassSerializer
 
-    @extend_schema(responses=GpuClassSerializer)
-    def get(self, request: Request, cluster: str, name: str) -> Response:
-        found = get_object_or_404(self.cluster.gpu_classes, name=name)
-        return Response(GpuClassSerializer(found).data)
+    @call(GpuClassSerializer)
+    def get(self, name: str) -> Any:
+        return get_object_or_404(self.cluster.gpu_classes, name=name)
 
-    @extend_schema(request=GpuClassWriteSerializer, responses=GpuClassSerializer)
-    def put(self, request: Request, cluster: str, name: str) -> Response:
+    @call(GpuClassSerializer, takes=GpuClassWriteSerializer)
+    def put(self, name: str) -> Any:
         """Change what is sent of it. For who administers."""
         self.check()
         found = get_object_or_404(self.cluster.gpu_classes, name=name)
-        values = sent(GpuClassWriteSerializer, request).validated_data
-        saved = save_gpu_class(
-            cluster=self.cluster, values=values, author=self.person, gpu_class=found
+        return save_gpu_class(
+            cluster=self.cluster, values=self.given, author=self.person, gpu_class=found
         )
-        return Response(GpuClassSerializer(saved).data)
 
 
 class PriorityClassWriteSerializer(serializers.Serializer[Any]):
@@ -167,13 +161,11 @@ class PriorityClassWriteSerializer(serializers.Serializer[Any]):
 class PriorityClasses(AdminView, PriorityClassList):
     """Priority classes, highest value first."""
 
-    @extend_schema(request=PriorityClassWriteSerializer, responses={201: PriorityClassSerializer})
-    def post(self, request: Request) -> Response:
+    @call(PriorityClassSerializer, takes=PriorityClassWriteSerializer, code=201)
+    def post(self) -> Any:
         """Make a priority class. For who administers."""
         self.check()
-        values = sent(PriorityClassWriteSerializer, request).validated_data
-        made = save_priority_class(values=values, author=self.person)
-        return Response(PriorityClassSerializer(made).data, status=status.HTTP_201_CREATED)
+        return save_priority_class(values=self.given, author=self.person)
 
 
 class OnePriorityClass(AdminView):
@@ -181,18 +173,17 @@ class OnePriorityClass(AdminView):
 
     serializer_class = PriorityClassSerializer
 
-    @extend_schema(responses=PriorityClassSerializer)
-    def get(self, request: Request, name: str) -> Response:
-        return Response(PriorityClassSerializer(get_object_or_404(PriorityClass, name=name)).data)
+    @call(PriorityClassSerializer)
+    def get(self, name: str) -> Any:
+        return get_object_or_404(PriorityClass, name=name)
 
-    @extend_schema(request=PriorityClassWriteSerializer, responses=PriorityClassSerializer)
-    def put(self, request: Request, name: str) -> Response:
+    @call(PriorityClassSerializer, takes=PriorityClassWriteSerializer)
+    def put(self, name: str) -> Any:
         """Change what is sent of it. For who administers."""
         self.check()
         found = get_object_or_404(PriorityClass, name=name)
-        values = sent(PriorityClassWriteSerializer, request).validated_data
-        saved = save_priority_class(values=values, author=self.person, priority_class=found)
-        return Response(PriorityClassSerializer(saved).data)
+        values = self.given
+        return save_priority_class(values=values, author=self.person, priority_class=found)
 
 
 class NewQueueSerializer(serializers.Serializer[Any]):
@@ -214,21 +205,20 @@ class Queues(QueueList):
 
     write_scope = Scope.QUOTAS
 
-    @extend_schema(request=NewQueueSerializer, responses={201: QueueSerializer})
-    def post(self, request: Request, cluster: str) -> Response:
+    @call(QueueSerializer, takes=NewQueueSerializer, code=201)
+    def post(self) -> Any:
         """Add a queue below one whose quotas you divide. It starts without quota."""
         mine = dividable_queues(self.person).filter(cluster=self.cluster)
         if not mine.exists():
             raise Http404
-        values = dict(sent(NewQueueSerializer, request).validated_data)
+        values = dict(self.given)
         parent = mine.select_related("cluster").filter(name=values.pop("parent")).first()
         if parent is None:
             refuse("parent", "You divide no queue of that name.")
         if "stop" in values:
             values["stop"] = Stop(values["stop"])
         made = create_queue(parent=parent, author=self.person, **values)
-        seen = Queue.objects.with_tree_fields().get(pk=made.pk)
-        return Response(QueueSerializer(seen).data, status=status.HTTP_201_CREATED)
+        return Queue.objects.with_tree_fields().get(pk=made.pk)
 
 
 class OneQueue(QueueDetail):
@@ -236,13 +226,12 @@ class OneQueue(QueueDetail):
 
     write_scope = Scope.QUOTAS
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, cluster: str, name: str) -> Response:
+    @call()
+    def delete(self, name: str) -> None:
         """Remove an empty queue below one that you divide."""
         seen = visible_queues(self.person).filter(cluster=self.cluster)
         found = get_object_or_404(seen & editable_queues(self.person), name=name)
         delete_queue(queue=found, author=self.person)
-        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class TreeSerializer(serializers.Serializer[Any]):
@@ -273,11 +262,11 @@ class Tree(ClusterAdminView):
         self.check()
         return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster))})
 
-    @extend_schema(request=TreeSerializer, responses=MadeSerializer)
-    def put(self, request: Request, cluster: str) -> Response:
+    @call(MadeSerializer, takes=TreeSerializer)
+    def put(self) -> Any:
         """Make and change the queues that are named, with their figures. Others stay. For who administers."""
         self.check()
-        given = sent(TreeSerializer, request).validated_data
+        given = self.given
         text = yaml.safe_dump({"queues": given["queues"]}, sort_keys=False)
         made = apply_tree(
             cluster=self.cluster,
@@ -286,7 +275,7 @@ class Tree(ClusterAdminView):
             reason=given.get("reason") or "By the API",
             taking=given.get("taking", ()),
         )
-        return Response(MadeSerializer({"queues": [str(queue) for queue in made]}).data)
+        return {"queues": [str(queue) for queue in made]}
 
 
 class KnobSerializer(serializers.Serializer[Any]):

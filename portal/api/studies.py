@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.asked_studies import ASKED
+from portal.api.calls import call
 from portal.api.foresight import OperatedView
 from portal.api.scope import sent
 from portal.boundary.reading import one_line
@@ -240,16 +241,13 @@ class StudyPromote(StudiesView):
 
     serializer_class = PromotionSerializer
 
-    @extend_schema(request=PromoteSerializer, responses=PromotionSerializer)
-    def post(self, request: Request, cluster: str, pk: int) -> Response:
+    @call(PromotionSerializer, takes=PromoteSerializer)
+    def post(self) -> Any:
         study = self.compared()
-        told = sent(PromoteSerializer, request)
-        variant = study.variants.filter(letter=told.validated_data["letter"]).first()
+        variant = study.variants.filter(letter=self.given["letter"]).first()
         if variant is None:
             raise ServiceError(
                 "no_variant", "There is no such variant.", "Name its letter.", field="letter"
             )
-        promote(
-            variant=variant, author=self.person.get_username(), reason=told.validated_data["reason"]
-        )
-        return Response(PromotionSerializer(promotion_of(variant)).data)
+        promote(variant=variant, author=self.person.get_username(), reason=self.given["reason"])
+        return promotion_of(variant)

@@ -7,12 +7,11 @@ from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import generics, serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import generics, serializers
 
 from portal.accounts.models import Scope, User
+from portal.api.calls import call
 from portal.api.errors import NotAllowed
 from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer, ToldSerializer
 from portal.api.scope import ClusterView
@@ -300,16 +299,15 @@ class WorkloadList(WorkloadView, generics.ListAPIView[Workload]):
     serializer_class = WorkloadSerializer
     filterset_class = WorkloadFilter
 
-    @extend_schema(request=SubmitSerializer, responses={201: SubmittedSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @call(SubmittedSerializer, takes=SubmitSerializer, code=201)
+    def post(self) -> Any:
         """Submit: the Job that a manifest or the named fields describe, created as you.
 
         The workload shows in lists as soon as the cluster reports it.
         """
-        asked = SubmitSerializer(data=request.data, context={"cluster": self.cluster})
+        asked = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
         asked.is_valid(raise_exception=True)
-        made = submit(self.person, self.cluster, asked.validated_data)
-        return Response(SubmittedSerializer(made).data, status=status.HTTP_201_CREATED)
+        return submit(self.person, self.cluster, asked.validated_data)
 
 
 class WorkloadDetail(WorkloadView, generics.RetrieveAPIView[Workload]):
@@ -332,15 +330,12 @@ class WorkloadAction(WorkloadView):
 
     serializer_class = WorkloadSerializer
 
-    def act(self, request: Request, uid: str, verb: Callable[..., None]) -> Response:
+    def act(self, uid: str, verb: Callable[..., None]) -> Workload:
         workload = get_object_or_404(self.get_queryset(), uid=uid)
         check_may_operate(self.person, workload)
         verb(workload, user=self.person.get_username())
         workload.refresh_from_db()
-        return Response(
-            WorkloadSerializer(workload, context=self.get_serializer_context()).data,
-            status=status.HTTP_202_ACCEPTED,
-        )
+        return workload
 
 
 def check_may_operate(user: User, workload: Workload) -> None:
@@ -351,21 +346,21 @@ def check_may_operate(user: User, workload: Workload) -> None:
 
 
 class WorkloadCancel(WorkloadAction):
-    @extend_schema(request=None, responses={202: WorkloadSerializer})
-    def post(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(WorkloadSerializer, code=202)
+    def post(self, uid: str) -> Any:
         """Delete the Job; its pods stop after their grace. It can't be undone."""
-        return self.act(request, uid, workloads.cancel)
+        return self.act(uid, workloads.cancel)
 
 
 class WorkloadHold(WorkloadAction):
-    @extend_schema(request=None, responses={202: WorkloadSerializer})
-    def post(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(WorkloadSerializer, code=202)
+    def post(self, uid: str) -> Any:
         """Keep a waiting workload from being started until it is released."""
-        return self.act(request, uid, workloads.hold)
+        return self.act(uid, workloads.hold)
 
 
 class WorkloadRelease(WorkloadAction):
-    @extend_schema(request=None, responses={202: WorkloadSerializer})
-    def post(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(WorkloadSerializer, code=202)
+    def post(self, uid: str) -> Any:
         """Undo a hold; the workload keeps its submit time."""
-        return self.act(request, uid, workloads.release)
+        return self.act(uid, workloads.release)
