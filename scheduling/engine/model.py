@@ -276,7 +276,7 @@ class Policy:
     time, by ``backfill_quantile`` of its run time. Where the policy packs, ``spread_weight`` weighs an even
     load against the demand mix; 0 packs alone. Nodes are kept for a gang among work without predicted run
     times only after ``reserve_after_s``. Within ``cooldown_s`` evicted work takes
-    from nobody, but what nominal owes. Above
+    from nobody, but what nominal owes to a wish of one class. Above
     its nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
     from work evicted ``max_evictions`` times, which in turn starts again only inside fair share; where a
     subtree gives out by merit, that one leaves for nobody. At most ``max_moves`` workloads move to make room

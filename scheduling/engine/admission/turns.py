@@ -16,7 +16,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import RISEN
-from scheduling.engine.placement.node_room import may_use
+from scheduling.engine.placement.node_room import may_use, unclaimed
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Rules, Work, gpus_of
 from scheduling.engine.state.order import Shapes
@@ -82,8 +82,11 @@ def keep_turn(world: Session, w: int) -> None:
 @inner
 def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
-    work, free = world.work, world.room.open[c] + world.room.coming[c]
-    if free + world.queues.usage.held[c, work.queue[w]] < need_of(work, w):
+    work, room = world.work, world.room
+    lacks = need_of(work, w) - world.queues.usage.held[c, work.queue[w]]
+    if unclaimed(room, c) < lacks:
+        if room.open[c] + room.coming[c] >= lacks:
+            world.queues.round.behind_claims = 1
         return False
     return bool(work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(work, w))
 

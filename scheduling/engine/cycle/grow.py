@@ -48,40 +48,63 @@ def grow_all(world: Session) -> None:
     work, room = world.work, world.room
     if not _anybody_elastic(work, world.out, world.ordering):
         return
-    ordering, tree, out = world.ordering, world.tree, world.out
-    left = np.zeros(tree.parent.size, np.int64)
-    first, after = np.full(left.size, -1, np.int64), np.empty(work.phase.size, np.int64)
-    parting = _parting(work, ordering)
-    owed = _is_owed(world)
-    settled = settled_classes(work, room, out, ordering)
-    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
-        if not parting[ordering.running.slot[k]]:
-            _list(world, first, after, left, owed, ordering.running.slot[k])
-    for k in range(out.size[0]):
-        _list(world, first, after, left, owed, out.order[k])
-    if left[0] == 0:
-        return
-    room_for = int(world.seats.node.size)
+    owed, settled = _is_owed(world), settled_classes(work, room, world.out, world.ordering)
+    ones = _elastic_ones(work, world.out, world.ordering, _parting(work, world.ordering))
+    room_for, grown = int(world.seats.node.size), 0
     who, node = np.empty(room_for, np.int64), np.empty(room_for, np.int64)
     device = np.empty(room_for, np.int64)
-    grown = 0
-    while left[0] > 0 and grown < room_for:
+    for turn in range(world.tree.depth.max() + 1):
+        grown = _one_pass(world, turn, owed, settled, ones, who, node, device, grown)
+    for i in range(grown):
+        if who[i] >= 0:
+            _write_down(world, who, node, device, i, grown)
+
+
+@inner
+def _one_pass(
+    world: Session, turn: int, owed: Flags, settled: Flags, ones: Ints, who: Ints, node: Ints,
+    device: Ints, grown: int,
+) -> int:  # fmt: skip
+    """Growth that passes shares at no more than ``turn`` levels: nobody borrows a member before everybody
+    inside the share has all that fit. ``grown`` have their seats already; returns how many do then.
+    """
+    work, tree, out = world.work, world.tree, world.out
+    left = np.zeros(tree.parent.size, np.int64)
+    first, after = np.full(left.size, -1, np.int64), np.empty(work.phase.size, np.int64)
+    for w in ones:
+        if _may_grow(world, w, owed, turn):
+            _list(tree, first, after, left, sharer(tree, work.queue[w]), w)
+    while left[0] > 0 and grown < who.size:
         q = neediest(tree, world.queues, left)
         w = _next_to_grow(work, world.ranks, world.queues, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
-        may = _may_grow(world, w, owed)
+        may = _may_grow(world, w, owed, turn)
         n = _node_for(world, w, who, node, grown) if may else -1
         if n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
         else:
-            if may and settled[_class_of(work, out, w)]:
+            if may and turn == 0 and settled[_class_of(work, out, w)]:
                 _regain(world, w)
             _strike(first, after, q, w)
             _count(tree, left, q, -1)
-    for i in range(grown):
-        if who[i] >= 0:
-            _write_down(world, who, node, device, i, grown)
+    return grown
+
+
+@inner
+def _elastic_ones(work: Work, out: Decisions, ordering: Ordering, parting: Flags) -> Ints:
+    """Gangs that may grow at all: those that run, and after them those with a line."""
+    found, size = np.empty(ordering.running.size[0] + out.size[0], np.int64), 0
+    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
+        w = ordering.running.slot[k]
+        if work.elastic[w] and not parting[w]:
+            found[size] = w
+            size += 1
+    for k in range(out.size[0]):
+        if work.elastic[out.order[k]]:
+            found[size] = out.order[k]
+            size += 1
+    return found[:size]
 
 
 @inner
@@ -118,12 +141,10 @@ def _is_owed(world: Session) -> Flags:
 
 
 @inner
-def _list(world: Session, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
-    """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
-    if _may_grow(world, w, owed):
-        q = sharer(world.tree, world.work.queue[w])
-        after[w], first[q] = first[q], w
-        _count(world.tree, left, q, 1)
+def _list(tree: Tree, first: Ints, after: Ints, left: Ints, q: int, w: int) -> None:
+    """``w`` joins those of queue ``q`` that may grow: ``first``, then ``after`` each, -1 ends."""
+    after[w], first[q] = first[q], w
+    _count(tree, left, q, 1)
 
 
 @inner
@@ -145,7 +166,7 @@ def _count(tree: Tree, left: Ints, q: int, one: int) -> None:
 
 
 @inner
-def _may_grow(world: Session, w: int, owed: Flags) -> bool:
+def _may_grow(world: Session, w: int, owed: Flags, turn: int) -> bool:
     """``out.members`` counts what it starts with, or has grown by, in this cycle."""
     tree, quotas, queues, work, out = world.tree, world.quotas, world.queues, world.work, world.out
     starts = out.action[w] == codes.ADMIT
@@ -162,7 +183,7 @@ def _may_grow(world: Session, w: int, owed: Flags) -> bool:
     if user_gpu_limit(tree, work, queues, world.users, w, gpus) >= 0:
         return False
     lent = owed[c] and queues.usage.held[c, q] + gpus > quotas.nominal[c, q]
-    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else tree.depth[q])
+    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else turn)
 
 
 @inner

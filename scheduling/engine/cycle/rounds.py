@@ -21,7 +21,8 @@ from scheduling.engine.statement.lines import undecide
 @inner
 def must_ask_again(queues: Queues, out: Decisions, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
-    or a start while turns or nodes are kept; or whether somebody stepped back.
+    or a start while turns or nodes are kept, or somebody would have what others claim: they may be past
+    their share by now; or whether somebody stepped back.
     """
     started = False
     if queues.round.asks_again:
@@ -32,7 +33,7 @@ def must_ask_again(queues: Queues, out: Decisions, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
-    return started and _keeps(queues)
+    return started and (queues.round.behind_claims == 1 or _keeps(queues))
 
 
 @inner

@@ -79,6 +79,7 @@ def decide_all(world: Session) -> None:
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = out.size[0]
         queues.round.left, queues.round.asks_again = again, 0
+        queues.round.behind_claims = 0
         begin_round(world.room)
         _ask_all(world)
         spare_the_needless(world, before)

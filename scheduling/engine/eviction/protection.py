@@ -65,11 +65,17 @@ def last_release(world: Session, request: VictimRequest) -> float:
 
 @inner
 def is_lawful(world: Session, request: VictimRequest) -> bool:
-    """Whether the chosen, though the search overlooked protection by time, may all leave now."""
+    """Whether the chosen may all leave now, though the search overlooked protection by time or budgets: who
+    stood in its way may not be among them.
+    """
     now, lasting = world.rules.now, request.rule == BOTH or request.stretch == ROUNDED
     nominal = not lasting and takes_only_owed(world.tree, world.work, world.candidates, request)
-    patient = now >= patient_until(world.work, world.rules, request.w, request.rule, nominal)
-    return bool(patient and request.overlook == PROTECTED and last_release(world, request) <= now)
+    if now < patient_until(world.work, world.rules, request.w, request.rule, nominal):
+        return False
+    if request.overlook == BUDGET:
+        left = _budget_left(world.tree, world.work, world.queues, world.candidates)
+        return bool(left == UNLIMITED)
+    return bool(request.overlook == PROTECTED and last_release(world, request) <= now)
 
 
 @inner

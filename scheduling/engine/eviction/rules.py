@@ -107,7 +107,9 @@ def cooled_down(
     tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest, v: int
 ) -> float:
     """Until when the workload, if it was evicted, takes nothing from ``v``: else one eviction would lead to
-    the next. What nominal owes it may take at once, but from whom it left for; minus infinity where it may.
+    the next. What nominal owes it may take at once, but from whom it left for, and where its wish names one
+    class alone: of another its queue may be owed what nobody asked for while it ran. Minus infinity where
+    it may.
     """
     w = request.w
     is_nominal = (
@@ -115,7 +117,8 @@ def cooled_down(
         and request.stretch != ROUNDED
         and is_owing(tree, work, candidates, request, v)
     )
-    if work.evicted_for[w] != work.tie[v] and is_nominal:
+    names_one = work.wish.shape[0] < 2 or work.wish[1, w] < 0
+    if names_one and work.evicted_for[w] != work.tie[v] and is_nominal:
         return -np.inf
     return work.evicted[w] + rules.cooldown
 

@@ -339,15 +339,27 @@ def sum_open(nodes: Nodes, room: NodeRoom) -> None:
 
 @inner
 def clear_coming(room: NodeRoom) -> None:
-    """Nothing is about to come free."""
+    """Nothing is about to come free, and nobody claims any of it."""
     for c in range(room.coming.size):
-        room.coming[c] = 0
+        room.coming[c] = room.claimed[c] = 0
 
 
 @inner
 def note_coming_free(room: NodeRoom, c: int, gpus: int) -> None:
     """``gpus`` of class ``c`` come free; less than zero: they stay after all."""
     room.coming[c] += gpus
+
+
+@inner
+def claim(room: NodeRoom, c: int, gpus: int) -> None:
+    """``gpus`` of class ``c`` that are free, or come free, are promised to somebody."""
+    room.claimed[c] += gpus
+
+
+@inner
+def unclaimed(room: NodeRoom, c: int) -> int:
+    """Milli-GPU of class ``c`` that are free, or come free, for who was promised nothing."""
+    return int(room.open[c] + room.coming[c] - room.claimed[c])
 
 
 @inner

@@ -69,6 +69,7 @@ class NodeRoom(NamedTuple):
     shared_later: Annotated[Ints, per("node", "device")]
     open: Annotated[Ints, per("class")]  # free GPUs now, in milli-GPU
     coming: Annotated[Ints, per("class")]  # what leaving work gives back
+    claimed: Annotated[Ints, per("class")]  # of either, by whom room was promised
     came: Annotated[Ints, per("class")]  # the part of it that was known when this round began
     gpu_class: Ints  # [node]
     allowed: Flags  # as in Nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.node_room import note_coming_free, pledge
+from scheduling.engine.placement.node_room import claim, note_coming_free, pledge
 from scheduling.engine.quota.usage import book_start, charge, note_leaving
 from scheduling.engine.reasons.figures import PROMISE, START
 from scheduling.engine.state.input import Tree, Work
@@ -87,6 +87,7 @@ def promise(world: Session, w: int, c: int, members: int) -> None:
     figures[w, PROMISE.holds] = queues.usage.held[c, q]
     figures[w, PROMISE.fair_share] = world.division.fair[c, q]
     seat_out(out, seats, w, members)
+    claim(world.room, c, members * work.need[GPUS, w])
     for i in range(members):
         pledge(world.room, work, w, seats.node[i], seats.device[i])
     if queues.starts.first_promised[c] < 0:

@@ -163,7 +163,8 @@ KNOBS = (
         "cooldown_s",
         EVICTING,
         "Rest after an eviction",
-        "Within it who was evicted takes only what nominal owes, and who moved is not moved again.",
+        "Within it who was evicted takes only what nominal owes, and nothing if it accepts several classes;"
+        " who moved is not moved again.",
         "Evicted work.",
         unit="s",
         most=YEAR_S,

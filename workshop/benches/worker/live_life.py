@@ -6,8 +6,12 @@ if the workload has not started ``SOON_S`` after that, and neither ended nor was
 life ends before are left out. A victim *overtakes* if it starts again first, on at least as many GPUs as are
 asked for. A claim is *broken* if it ends by anything but a start, an end, or a cause that a plan may let it
 lapse for. A *domino* is an eviction whose victim has others evicted for it ``NEXT_S`` after it left at the
-latest, by whatever rule: it may be owed what it takes. An eviction is *past the limit* if its victim was
-evicted ``LIMIT`` times in the day before.
+latest, by whatever rule: it may be owed what it takes. It is *needless* if the same plan, made with that
+victim protected, makes room by others: where nobody else makes room, what the victim is owed next follows
+from what it had to give. An eviction is *past the limit* if its victim was evicted ``LIMIT`` times in the
+day before, but for what nominal owes. A reclaim leaves a queue *below nominal* if it keeps less than that,
+or than its share where nominal is oversubscribed. A reservation is *given up* if a later plan tells its
+workload of anything but a start or room that is about to come free.
 """
 
 from __future__ import annotations
@@ -17,11 +21,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SOON_S, NEXT_S = 300.0, 600.0
 LIMIT = 3
 DAY_S = 86_400.0
+RECLAIMED = "reclaimed"
+OWED = ("owed_nominal", "lent_nominal")
+"""Rules of what nominal owes: it comes back however often the victim was evicted."""
 HOUR_S = 3600.0
 QUEUES = {"research": 16, "products": 8, "platform": 8}
 """Nominal GPUs of each; together all there are."""
@@ -43,8 +50,8 @@ class Work(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """One eviction for somebody. ``keeps`` and ``nominal`` (GPUs) are of the queue that gave, where it was a
-    reclaim; None where it was none."""
+    """One eviction for somebody. ``keeps``, and ``nominal`` or the share where that is less (GPUs), are of
+    the queue that gave, where it was a reclaim; None where it was none."""
 
     at_s: float
     victim: str
@@ -52,6 +59,7 @@ class Taken(NamedTuple):
     gpus: float
     keeps: float | None = None
     nominal: float | None = None
+    rule: str = ""
 
 
 @dataclass
@@ -65,6 +73,8 @@ class Course:
     ended: dict[str, float] = field(default_factory=dict)
     lapsed: list[str] = field(default_factory=list)
     """Causes of the claims that did."""
+    reservations: int = 0
+    given_up: int = 0
 
 
 def drawn(hours: float, seed: int) -> list[Work]:
@@ -102,14 +112,14 @@ def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
     below = sum((one.keeps or 0) < (one.nominal or 0) - 1e-3 for one in reclaims)
     return {
         "evictions": float(count),
-        "in_vain_pct": _pct(vain, count),
-        "overtaken_pct": _pct(overtaken, count),
-        "claims_broken_pct": _pct(course.lapsed.count("given_up"), len(sets)),
+        "in_vain_pct": pct(vain, count),
+        "overtaken_pct": pct(overtaken, count),
+        "claims_broken_pct": pct(course.lapsed.count("given_up"), len(sets)),
         "claims_lapsed": float(len(course.lapsed)),
         "taken_per_asked_max": _most_taken(course, asked),
-        "below_nominal_pct": _pct(below, len(reclaims)),
-        "domino_pct": _pct(_dominoes(course), len(course.taken)),
-        "past_limit_pct": _pct(_past_limit(course), len(course.taken)),
+        "below_nominal_pct": pct(below, len(reclaims)),
+        "domino_pct": pct(len(dominoes(course)), len(course.taken)),
+        "past_limit_pct": pct(_past_limit(course), len(course.taken)),
         "ended": float(len(course.ended)),
     }
 
@@ -134,16 +144,17 @@ def _overtakes(course: Course, one: Taken, asked: Mapping[str, float]) -> bool:
     return is_first and one.gpus >= asked[one.winner]
 
 
-def _dominoes(course: Course) -> int:
+def dominoes(course: Course) -> list[Taken]:
     when: dict[str, list[float]] = defaultdict(list)
     for one in course.taken:
         when[one.winner].append(one.at_s)
-    count = 0
+    found = []
     for one in course.taken:
         gone = _next(course.gone[one.victim], one.at_s)
         until = (one.at_s if gone is None else gone) + NEXT_S
-        count += any(one.at_s < at <= until for at in when.get(one.victim, ()))
-    return count
+        if any(one.at_s < at <= until for at in when.get(one.victim, ())):
+            found.append(one)
+    return found
 
 
 def _past_limit(course: Course) -> int:
@@ -151,7 +162,8 @@ def _past_limit(course: Course) -> int:
     count = 0
     for one in course.taken:
         before = times[one.victim]
-        count += sum(at > one.at_s - DAY_S for at in before) >= LIMIT
+        often = sum(at > one.at_s - DAY_S for at in before) >= LIMIT
+        count += often and one.rule not in OWED
         before.append(one.at_s)
     return count
 
@@ -160,7 +172,7 @@ def _next(times: list[float], since_s: float) -> float | None:
     return next((at for at in times if at >= since_s), None)
 
 
-def _pct(part: int, whole: int) -> float:
+def pct(part: int, whole: int) -> float:
     return round(100 * part / whole, 2) if whole else 0.0
 
 
@@ -174,3 +186,19 @@ def _most_taken(course: Course, asked: Mapping[str, float]) -> float:
 
 def seconds(at: datetime, origin: datetime) -> float:
     return (at - origin).total_seconds()
+
+
+def taken(
+    at_s: float,
+    victim: str,
+    winner: str,
+    gpus: float,
+    reason: str,
+    numbers: Mapping[str, Any],
+    rule: str,
+) -> Taken:
+    """An eviction by ``rule`` of the engine, with the figures of its decision."""
+    if reason != RECLAIMED or numbers.get("nominal") is None:
+        return Taken(at_s, victim, winner, gpus, rule=str(rule))
+    nominal = min(numbers["nominal"], numbers.get("fair_share", numbers["nominal"]))
+    return Taken(at_s, victim, winner, gpus, numbers.get("keeps"), nominal, str(rule))

@@ -12,17 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scheduling.engine import model as m
-from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
 from workshop.benches.engine.outcomes import Outcome, Progress
-from workshop.simulator.jobs import Job
-from workshop.simulator.simulator import Observer, simulate
 
 from .live_life import (
     CAP,
@@ -38,6 +34,15 @@ from .live_life import (
     drawn,
     figures,
     seconds,
+    taken,
+)
+from .live_simulated import (
+    CLASS,
+    ORIGIN,
+    PHILLY_NODES,
+    organisation_figures,
+    philly_figures,
+    simulated_figures,
 )
 from .managers import program
 from .runner import RESOURCE
@@ -48,17 +53,15 @@ if TYPE_CHECKING:
     from workshop.testbed.server import EmbeddedServer
 
 HOURS, SEED = 24.0, 1
-ORGANISATION_DAYS = 14.0
-ORIGIN = datetime(2026, 1, 5, 8, tzinfo=UTC)
+ORGANISATION_DAYS = PHILLY_DAYS = 14.0
 SPACE = "default"
 JOBS = f"/apis/batch/v1/namespaces/{SPACE}/jobs"
 SETTLED_S = 30.0
-CLASS = "gpu"
 
 Json = dict[str, Any]
 
 
-def bench_live_loop(_traces: Path, progress: Progress) -> Outcome:
+def bench_live_loop(traces: Path, progress: Progress) -> Outcome:
     """One life through every part of a live cycle, and the same in the simulator."""
     hours = float(os.environ.get("WEIR_LIVE_LOOP_HOURS", HOURS))
     works = drawn(hours, SEED)
@@ -66,13 +69,19 @@ def bench_live_loop(_traces: Path, progress: Progress) -> Outcome:
     asked = {work.name: float(work.gpus) for work in works}
     lived = figures(asked, _lived_apart(hours))
     progress("the same in the simulator")
-    simulated = figures(asked, simulated_course(works, hours))
+    simulated = simulated_figures(works, hours)
     days = ORGANISATION_DAYS * hours / HOURS
     progress(f"{days:g} days of the example organisation in the simulator")
     found = {f"live_{name}": value for name, value in lived.items()}
     found |= {f"simulated_{name}": value for name, value in simulated.items()}
-    found |= {f"organisation_{name}": value for name, value in organisation_figures(days).items()}
+    found |= {
+        f"organisation_{name}": value for name, value in organisation_figures(days, SEED).items()
+    }
+    progress(f"{PHILLY_DAYS * hours / HOURS:g} days of Philly on {PHILLY_NODES} nodes")
+    philly, inputs = philly_figures(traces, PHILLY_DAYS * hours / HOURS, SEED)
+    found |= {f"philly_{name}": value for name, value in philly.items()}
     return Outcome(
+        inputs=inputs,
         measured=found,
         notes=[
             f"{hours:g} h, {NODES} nodes of {GPUS} GPUs, {len(QUEUES)} queues, a cycle every {CYCLE_S} s,"
@@ -99,97 +108,6 @@ def _lived_apart(hours: float) -> Course:
     course.starts.update(kept["starts"])
     course.gone.update(kept["gone"])
     return course
-
-
-def template() -> m.Snapshot:
-    """The same cluster and policy as the simulator sees them."""
-    quotas = {name: {CLASS: m.Quota(nominal=gpus * m.MILLI)} for name, gpus in QUEUES.items()}
-    return m.Snapshot(
-        now=ORIGIN,
-        gpu_classes=(m.GpuClass(CLASS),),
-        nodes=tuple(m.Node(f"n{i}", CLASS, GPUS * m.MILLI) for i in range(NODES)),
-        queues=tuple(m.Queue(name, quotas=quotas[name]) for name in QUEUES),
-        priority_classes=tuple(m.PriorityClass(n, value) for n, value in PRIORITIES.items()),
-        policy=m.Policy(preemption_delay_s=DELAY_S, fair_share_delay_s=DELAY_S, eviction_cap=CAP),
-    )
-
-
-def simulated_course(works: Sequence[Work], hours: float) -> Course:
-    return _followed(template(), map(_submission, works), timedelta(hours=hours))
-
-
-def organisation_figures(days: float) -> dict[str, float]:
-    """Of the example organisation in the simulator."""
-    from . import live_organisation as organisation
-
-    world = organisation.template(ORIGIN)
-    coming = list(organisation.submissions(world, days, SEED))
-    asked = {
-        one.workload.name: one.workload.gpus * one.workload.members.min / m.MILLI for one in coming
-    }
-    return figures(asked, _followed(world, coming, timedelta(days=days)))
-
-
-def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> Course:
-    follow = _Follow()
-    options = Options(cycle_s=CYCLE_S, until=world.now + lasts)
-    simulate(world, coming, options=options, observer=follow)
-    follow.course.end_s = lasts.total_seconds()
-    return follow.course
-
-
-def _submission(work: Work) -> Submission:
-    engine = m.Workload(
-        work.name, work.queue, work.priority, ORIGIN + timedelta(seconds=work.at_s),
-        work.gpus * m.MILLI, gpu_classes=(CLASS,),
-    )  # fmt: skip
-    return Submission(engine, work.run_s, checkpoint_s=None, restart_s=0, leave_s=work.grace_s)
-
-
-class _Follow(Observer):
-    """Writes down what becomes of the work of a simulated life."""
-
-    def __init__(self) -> None:
-        self.course = Course()
-        self._claims: set[str] = set()
-
-    def on_plan(self, now: datetime, snapshot: m.Snapshot | None, plan: m.Plan) -> None:
-        lines = {d.workload: d for d in plan.decisions if d.action is not m.Action.LAPSE}
-        for one in plan.decisions:
-            if one.action is m.Action.LAPSE:
-                self.course.lapsed.append(one.rule)
-                self._claims.discard(one.workload)
-        awaits = {n for n, d in lines.items() if d.reason is m.Reason.AWAITS_VICTIMS}
-        lost = {n for n in self._claims - awaits if n in lines and not _starts(lines[n])}
-        self.course.lapsed += ["given_up"] * len(lost)
-        self._claims = awaits
-
-    def on_start(self, now: datetime, job: Job, decision: m.Decision) -> None:
-        self.course.starts[job.name].append(seconds(now, ORIGIN))
-
-    def on_evict(self, now: datetime, job: Job, decision: m.Decision) -> None:
-        if decision.for_workload is None:
-            return
-        self.course.taken.append(
-            _taken(seconds(now, ORIGIN), job.name, decision.for_workload, job.run.gpus / m.MILLI,
-                   decision.reason, decision.numbers)
-        )  # fmt: skip
-
-    def on_requeue(self, now: datetime, job: Job) -> None:
-        self.course.gone[job.name].append(seconds(now, ORIGIN))
-
-    def on_finish(self, now: datetime, job: Job) -> None:
-        self.course.ended[job.name] = seconds(now, ORIGIN)
-
-
-def _starts(decision: m.Decision) -> bool:
-    return decision.action is m.Action.ADMIT
-
-
-def _taken(at_s: float, victim: str, winner: str, gpus: float, reason: str, numbers: Any) -> Taken:
-    is_reclaim = reason == m.Reason.RECLAIMED
-    keeps, nominal = (numbers.get(name) if is_reclaim else None for name in ("keeps", "nominal"))
-    return Taken(at_s, victim, winner, gpus, keeps, nominal)
 
 
 def main(hours: float, seed: int, found: Path) -> None:
@@ -263,8 +181,8 @@ def course_of(cluster: Cluster, hours: float) -> Course:
         winner = row.for_workload
         at = at_of.get(row.cycle_id or 0, row.at)
         course.taken.append(
-            _taken(seconds(at, ORIGIN), row.workload.name, winner.name if winner else "",
-                   row.gpus / m.MILLI, reason, row.numbers)
+            taken(seconds(at, ORIGIN), row.workload.name, winner.name if winner else "",
+                   row.gpus / m.MILLI, reason, row.numbers, row.allowed_by)
         )  # fmt: skip
     lapses = Decision.objects.filter(workload__cluster=cluster, action="lapse")
     course.lapsed = [str(row.numbers["rule"]) for row in lapses]

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
-from workshop.benches.worker.live_life import Course, Taken, Work, figures
-from workshop.benches.worker.live_loop import lived, simulated_course
+from scheduling.engine import model as m
+from workshop.benches.worker.live_life import Course, Taken, Work, figures, taken
+from workshop.benches.worker.live_loop import lived
+from workshop.benches.worker.live_simulated import (
+    CLASS,
+    ORIGIN,
+    others_make_room,
+    simulated_course,
+    template,
+)
 
 ASKED = {"v": 8.0, "u": 2.0, "b": 4.0}
 
@@ -59,6 +70,49 @@ def test_fourth_eviction_of_a_day_is_past_the_limit(day: float, percent: float) 
     made = Course(end_s=99_000)
     made.taken = [Taken(at, "v", "b", 8) for at in (100.0, 200.0, 300.0, day)]
     assert figures(ASKED, made)["past_limit_pct"] == percent
+
+
+@pytest.mark.parametrize(("rule", "percent"), [("owed_nominal", 0.0), ("rounded", 25.0)])
+def test_what_nominal_owes_is_not_past_the_limit(rule: str, percent: float) -> None:
+    made = Course(end_s=99_000)
+    made.taken = [Taken(at, "v", "b", 8, rule=rule) for at in (100.0, 200.0, 300.0, 400.0)]
+    assert figures(ASKED, made)["past_limit_pct"] == percent
+
+
+@pytest.mark.parametrize(("share", "nominal"), [(5.0, 5.0), (9.0, 8.0)])
+def test_oversubscribed_nominal_counts_as_far_as_the_share(share: float, nominal: float) -> None:
+    numbers = {"keeps": 6.0, "nominal": 8.0, "fair_share": share}
+    assert taken(1, "v", "b", 8, "reclaimed", numbers, "rounded").nominal == nominal
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_domino_is_needless_where_others_would_make_room(others: bool) -> None:
+    names = ["n0", "n1"] if others else ["n0"]
+    whole = template()
+    world = replace(
+        whole,
+        nodes=tuple(node for node in whole.nodes if node.name in names),
+        queues=tuple(replace(q, quotas={CLASS: m.Quota(NOMINAL[q.name])}) for q in whole.queues),
+        workloads=(*map(_running, names), _waiting()),
+    )
+    assert others_make_room(world, "on-n0", "b") is others
+
+
+NOMINAL = {"research": 0, "products": 8 * m.MILLI, "platform": 0}
+
+
+def _running(node: str) -> m.Workload:
+    """Eight borrowed GPUs on ``node``."""
+    work = m.Workload(f"on-{node}", "research", "low", ORIGIN - timedelta(hours=2), 8 * m.MILLI)
+    return replace(
+        work, phase=m.Phase.RUNNING, gpu_class=CLASS, gpu_classes=(CLASS,), placement={node: 1},
+        started=work.submitted,
+    )  # fmt: skip
+
+
+def _waiting() -> m.Workload:
+    since = ORIGIN - timedelta(hours=1)
+    return m.Workload("b", "products", "normal", since, 8 * m.MILLI, gpu_classes=(CLASS,))
 
 
 @pytest.mark.django_db(transaction=True)

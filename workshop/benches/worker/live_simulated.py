@@ -1,0 +1,192 @@
+"""The lives of ``bench live-loop`` in the simulator: the embedded one, the example organisation, Philly."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from scheduling.engine import model as m
+from scheduling.engine import plan as engine_plan
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.options import Options
+from workshop.simulator.jobs import Job
+from workshop.simulator.replay import pool, submissions
+from workshop.simulator.simulator import Observer, simulate
+from workshop.simulator.ties import BUSY_FROM, read_published
+
+from .live_life import (
+    CAP,
+    CYCLE_S,
+    DELAY_S,
+    GPUS,
+    NODES,
+    PRIORITIES,
+    QUEUES,
+    Course,
+    Work,
+    dominoes,
+    figures,
+    pct,
+    seconds,
+    taken,
+)
+
+ORIGIN = datetime(2026, 1, 5, 8, tzinfo=UTC)
+CLASS = "gpu"
+PHILLY_NODES, PHILLY_LEAVE_S = 72, (30, 600)
+PROTECTED_S = 1 << 30
+
+
+def template() -> m.Snapshot:
+    """The same cluster and policy as the simulator sees them."""
+    quotas = {name: {CLASS: m.Quota(nominal=gpus * m.MILLI)} for name, gpus in QUEUES.items()}
+    return m.Snapshot(
+        now=ORIGIN,
+        gpu_classes=(m.GpuClass(CLASS),),
+        nodes=tuple(m.Node(f"n{i}", CLASS, GPUS * m.MILLI) for i in range(NODES)),
+        queues=tuple(m.Queue(name, quotas=quotas[name]) for name in QUEUES),
+        priority_classes=tuple(m.PriorityClass(n, value) for n, value in PRIORITIES.items()),
+        policy=m.Policy(preemption_delay_s=DELAY_S, fair_share_delay_s=DELAY_S, eviction_cap=CAP),
+    )
+
+
+def simulated_course(works: Sequence[Work], hours: float) -> Course:
+    return _followed(template(), map(_submission, works), timedelta(hours=hours)).course
+
+
+def simulated_figures(works: Sequence[Work], hours: float) -> dict[str, float]:
+    return _lived(template(), map(_submission, works), timedelta(hours=hours))
+
+
+def philly_figures(traces: Path, days: float, seed: int) -> tuple[dict[str, float], dict[str, str]]:
+    """Of the first days of two busy months, the policy as it stands by default; and the trace's checksums."""
+    end = BUSY_FROM + timedelta(days=days)
+    trace = read_published(traces / "philly", begin=BUSY_FROM, end=end)
+    dice = random.Random(seed)  # noqa: S311 - a load, no secret
+    coming = (
+        replace(one, leave_s=dice.randint(*PHILLY_LEAVE_S))
+        for one in submissions(trace, nodes=PHILLY_NODES)
+    )
+    return _lived(pool(trace, PHILLY_NODES), coming, timedelta(days=days)), trace.checksums()
+
+
+def organisation_figures(days: float, seed: int) -> dict[str, float]:
+    """Of the example organisation in the simulator."""
+    from . import live_organisation as organisation
+
+    world = organisation.template(ORIGIN)
+    return _lived(world, organisation.submissions(world, days, seed), timedelta(days=days))
+
+
+def _lived(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> dict[str, float]:
+    """The figures of a life in the simulator, and those that need its plans."""
+    known = list(coming)
+    asked = {
+        one.workload.name: one.workload.gpus * one.workload.members.min / m.MILLI for one in known
+    }
+    follow = _followed(world, known, lasts)
+    course, needless = follow.course, 0
+    for one in dominoes(course):
+        needless += others_make_room(follow.worlds[one.at_s], one.victim, one.winner)
+    return figures(asked, course) | {
+        "domino_needless_pct": pct(needless, len(course.taken)),
+        "reservations": float(course.reservations),
+        "reservations_given_up_pct": pct(course.given_up, course.reservations),
+    }
+
+
+def others_make_room(world: m.Snapshot, victim: str, winner: str) -> bool:
+    """Whether ``winner`` starts, or has others leave, in the plan on ``world`` in which ``victim`` stays."""
+    plan = engine_plan(protecting(world, victim))
+    served = (m.Reason.AWAITS_VICTIMS, m.Reason.FITS_NOMINAL, m.Reason.BORROWS)
+    return any(d.workload == winner and d.reason in served for d in plan.decisions)
+
+
+def protecting(world: m.Snapshot, name: str) -> m.Snapshot:
+    """``world`` where work called ``name`` has not run for its min run time yet; all else is as before."""
+    kept = next(work for work in world.workloads if work.name == name)
+    like = next(one for one in world.priority_classes if one.name == kept.priority_class)
+    safe = replace(like, name=f"{like.name} kept", min_run_time_s=PROTECTED_S)
+    works = (
+        replace(work, priority_class=safe.name) if work is kept else work
+        for work in world.workloads
+    )
+    return replace(world, workloads=tuple(works), priority_classes=(*world.priority_classes, safe))
+
+
+def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> _Follow:
+    follow = _Follow(world.now)
+    options = Options(cycle_s=CYCLE_S, until=world.now + lasts)
+    simulate(world, coming, options=options, observer=follow)
+    follow.course.end_s = lasts.total_seconds()
+    return follow
+
+
+def _submission(work: Work) -> Submission:
+    engine = m.Workload(
+        work.name, work.queue, work.priority, ORIGIN + timedelta(seconds=work.at_s),
+        work.gpus * m.MILLI, gpu_classes=(CLASS,),
+    )  # fmt: skip
+    return Submission(engine, work.run_s, checkpoint_s=None, restart_s=0, leave_s=work.grace_s)
+
+
+class _Follow(Observer):
+    """Writes down what becomes of the work of a simulated life."""
+
+    def __init__(self, origin: datetime) -> None:
+        self.course = Course()
+        self.worlds: dict[float, m.Snapshot] = {}
+        """What plans that evicted were made on."""
+        self._origin = origin
+        self._claims: set[str] = set()
+        self._reserved: set[str] = set()
+
+    def on_plan(self, now: datetime, snapshot: m.Snapshot | None, plan: m.Plan) -> None:
+        lines = {d.workload: d for d in plan.decisions if d.action is not m.Action.LAPSE}
+        for one in plan.decisions:
+            if one.action is m.Action.LAPSE:
+                self.course.lapsed.append(one.rule)
+                self._claims.discard(one.workload)
+        awaits = {n for n, d in lines.items() if d.reason is m.Reason.AWAITS_VICTIMS}
+        lost = {n for n in self._claims - awaits if n in lines and not _starts(lines[n])}
+        self.course.lapsed += ["given_up"] * len(lost)
+        self._claims = awaits
+        self._note_reservations(lines)
+        if snapshot and any(d.action is m.Action.EVICT for d in lines.values()):
+            self.worlds[self._at(now)] = snapshot
+
+    def _note_reservations(self, lines: Mapping[str, m.Decision]) -> None:
+        reserved = {n for n, d in lines.items() if d.reason is m.Reason.RESERVED}
+        self.course.reservations += len(reserved - self._reserved)
+        for name in self._reserved - reserved:
+            line = lines.get(name)
+            served = line is None or _starts(line) or line.reason is m.Reason.AWAITS_VICTIMS
+            self.course.given_up += not served
+        self._reserved = reserved
+
+    def _at(self, now: datetime) -> float:
+        return seconds(now, self._origin)
+
+    def on_start(self, now: datetime, job: Job, decision: m.Decision) -> None:
+        self.course.starts[job.name].append(self._at(now))
+
+    def on_evict(self, now: datetime, job: Job, decision: m.Decision) -> None:
+        if decision.for_workload is None:
+            return
+        self.course.taken.append(
+            taken(self._at(now), job.name, decision.for_workload, job.run.gpus / m.MILLI,
+                   decision.reason, decision.numbers, decision.rule)
+        )  # fmt: skip
+
+    def on_requeue(self, now: datetime, job: Job) -> None:
+        self.course.gone[job.name].append(self._at(now))
+
+    def on_finish(self, now: datetime, job: Job) -> None:
+        self.course.ended[job.name] = self._at(now)
+
+
+def _starts(decision: m.Decision) -> bool:
+    return decision.action is m.Action.ADMIT
