@@ -297,18 +297,20 @@ def test_roles_with_different_gpus_run_as_members_of_the_largest_size(site: Worl
     assert {pod["spec"]["nodeName"] for pod in operator.pods()} <= row.placement.keys()
 
 
-def test_gang_of_unlike_members_is_evicted_whole_for_the_owner_of_its_room(site: World) -> None:
+def test_gang_of_unlike_members_is_evicted_whole_and_starts_again_as_written(site: World) -> None:
     operator = placed(site, "RayCluster", led_by_one(ray_cluster("w1", gpus=4)))
     runs(site, operator)
     Queue.objects.filter(name="research").update(stop="drain")
-    site.cycles_until(lambda: suspended(operator, "RayCluster"))
+    site.cycle()
+    assert suspended(operator, "RayCluster")
     operator.act()
-    Queue.objects.filter(name="research").update(stop="none")
-    site.cycles_until(lambda: not suspended(operator, "RayCluster"))
+    site.cycles_until(lambda: site.row("w1").state == S.REQUEUED)
 
-    head, workers = (operator.read()["spec"][k] for k in ("headGroupSpec", "workerGroupSpecs"))
-    assert "nvidia.com/gpu': '1'" in str(head)
-    assert "nvidia.com/gpu': '4'" in str(workers)
+    Queue.objects.filter(name="research").update(stop="none")
+    runs(site, operator)
+    assert (site.row("w1").eviction_count, site.row("w1").members) == (1, 3)
+    asked = [pod["spec"]["containers"][0]["resources"]["limits"] for pod in operator.pods()]
+    assert sorted(each["nvidia.com/gpu"] for each in asked) == ["1", "4", "4"]
 
 
 def test_job_set_with_parts_on_different_classes_waits_with_a_remedy(site: World) -> None:
