@@ -194,7 +194,6 @@ def test_answer_that_somebody_waits_for_comes_though_the_page_changes_meanwhile(
 
     page.route("**/sooner/", hold_back)
     page.goto(f"/c/fra1/w/{work.uid}/")
-    page.get_by_role("button", name="Find out").click()
     Workload.objects.filter(pk=work.pk).update(sentence="Another sentence now.")
     cluster.touch()
     expect(page.get_by_text("Another sentence now.")).to_be_visible()
