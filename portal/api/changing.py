@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.api.calls import call
 from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer, at_fields
@@ -66,17 +64,17 @@ class ComparedSerializer(serializers.Serializer[Compared]):
 
 
 class WorkloadChange(WorkloadAction):
-    @extend_schema(request=ChangeSerializer, responses={202: WorkloadSerializer})
-    def post(self, request: Request, cluster: str, uid: str) -> Response:
+    @call(WorkloadSerializer, takes=ChangeSerializer, code=202)
+    def post(self, uid: str) -> Any:
         """Change what a waiting workload asks for, in the cluster and in your name. It keeps its submit time.
 
         What its kind cannot change in place is refused with the way that is left."""
 
         def write(workload: Workload, *, user: str) -> None:
             with at_fields():
-                changing.change(self.person, workload, asked_in(request))
+                changing.change(self.person, workload, asked_in(self.request))
 
-        return self.act(request, uid, write)
+        return self.act(uid, write)
 
 
 class WorkloadChangePreview(WorkloadView):
