@@ -28,6 +28,8 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 # Random examples of one commit are the same in every run; `make test-nightly` draws others.
 export PYTHONHASHSEED := 0
+# `newest` or `oldest`: the Kubernetes that tests and `make cluster` build.
+export WEIR_KUBERNETES ?= newest
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
@@ -118,6 +120,8 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 		tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
+	@# The oldest Kubernetes that Weir is tested with.
+	$(MAKE) test-cluster WEIR_KUBERNETES=oldest
 	@# Both commands of README on each Debian, every test included.
 	for suite in bookworm trixie sid; do "$(PYTHON)" -m tests.fresh $$suite --full || exit 1; done
 

@@ -51,7 +51,7 @@ def test_no_secret_has_a_default():
 
 
 def test_every_setting_that_compose_gives_is_documented():
-    told = (settings.BASE_DIR / "docs" / "operations.md").read_text()
+    told = (settings.BASE_DIR / "docs/operations/install.md").read_text()
     assert {name for name in deployment.environment() if f"`{name}`" not in told} == set()
 
 
@@ -96,6 +96,7 @@ def test_every_command_of_the_image_and_of_compose_is_read():
     assert deployment.image_command()[0] == "uvicorn"
     assert [command[1:3] for command in deployment.build_commands()] == [
         ["manage.py", "collectstatic"],
+        ["manage.py", "scenario"],
         ["-m", "scheduling.engine"],
     ]
     assert set(deployment.services()) == {"migrate", "web", "worker", "studies", "engine", "beat"}

@@ -15,7 +15,7 @@ if ! [ -x "$folder/helm" ] || ! [ -x "$folder/promtool" ]; then
     # Helm tells charts that no cluster is asked the version it was linked with; promtool discovers no targets here.
     version=helm.sh/helm/v3/pkg/chartutil.k8sVersion
     CGO_ENABLED=0 GOBIN="$making" "$go" install -trimpath -tags remove_all_sd \
-        -ldflags "-s -w -X ${version}Major=1 -X ${version}Minor=36" tool >&2
+        -ldflags "-s -w -X ${version}Major=1 -X ${version}Minor=37" tool >&2
     mv -T "$making" "$folder" 2>/dev/null || [ -x "$folder/helm" ]
 fi
 echo "$folder"

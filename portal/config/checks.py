@@ -62,7 +62,7 @@ def streams_have_targets(**kwargs: Any) -> list[CheckMessage]:
         try:
             target_named(address)
         except TargetError as error:
-            hint = "docs/operations.md, Streams out, has the ways."
+            hint = "docs/operations/run.md, Streams out, has the ways."
             found.append(Error(f"WEIR_STREAM_{name.upper()}: {error}", hint=hint, id="weir.E005"))
     return found
 

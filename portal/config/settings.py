@@ -1,6 +1,6 @@
 """Settings: embedded parts by default, production parts by the environment alone.
 
-Every variable and its default is listed in docs/operations.md.
+Every variable and its default is listed in docs/operations/install.md.
 """
 
 from importlib.util import find_spec
@@ -197,17 +197,17 @@ MESSAGE_TAGS = {25: "ok", 30: "warn", 40: "err"}
 LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
-# The policy lab: docs/operations.md, "Settings".
+# The policy lab: docs/operations/install.md, "Settings".
 WEIR_LAB_TASKS = env.int("WEIR_LAB_TASKS", default=1)
 WEIR_ADAPTING_REPLAYS = env.int("WEIR_ADAPTING_REPLAYS", default=10)
 WEIR_LAB_TRACES = Path(traces) if (traces := env.str("WEIR_LAB_TRACES", default="")) else None
-# How often a password may be guessed: docs/operations.md, "Signing in".
+# How often a password may be guessed: docs/operations/run.md, "Signing in".
 WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
 WEIR_SIGN_IN_WAIT_WIDE_S = env.int("WEIR_SIGN_IN_WAIT_WIDE_S", default=3600)
 
-# The second step of sign-in and the organisation's provider: docs/operations.md, "Signing in".
+# The second step of sign-in and the organisation's provider: docs/operations/run.md, "Signing in".
 # Who must have a second factor: "everybody", or capabilities of personas.
 WEIR_SECOND_FACTOR = env.list("WEIR_SECOND_FACTOR", default=[])
 ACCOUNT_ADAPTER = "portal.accounts.adapters.AccountAdapter"
@@ -241,7 +241,7 @@ SOCIALACCOUNT_PROVIDERS = providers(env)
 WEIR_OIDC_USER_CLAIM = env.str("WEIR_OIDC_USER_CLAIM", default="preferred_username")
 WEIR_OIDC_GROUPS_CLAIM = env.str("WEIR_OIDC_GROUPS_CLAIM", default="groups")
 
-# Mail and webhooks of notices: docs/operations.md, "Requests and notices".
+# Mail and webhooks of notices: docs/operations/run.md, "Requests and notices".
 WEIR_ADDRESS = env.str("WEIR_ADDRESS", default="").rstrip("/")
 WEIR_MAIL_HOST = env.str("WEIR_MAIL_HOST", default="")
 EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -259,7 +259,7 @@ DEFAULT_FROM_EMAIL = env.str("WEIR_MAIL_FROM", default="weir@localhost")
 WEIR_WEBHOOK_INSIDE = env.list("WEIR_WEBHOOK_INSIDE", default=[])
 WEIR_WEBHOOK_HTTP = env.bool("WEIR_WEBHOOK_HTTP", default=False)
 
-# What goes out of audit, security and usage, and where: docs/operations.md, "Streams out".
+# What goes out of audit, security and usage, and where: docs/operations/run.md, "Streams out".
 WEIR_STREAMS = {
     name: env.str(f"WEIR_STREAM_{name.upper()}", default="")
     for name in ("audit", "security", "usage")

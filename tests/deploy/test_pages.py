@@ -12,7 +12,8 @@ from django.core.management import get_commands
 from tests.deploy.charts import CHART, ROOT, Json, helm
 
 README = (ROOT / "README.md").read_text()
-MANUAL = (ROOT / "docs/operations.md").read_text()
+INSTALL = (ROOT / "docs/operations/install.md").read_text()
+SIZE = (ROOT / "docs/operations/size.md").read_text()
 SIZES = yaml.safe_load((CHART / "files/sizes.yaml").read_text())
 UNITS = {"Mi": 1, "Gi": 1024}
 
@@ -33,7 +34,7 @@ def rendered(command: list[str]) -> list[Json]:
 
 
 @pytest.mark.deploy
-@pytest.mark.parametrize("page", [README, MANUAL], ids=["README", "operations"])
+@pytest.mark.parametrize("page", [README, INSTALL], ids=["README", "install"])
 def test_commands_install_what_the_next_ones_name(page: str) -> None:
     typed = commands(page)
     (install,) = (one for one in typed if one[0] == "helm")
@@ -60,7 +61,7 @@ def test_installation_takes_ten_lines_and_no_more() -> None:
 
 
 def test_secret_of_the_manual_has_what_pods_need() -> None:
-    (made,) = (one for one in commands(MANUAL) if "secret" in one and "create" in one)
+    (made,) = (one for one in commands(INSTALL) if "secret" in one and "create" in one)
     keys = {re.match(r"--from-literal=(\w+)=", word)[1] for word in made if "literal" in word}
 
     assert keys == {"WEIR_SECRET_KEY", "DATABASE_URL", "WEIR_BROKER_URL", "WEIR_METRICS_TOKEN"}
@@ -83,7 +84,7 @@ def test_table_of_sizes_adds_up(size: str) -> None:
         for one in asked
     )
     memory = sum(int(one["memory"][:-2]) * UNITS[one["memory"][-2:]] for one in asked) / 1024
-    (row,) = re.findall(rf"^\| `{size}` \|.*\| ([\d.]+), ([\d.]+) GiB \|$", MANUAL, re.MULTILINE)
+    (row,) = re.findall(rf"^\| `{size}` \|.*\| ([\d.]+), ([\d.]+) GiB \|$", SIZE, re.MULTILINE)
 
     assert (float(row[0]), float(row[1])) == (
         pytest.approx(cores, abs=0.06),

@@ -37,17 +37,21 @@ def fresh(suite: str, source: Path) -> Iterator[Path]:
 
     Raises NoRootError.
     """
-    pristine = _pristine(suite)
     root = KEPT / f"{suite}.{os.getpid()}"
     try:
-        _run("cp", "--archive", "--reflink=auto", pristine, root)
-        _hand_over(root)
+        copy_pristine(suite, root)
         clone = ("git", "clone", "--quiet", "--depth", "1")
         _run(*clone, f"file://{source}", root / SOURCE)
         yield root
     finally:
         end_all(root)
         shutil.rmtree(root, ignore_errors=True)
+
+
+def copy_pristine(suite: str, root: Path) -> None:
+    """A root of ``suite`` that reaches what this machine reaches. Raises NoRootError."""
+    _run("cp", "--archive", "--reflink=auto", _pristine(suite), root)
+    _hand_over(root)
 
 
 def inside(root: Path, *command: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Days that an installation has on PostgreSQL: back to a backup, and back to the release before.
 
-The commands are those of docs/operations.md.
+The commands are those of docs/operations/repair.md.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def work(name: str) -> dict[str, Any]:
 
 def told(word: str) -> str:
     """The line of the manual that begins with ``word``."""
-    (line,) = re.findall(rf"^{word} .*$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
+    (line,) = re.findall(
+        rf"^{word} .*$", (ROOT / "docs/operations/repair.md").read_text(), re.MULTILINE
+    )
     return line
 
 

@@ -31,6 +31,8 @@ Json = dict[str, Any]
 
 OLDEST = (1, 30)
 """The first version that serves ValidatingAdmissionPolicies as v1."""
+NEWEST = (1, 37)
+"""The newest that the tests run on; the older end of those is in ``workshop/testbed/control_plane/build``."""
 RESIZABLE = (1, 36)
 """The first that lets a suspended Job change its resources, so that a class of another resource fits."""
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -127,6 +129,13 @@ def _version(version: Json) -> Iterator[Item]:
             "version",
             f"Kubernetes {name}: a suspended Job cannot change the resource it asks for.",
             f"From {_dotted(RESIZABLE)} on, work may start on a class of another resource.",
+        )
+    elif number > NEWEST:
+        yield Item(
+            Grade.ADVICE,
+            "version",
+            f"Kubernetes {name} is newer than {_dotted(NEWEST)}, the newest that Weir is tested on.",
+            "Read CHANGELOG.md of the newest release before you enforce.",
         )
     else:
         yield Item(Grade.GOOD, "version", f"Kubernetes {name}.")

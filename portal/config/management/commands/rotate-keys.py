@@ -25,6 +25,6 @@ class Command(DatabaseCommand):
         if lost:
             raise CommandError(
                 f"{lost} cannot be read. Name the key of then in WEIR_SECRET_KEY_FALLBACKS, or have them made"
-                " anew: docs/operations.md, Another key."
+                " anew: docs/operations/repair.md, Another key."
             )
         self.say("WEIR_SECRET_KEY_FALLBACKS can go once no session of before is to last.")

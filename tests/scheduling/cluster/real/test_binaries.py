@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scheduling.services.clusters.checkup import NEWEST
 from workshop.testbed.control_plane import binaries
 from workshop.testbed.control_plane.binaries import PROGRAMS, NoBinariesError, find
 
@@ -74,5 +75,25 @@ def test_build_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert list((tmp_path / "cache" / "weir" / "control-plane").iterdir()) == []
 
 
-def test_version_is_the_one_that_is_pinned() -> None:
-    assert binaries.kubernetes_version() == "v1.36.3"
+@pytest.mark.parametrize(("chosen", "version"), [("newest", "v1.37.2"), ("oldest", "v1.36.3")])
+def test_version_is_the_one_that_is_pinned(
+    monkeypatch: pytest.MonkeyPatch, chosen: str, version: str
+) -> None:
+    monkeypatch.setenv(binaries.CHOICE, chosen)
+
+    assert binaries.kubernetes_version() == version
+
+
+def test_newest_is_what_the_checkup_calls_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(binaries.CHOICE, raising=False)
+
+    assert binaries.kubernetes_version().startswith(f"v{NEWEST[0]}.{NEWEST[1]}.")
+
+
+def test_choice_that_there_is_not_is_refused_with_those_that_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(binaries.CHOICE, "1.12")
+
+    with pytest.raises(NoBinariesError, match="newest, oldest"):
+        binaries.kubernetes_version()
