@@ -44,7 +44,7 @@ class AwayError(ValidationError):
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """docs/operations.md, "Signing in", says each."""
+    """docs/operations/run.md, "Signing in", says each."""
 
     servers: tuple[str, ...]
     bind_dn: str

@@ -178,7 +178,7 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
     ),
     "scheduling.services.studies.adapting.trials.hear": ("policy.set",),
 }  # fmt: skip
-# The organisation's directory, where it signs people in: docs/operations.md, "Signing in".
+# The organisation's directory, where it signs people in: docs/operations/run.md, "Signing in".
 WEIR_LDAP = ldap.configured(env)
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

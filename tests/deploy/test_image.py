@@ -154,10 +154,10 @@ def test_process_gets_ready_on_a_root_that_it_cannot_write_and_ends_when_asked(
     )
 
 
-def test_engine_runs_on_the_kernels_of_the_image(cluster: Cluster) -> None:
+def test_lives_ahead_run_on_the_kernels_of_the_image(cluster: Cluster) -> None:
     done = cluster.run(
-        "weir-engine",
-        ["python", "manage.py", "scenario", "docs/scenario.example.yaml", "--days", "1"],
+        "weir-studies",
+        ["python", "-m", "scheduling.simulation"],
     )
 
     assert done.returncode == 0, done.stdout[-3000:]
