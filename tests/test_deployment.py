@@ -96,7 +96,7 @@ def test_every_command_of_the_image_and_of_compose_is_read():
     assert deployment.image_command()[0] == "uvicorn"
     assert [command[1:3] for command in deployment.build_commands()] == [
         ["manage.py", "collectstatic"],
-        ["manage.py", "scenario"],
         ["-m", "scheduling.engine"],
+        ["-m", "scheduling.simulation"],
     ]
     assert set(deployment.services()) == {"migrate", "web", "worker", "studies", "engine", "beat"}
