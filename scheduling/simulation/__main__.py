@@ -1,4 +1,4 @@
-"""``python -m scheduling.simulation``: compile the loop that lives ahead, so that no first study waits for it."""
+"""``python -m scheduling.simulation``: compile the loop that lives ahead, before any study waits for it."""
 
 from __future__ import annotations
 
