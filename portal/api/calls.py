@@ -11,7 +11,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
+from rest_framework.serializers import BaseSerializer, Serializer
 
 Kind = type[BaseSerializer[Any]]
 Handler = Callable[..., Any]
@@ -23,7 +23,7 @@ def call(
     takes: Kind | None = None,
     code: int | None = None,
     many: bool = False,
-    parameters: Sequence[OpenApiParameter | Kind] = (),
+    parameters: Sequence[OpenApiParameter | type[Serializer[Any]]] = (),
 ) -> Callable[[Handler], Callable[..., Response]]:
     """A handler of a ``PersonView`` that returns the row which ``gives`` writes; without it the answer is
     empty. It has the steps of the address that it names, and the body, as ``takes`` reads it, in
