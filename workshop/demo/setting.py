@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from scheduling.models import Cluster, ClusterMode
+from scheduling.models import Cluster, ClusterMode, Sharing
 from scheduling.services.studies.adapting import trials
 from workshop.demo import lending, seed, seed_trace, spending, studied, watched
 from workshop.demo.cluster.furnish import Played, furnish
@@ -25,7 +25,10 @@ PAST_DAYS = 14
 CYCLE_INTERVAL_S = 2.0
 
 
+AS_LIVED: Mapping[str, str] = {"sharing": Sharing.FAIR_SHARE.value}
+"""The simulator that lives the past plays nobody's own quota along, as the promise asks for."""
 CALM: Mapping[str, str | float] = {
+    **AS_LIVED,
     "preemption_delay_s": 1200,
     "eviction_cap": 2.0,
     "class_order": "waits",
@@ -131,5 +134,10 @@ def trace(venue: Venue, path: Path, nodes: int | None, day: date | None) -> Trac
 
 
 def _cluster(name: str, **fields: str | float) -> Cluster:
-    defaults = {"mode": ClusterMode.ENFORCE, "cycle_interval_s": CYCLE_INTERVAL_S, **fields}
+    defaults = {
+        "mode": ClusterMode.ENFORCE,
+        "cycle_interval_s": CYCLE_INTERVAL_S,
+        **AS_LIVED,
+        **fields,
+    }
     return Cluster.objects.get_or_create(name=name, defaults=defaults)[0]

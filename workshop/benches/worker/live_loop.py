@@ -219,11 +219,20 @@ def job_of(work: Work) -> Json:
 def furnished(server: EmbeddedServer) -> Cluster:
     """The cluster of ``server`` with nodes, queues and policy."""
     from scheduling.cluster.connection.client import Client
-    from scheduling.models import Cluster, ClusterMode, GpuClass, PriorityClass, Queue, Quota
+    from scheduling.models import (
+        Cluster,
+        ClusterMode,
+        GpuClass,
+        PriorityClass,
+        Queue,
+        Quota,
+        Sharing,
+    )
 
     cluster = Cluster.objects.create(
         name="life", mode=ClusterMode.ENFORCE, api_url=server.url, clock_speed=1,
         preemption_delay_s=DELAY_S, fair_share_delay_s=DELAY_S, eviction_cap=CAP,
+        sharing=Sharing.FAIR_SHARE,
     )  # fmt: skip
     gpu_class = GpuClass.objects.create(cluster=cluster, name=CLASS, node_labels={"gpu": "true"})
     for name, value in PRIORITIES.items():

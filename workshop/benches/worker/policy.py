@@ -5,7 +5,16 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from scheduling.models import MILLI, Cluster, ClusterMode, GpuClass, PriorityClass, Queue, Quota
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    ClusterMode,
+    GpuClass,
+    PriorityClass,
+    Queue,
+    Quota,
+    Sharing,
+)
 
 from .runner import RESOURCE
 from .work import Load
@@ -21,7 +30,11 @@ def write_policy(load: Load, kubeconfig: str) -> Cluster:
     evicts lower priorities of its own.
     """
     cluster = Cluster.objects.create(
-        name="bench", mode=ClusterMode.ENFORCE, kubeconfig=kubeconfig, preemption_delay_s=0
+        name="bench",
+        mode=ClusterMode.ENFORCE,
+        kubeconfig=kubeconfig,
+        preemption_delay_s=0,
+        sharing=Sharing.FAIR_SHARE,
     )
     gpu_class = GpuClass.objects.create(cluster=cluster, name=CLASS, resource_name=RESOURCE)
     for kind in load.classes:
