@@ -117,8 +117,16 @@ class Whole(JITCodeLibrary):
         return self.name, WHOLE, (self._get_compiled_object(), defined, bitcode)
 
     def _enclose(self, inners: tuple[Unlinked, ...]) -> None:
-        """Nobody else calls them: LLVM may do away with one once it stands in its one caller."""
-        linked = {function.name: function for function in self._final_module.functions}
+        """Nobody else calls them: LLVM may do away with one once it stands in its one caller.
+
+        A function of Numba's that code from disk brings along may stand here under another name, and under its
+        own only as declared: that one is left alone.
+        """
+        linked = {
+            function.name: function
+            for function in self._final_module.functions
+            if _is_enclosable(function)
+        }
         for inner in inners:
             for function in inner._final_module.functions:
                 if function.name in linked and _is_enclosable(function):

@@ -145,6 +145,28 @@ def test_rules_edited_what_changed_is_compiled(
     assert _decided(first, rules) == (answer, compiled)
 
 
+WHOLE = """
+@inner
+def whole(x):
+    return int(x)
+
+@inner
+def further(x):
+    return int(x) + 1
+
+@kernel
+def both(x):
+    return whole(x) + further(x * 1.5)
+"""
+
+
+def test_function_of_numbas_own_is_called_by_code_from_disk_and_by_an_edit(tmp_path: Path) -> None:
+    rules = RULES + WHOLE
+    assert _decided(tmp_path, rules, "both(2.5)") == ("6", "both further whole")
+    edited = rules.replace("int(x) + 1", "int(x) + 2")
+    assert _decided(tmp_path, edited, "both(2.5)") == ("7", "both further")
+
+
 TWICE = """
 @kernel
 def twice(values):
