@@ -119,8 +119,8 @@ class Whole(JITCodeLibrary):
     def _enclose(self, inners: tuple[Unlinked, ...]) -> None:
         """Nobody else calls them: LLVM may do away with one once it stands in its one caller.
 
-        A function of Numba's that code from disk brings along may stand here under another name, and under its
-        own only as declared: that one is left alone.
+        A function of Numba's that code from disk brings along may stand here under another name, and be only
+        declared under its own: that is left alone.
         """
         linked = {
             function.name: function
