@@ -32,9 +32,11 @@ CALM: Mapping[str, str | float] = {
     "preemption_delay_s": 1200,
     "eviction_cap": 2.0,
     "class_order": "waits",
+    "stale_gang_grace_s": 1200,
 }
 """The organisation would rather wait twenty minutes than lose somebody's work, and wait for the class where
-work ends first."""
+work ends first. Its pods have as long to come up: a minute of a clock that runs sixty times as fast is one
+second of a machine that may be busy."""
 
 
 class Setting(Protocol):
