@@ -104,7 +104,7 @@ def test_old_plan_is_told_and_takes_no_portal_out_of_service(
     found = probes.ready()
 
     assert found.status == 200
-    assert (b"no  plans 1 of 1 clusters" in found.body) == late
+    assert (b"in 1 of 1 cluster\n" in found.body) == late
     assert b"secret-project" not in found.body
 
 
