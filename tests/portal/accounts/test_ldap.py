@@ -230,7 +230,7 @@ def test_try_while_the_directory_is_away_counts_as_none(client, tree, settings):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "1 people of it may sign in"),
+        ({}, "1 person of it may sign in"),
         ({"filter": "(objectClass=robot)"}, "nobody of it may sign in"),
         ({"bind_password": "old"}, "it refuses WEIR_LDAP_BIND_DN"),
     ],

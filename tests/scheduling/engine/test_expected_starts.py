@@ -60,7 +60,7 @@ def test_reservation_tells_the_later_time_of_the_forecast() -> None:
     assert found.reason is m.Reason.RESERVED
     assert found.until == later
     for words in (found.sentence, found.sealed or found.sentence):
-        assert words.endswith(f"until the rest ends, expected {later:%Y-%m-%d %H:%M} UTC.")
+        assert words.endswith(f"until the rest ends, predicted by {later:%Y-%m-%d %H:%M} UTC.")
 
 
 def test_reservation_keeps_its_own_time_where_that_is_later() -> None:
