@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.manual import PAGES, ROOT, typed
+from tests.scheduling.control_plane import control_plane
 from tests.test_manual import proof
 from workshop.testbed.control_plane.plane import ControlPlane
 
@@ -49,6 +51,13 @@ def test_every_page_with_commands_of_kubectl_is_typed() -> None:
     asked = {p.stem for p in PAGES if any(proof(line)[0] == HERE for line in typed(p))}
 
     assert asked <= set(ORDER)
+
+
+@pytest.fixture
+def kubernetes() -> Iterator[ControlPlane]:
+    """A cluster of its own, on which nothing of Weir stands."""
+    with control_plane() as plane:
+        yield plane
 
 
 def test_kubectl_takes_every_line_in_the_order_of_a_new_installation(
