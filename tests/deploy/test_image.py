@@ -146,7 +146,7 @@ def test_process_gets_ready_on_a_root_that_it_cannot_write_and_ends_when_asked(
         compiled = written(cluster.var / "numba")
     finally:
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=UP_S)
 
     assert ready, out[-3000:]
     assert compiled == written(cluster.built.root / "weir/var/numba"), (
