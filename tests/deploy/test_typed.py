@@ -56,7 +56,7 @@ def test_every_page_with_commands_of_kubectl_is_typed() -> None:
 @pytest.fixture
 def kubernetes() -> Iterator[ControlPlane]:
     """A cluster of its own, on which nothing of Weir stands."""
-    with control_plane() as plane:
+    with control_plane("typed") as plane:
         yield plane
 
 
