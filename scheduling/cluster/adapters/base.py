@@ -55,7 +55,9 @@ class Shape(NamedTuple):
     gpus: int
 
     def document(self) -> Json:
-        return {"roles": list(self.roles), "pods": self.pods, "gpus": self.gpus // 1000}
+        gpus = self.gpus / 1000
+        whole = int(gpus) if gpus.is_integer() else gpus
+        return {"roles": list(self.roles), "pods": self.pods, "gpus": whole}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,3 +43,8 @@ def test_places_that_it_holds(
 ) -> None:
     seen = gang(unlike=unlike, placement=pods, members_wanted=wanted)
     assert placement_of(seen) == held
+
+
+@pytest.mark.parametrize(("milli", "gpus"), [(8000, 8), (500, 0.5), (1500, 1.5)])
+def test_shape_of_a_share_of_a_gpu_keeps_its_part(milli: int, gpus: float) -> None:
+    assert Shape(("head",), 1, milli).document() == {"roles": ["head"], "pods": 1, "gpus": gpus}
