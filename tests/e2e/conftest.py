@@ -26,8 +26,12 @@ from django.core.handlers.asgi import ASGIHandler
 from playwright.sync_api import Page, expect, sync_playwright
 
 from portal.accounts.sessions import SessionStore
+from scheduling.models import Cluster, Workload
+from scheduling.services.worker import held as workers
 from tests import browser as chrome
 from tests.e2e.firefox import opened
+from tests.factories import example_cluster
+from tests.portal.kubernetes import serving
 
 # Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -86,6 +90,19 @@ def live(transactional_db):
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(timeout=5)
+
+
+@pytest.fixture
+def served(live):
+    """A cluster whose API answers."""
+    cluster = example_cluster()
+    Workload.objects.all().delete()
+    # The embedded server stamps objects with the wall's time; the row's clock must agree with it.
+    Cluster.objects.update(clock_real=None, clock_start=None)
+    cluster.refresh_from_db()
+    with serving(cluster):
+        yield cluster
+        workers.close_all()
 
 
 @pytest.fixture(scope="module")

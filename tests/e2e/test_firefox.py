@@ -6,33 +6,18 @@ import pytest
 from django.conf import settings
 
 from portal.accounts.models import User
-from scheduling.models import Cluster, QuotaChange, Workload
-from scheduling.services.worker import held as workers
+from scheduling.models import QuotaChange
 from scheduling.services.worker.cycles import run_cycle
 from tests.e2e.conftest import session_of
 from tests.e2e.firefox import Firefox
 from tests.e2e.test_every_page import CHUNKS, PAST_ITS_CARD, pages
 from tests.factories import example_cluster
-from tests.portal.kubernetes import serving
 from tests.portal.web.example import overview_cluster
 
 
 def enter(firefox: Firefox, name: str) -> None:
     session = session_of(User.objects.get(username=name))
     firefox.cookie(settings.SESSION_COOKIE_NAME, session, "127.0.0.1")
-
-
-@pytest.fixture
-def served(live):
-    """A cluster whose API answers."""
-    cluster = example_cluster()
-    Workload.objects.all().delete()
-    # The embedded server stamps objects with the wall's time; the row's clock must agree with it.
-    Cluster.objects.update(clock_real=None, clock_start=None)
-    cluster.refresh_from_db()
-    with serving(cluster):
-        yield cluster
-        workers.close_all()
 
 
 @pytest.mark.long

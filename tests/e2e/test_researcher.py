@@ -4,24 +4,16 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import Persona, User
-from scheduling.models import Cluster, Workload
+from scheduling.models import Workload
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster, make_workload
-from tests.portal.kubernetes import serving
 
 
 @pytest.fixture
-def cluster(live):
-    cluster = example_cluster()
-    Workload.objects.all().delete()
-    # The embedded server stamps objects with the wall's time; the row's clock must agree with it.
-    Cluster.objects.update(clock_real=None, clock_start=None)
-    cluster.refresh_from_db()
-    with serving(cluster):
-        yield cluster
-        workers.close_all()
+def cluster(served):
+    return served
 
 
 @pytest.fixture
