@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 
-if (
-    TYPE_CHECKING
-):  # ldap3 takes 0.1 s to import, which commands that sign nobody in need not wait for
+# ldap3 takes 0.1 s to import, for which commands that sign nobody in need not wait.
+if TYPE_CHECKING:
     from ldap3 import Connection
 
 PROVIDER_ID = "ldap"

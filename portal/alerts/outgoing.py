@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.accounts.models import User
+from portal.display.format import counted
 from portal.notices.models import Kind, Notice
 from portal.notices.outbox import tell
 from portal.streams.standing import Standing, standings
@@ -46,7 +47,7 @@ def _tell_failed(stream: Standing, cluster: Cluster, now: datetime) -> None:
     assert stream.failing_since is not None  # noqa: S101 - narrows what _has_failed made sure
     title = (
         f"{stream.label} have not gone out to {stream.where} since"
-        f" {stream.failing_since:%F %R} UTC; {stream.waiting} wait."
+        f" {stream.failing_since:%F %R} UTC; {counted(stream.waiting, 'record waits,records wait')}."
     )
     lines = [["Why", stream.fault], ["Lost", "Nothing: what waits goes out once it is taken."]]
     source = f"{_of(stream)}{stream.failing_since.timestamp():.0f}"
