@@ -13,12 +13,12 @@ from scheduling.models.queues import below
 WINDOW = timedelta(days=7)
 """Of which arrivals and evictions are counted."""
 SAID: Mapping[Sharing, str] = {
-    Sharing.FAIR_SHARE: "GPUs above nominal are divided by weight, and in a queue who came first goes"
-    " first.",
-    Sharing.PROMISE: "Nobody is to end later than on their own quota alone; what is above it goes by"
+    Sharing.FAIR_SHARE: "GPUs above nominal are divided by weight; inside a queue work goes by priority,"
+    " then by arrival.",
+    Sharing.PROMISE: "No work is to end later than on the quota of its queue alone; what is above it goes by"
     " weight, to the least expected work first.",
-    Sharing.THROUGHPUT: "The least expected work goes first, whoever it belongs to: the shortest waits, no"
-    " weight and no promise to anybody.",
+    Sharing.THROUGHPUT: "The least expected work of all queues goes first: the shortest waits, with no weight"
+    " and no promise to any queue.",
 }
 """Each way to give out what is above nominal, in a sentence, wherever one is chosen."""
 
