@@ -23,6 +23,10 @@ from scheduling.services.studies.experiments.sharing import (
 )
 
 Json = dict[str, Any]
+HEADS = dict(
+    zip(KEYS, ("Average wait", "P90 wait", "Later than on own quota", "Evictions"), strict=True)
+)
+"""Of the figures by which the ways are told apart."""
 
 
 def each_way(cluster: Cluster) -> Json:
@@ -37,13 +41,13 @@ def each_way(cluster: Cluster) -> Json:
         }
         for way, said in SAID.items()
     ]
-    return {"ways": ways, "meant": asked, "days": JUDGED.days}
+    return {"ways": ways, "meant": asked, "days": JUDGED.days, "heads": HEADS.values()}
 
 
-def _figures(row: FigureRow) -> list[str]:
-    """In the order of ``KEYS``; none where nothing is lived yet."""
-    cells = [row.cell(key) for key in KEYS]
-    return [told(cell.figure, cell.mean) for cell in cells if cell.mean is not None]
+def _figures(row: FigureRow) -> list[tuple[str, str]]:
+    """Heads and figures, in the order of ``HEADS``; none where nothing is lived yet."""
+    cells = [(head, row.cell(key)) for key, head in HEADS.items()]
+    return [(head, told(one.figure, one.mean)) for head, one in cells if one.mean is not None]
 
 
 def live_each_way(request: PersonRequest, cluster: Cluster) -> HttpResponse:
