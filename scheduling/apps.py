@@ -14,9 +14,16 @@ class SchedulingConfig(AppConfig):
         from scheduling.services.worker.consuming import ClusterQueues
         from scheduling.services.worker.hearts import Beating
 
+        worker_init.connect(_leave_pools_at_forks, weak=False)
         for began in (worker_init, beat_init):
             began.connect(_listen, weak=False)
         current_app.steps["consumer"].update((ClusterQueues, ClusterClock, Beating))
+
+
+def _leave_pools_at_forks(**_: object) -> None:
+    from scheduling.services.worker.forking import register
+
+    register()
 
 
 def _listen(**_: object) -> None:
