@@ -67,7 +67,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
         return False
     ensure_candidates(world)
     top = tree.sharing.top[work.queue[w]]
-    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN)
+    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN, w)
     merit.asked[0] += 1
     if price_all(world, request) and _choose(world, request):
         return _carry_out(world, request)
