@@ -142,11 +142,14 @@ def placement_of(observed: Observed) -> dict[str, int]:
 
 
 def roles_of(observed: Observed) -> tuple[m.Role, ...]:
-    """Of unlike members, each named by the milli-GPU of one."""
+    """Of unlike members, each named by what they are called and how many GPUs one has."""
     return tuple(
-        m.Role(str(s.gpus), s.pods, s.gpus, s.cpus, s.memory_mib, dict(s.beside))
+        m.Role(
+            f"{'+'.join(s.roles[:3]) or 'pod'} {s.gpus / m.MILLI:g}",
+            s.pods, s.gpus, s.cpus, s.memory_mib, dict(s.beside),
+        )
         for s in observed.shapes
-    )
+    )  # fmt: skip
 
 
 def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None:

@@ -18,14 +18,16 @@ def planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission
     admission = placed(observed, gpu_class, decision.members, decision.placement, scene)
     if not decision.roles:
         return admission
-    return replace(admission, by_size=_hosts(decision.roles, scene))
+    return replace(admission, by_size=_hosts(observed, decision.roles, scene))
 
 
-def _hosts(by_role: Mapping[str, Mapping[str, int]], scene: Scene) -> dict[int, dict[str, int]]:
-    """Roles have the GPUs of a member as their name (``roles_of``)."""
+def _hosts(
+    observed: Observed, by_role: Mapping[str, Mapping[str, int]], scene: Scene
+) -> dict[int, dict[str, int]]:
+    """By the milli-GPU of a member."""
     return {
-        int(role): {_host(n, scene): count for n, count in nodes.items()}
-        for role, nodes in by_role.items()
+        role.gpus: {_host(n, scene): count for n, count in by_role.get(role.name, {}).items()}
+        for role in roles_of(observed)
     }
 
 
@@ -39,7 +41,7 @@ def _by_size(
     found, _ = members_on(roles, placement, observed.gpus)
     for k, node, members in found:
         by_role.setdefault(ordered(roles)[k].name, {})[node] = members
-    return _hosts(by_role, scene)
+    return _hosts(observed, by_role, scene)
 
 
 def _host(node: str, scene: Scene) -> str:
