@@ -313,19 +313,21 @@ def _orphans(
     gpus = [pods_of.gpus_among(need, names) for need in needs]
     part = unlike.part_of(gpus)
     weights = unlike.weights(members, part, names, claims)
-    # Of unlike ones a part has its share of what all of them ask for.
-    many = sum(weights) if weights else 1
-    some = sum if weights else max
     return Orphans(
         namespace=first["metadata"].get("namespace", ""),
         name=pods_of.owner_of(first).get("name", first["metadata"]["name"]),
         gpus=part or gpus[0],
         placement=pods_of.by_node(members, weights),
         uid=uid,
-        cpus=-(-some(need.get("cpu", 0) for need in needs) // many),
-        memory_mib=-(-some(need.get("memory", 0) for need in needs) // many),
+        cpus=_of_one([need.get("cpu", 0) for need in needs], weights),
+        memory_mib=_of_one([need.get("memory", 0) for need in needs], weights),
         gone_by=pods_of.gone_by(pods),
     )
+
+
+def _of_one(amounts: Sequence[int], weights: Sequence[int] | None) -> int:
+    """Of one member the most that any asks for; of a part of unlike ones its share of what all do."""
+    return -(-sum(amounts) // sum(weights)) if weights else max(amounts)
 
 
 def _observe(
