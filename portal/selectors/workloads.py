@@ -49,7 +49,9 @@ class Row:
 
 
 def gang(workload: Workload) -> str:
-    """'2 × 8', '2–4 × 8', '8': members and GPUs of each."""
+    """'2 × 8', '2–4 × 8', '8', '1 × 1 + 4 × 8': members and GPUs of each."""
+    if workload.shapes:
+        return " + ".join(f"{one['pods']} × {number(one['gpus'], 2)}" for one in workload.shapes)
     each = number(workload.gpus / 1000, 2)
     low, high = workload.min_members, workload.max_members
     if high == 1:

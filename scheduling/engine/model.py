@@ -34,6 +34,8 @@ TOPOLOGY_LEVELS = ("block", "rack")
 NODE_LEVEL = "node"
 MOST_TOPOLOGY_LEVELS = 6
 
+MOST_ROLES = 8
+
 MILLI = 1000
 """Milli-GPU in one GPU."""
 
@@ -168,6 +170,20 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
+class Role:
+    """Members of a gang that are alike; ``gpus``, ``cpus``, ``memory_mib`` and ``beside`` are of one."""
+
+    name: str
+    members: int
+    gpus: int
+    cpus: int = 0
+    memory_mib: int = 0
+    beside: Mapping[str, int] = field(default_factory=dict)
+    placement: Mapping[str, int] = field(default_factory=dict)
+    """Its members by node, where the gang runs or has a claim."""
+
+
+@dataclass(frozen=True, slots=True)
 class Topology:
     """Levels of the snapshot, or ``node``; with both, the preferred one lies inside the required."""
 
@@ -219,6 +235,10 @@ class Workload:
     """What else a member takes of its node: amounts by the names that nodes state."""
     user: str = ""
     members: Members = Members()
+    roles: tuple[Role, ...] = ()
+    """Of a gang of unlike members. It is counted in parts: ``gpus`` is the most that divides those of each
+    role, ``members`` is how many of them the gang has, ``placement`` is parts by node (``roles.of_parts``).
+    """
     gpu_classes: tuple[str, ...] = ()
     topology: Topology = Topology()
     elastic: bool = False
@@ -380,6 +400,8 @@ class Decision:
     gpu_class: str | None = None
     members: int = 0
     placement: Mapping[str, int] = field(default_factory=dict)
+    roles: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Of a gang with roles, whose ``members`` and ``placement`` are parts: members by role and node."""
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     for_workload: str | None = None
     rule: str = ""

@@ -12,7 +12,8 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
-from scheduling.engine.model import WorkloadType
+from scheduling.engine.model import MILLI, Role, WorkloadType
+from scheduling.engine.roles import members_on
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
 from scheduling.models.queues import Queue
 
@@ -113,8 +114,9 @@ class Workload(models.Model):
     max_members = models.PositiveIntegerField(default=1)
     elastic = models.BooleanField(default=False)
     shapes = models.JSONField(default=list)
-    """``{roles, pods, gpus}`` of members that ask for unlike numbers of GPUs, each planned and charged as the
-    largest; empty where they are alike."""
+    """``{roles, pods, gpus}`` of members that ask for unlike numbers of GPUs; empty where they are alike.
+    Such a gang is counted in parts: ``gpus`` is the most that divides those of each pod, ``members`` are
+    parts."""
     gpu_classes = models.JSONField(default=list)
     topology = models.JSONField(default=dict)
     image = models.CharField(max_length=511, blank=True)
@@ -216,6 +218,32 @@ class Workload(models.Model):
     def requested_gpus(self) -> int:
         """Milli-GPU of the whole gang at its smallest."""
         return self.gpus * self.min_members
+
+    @property
+    def pods(self) -> int:
+        """Pods that hold GPUs now."""
+        return self.pods_of(self.members)
+
+    def pods_of(self, members: int) -> int:
+        """Of so many members: all that it has where they are parts of unlike ones."""
+        return sum(one["pods"] for one in self.shapes) if self.shapes and members else members
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Of unlike members, each named by the milli-GPU of one."""
+        sizes = [(round(one["gpus"] * MILLI), one["pods"]) for one in self.shapes]
+        return tuple(Role(str(gpus), pods, gpus) for gpus, pods in sizes)
+
+    @property
+    def pods_by_node(self) -> dict[str, int]:
+        """Pods by node; of unlike ones as the parts on each node allow."""
+        if not self.shapes:
+            return dict(self.placement)
+        found, loose = members_on(self.roles, self.placement, self.gpus)
+        pods = dict.fromkeys(self.placement, 0)
+        for _, node, members in found:
+            pods[node] += members
+        return {node: pods[node] or loose.get(node, 0) for node in pods}
 
     @property
     def allocated_gpus(self) -> int:

@@ -20,6 +20,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
+from scheduling.engine.snapshot.encode import seats_by_role
 from scheduling.engine.state.units import RUNNING
 from scheduling.simulation.run.scribe import Scribe
 from workshop.simulator.laws.room import check
@@ -123,6 +124,8 @@ class FramePlanner:
 
     def _seats(self, work: Workload) -> tuple[int, list[tuple[int, int]]]:
         """Number of the class, then node and device of each member."""
+        if work.roles:
+            return self._classes[work.gpu_class or ""], seats_by_role(work, self._nodes.__getitem__)
         seats = []
         for name, members in work.placement.items():
             devices = work.devices.get(name, ()) if work.gpus < MILLI else ()

@@ -99,7 +99,7 @@ def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
         "end": _end(work) if any(not part.ready for part in parts) else None,
         "slices": [part for part in parts if unit(part.gpu_class) == "slices"],
         "work": [
-            (one, one.gpus * one.placement.get(node, 0), one.placement.get(node, 0))
+            (one, one.gpus * one.placement.get(node, 0), one.pods_by_node.get(node, 0))
             for one in work.select_related("queue", "gpu_class").order_by("queue__path", "name")
         ],
     }

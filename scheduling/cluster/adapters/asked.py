@@ -18,6 +18,8 @@ class Part(NamedTuple):
     role: str
     pods: int
     spare: int
+    weight: int = 1
+    """Parts that each of its pods counts for, where members are unlike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Asked:
     """It has pods with GPUs and pods without: only the former are members."""
     fields: Json
     """Fields of ``Observed`` that follow, by name."""
+    part: int = 0
+    """Milli-GPU of the parts that unlike members are counted in, 0 where they are alike."""
 
 
 def counts(asked: Asked, later: Mapping[str, bool], done: int) -> Json:
@@ -41,15 +45,17 @@ def counts(asked: Asked, later: Mapping[str, bool], done: int) -> Json:
     ``later``: roles whose pods start after those of others -> whether they may be there by now; ``done``:
     members that are not missed.
     """
-    members = min(faults.LARGEST_GANG, sum(part.pods for part in asked.members))
+    members = min(faults.LARGEST_GANG, sum(part.pods * part.weight for part in asked.members))
     lowest, highest = (min(max(1, bound), faults.LARGEST_GANG) for bound in asked.between)
     return {
         "min_members": lowest,
         "max_members": highest,
         "members": members,
         "members_wanted": max(0, members - done),
-        "spare": sum(part.spare for part in asked.members),
-        "undue": sum(part.pods for part in asked.members if not later.get(part.role, True)),
+        "spare": sum(part.spare * part.weight for part in asked.members),
+        "undue": sum(
+            part.pods * part.weight for part in asked.members if not later.get(part.role, True)
+        ),
         "staged": bool(later),
     }
 

@@ -53,6 +53,9 @@ class Shape(NamedTuple):
     roles: tuple[str, ...]
     pods: int
     gpus: int
+    cpus: int = 0
+    memory_mib: int = 0
+    beside: tuple[tuple[str, int], ...] = ()
 
     def document(self) -> Json:
         gpus = self.gpus / 1000
@@ -101,7 +104,7 @@ class Observed:
     together: tuple[str, ...] = ()
     """Labels of nodes by which its pod affinity keeps its members together."""
     shapes: tuple[Shape, ...] = ()
-    """Of members that ask for unlike numbers of GPUs and are each planned as the largest; else none."""
+    """Of members that ask for unlike numbers of GPUs, which are counted in parts (``unlike``); else none."""
     image: str = ""
     """What its members run: the image of the first container that asks for GPUs, else of the first."""
     names_classes: bool = False
@@ -249,6 +252,8 @@ class Admission:
     nodes: Mapping[str, int]
     placement: Mapping[str, int]
     at: datetime
+    by_size: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Where its members are counted in parts: of each size in milli-GPU, members by host."""
     domain: Mapping[str, str] = field(default_factory=dict)
     liked_domain: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -7,16 +7,16 @@ from typing import Any
 
 from scheduling.cluster.adapters import fitting
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.engine.model import MOST_ROLES
 
 Json = dict[str, Any]
 
-MIXED = (
-    "Its pods ask for {amounts} GPUs, and Weir plans members of one size. Give every pod the same"
-    " number of GPUs, or none to those that only lead; or annotate it with {key}: {value}, and each is"
-    " planned and charged as one of {most}."
+SHARES = (
+    "Its pods ask for {amounts} GPUs, and pods of unlike sizes take whole GPUs. Give each of them whole GPUs,"
+    " or none to those that only lead."
 )
+TOO_UNLIKE = "Its pods ask for {count} unlike numbers of GPUs. Have at most {most}."
 
 
 LARGEST_GANG = 150_000
@@ -59,11 +59,14 @@ def size(pods: int) -> str:
     return "" if pods else NO_PODS
 
 
-def mixed(amounts: Set[int], *, as_largest: bool) -> str:
+def mixed(amounts: Set[int]) -> str:
     """Of members that ask for those numbers of milli-GPU."""
-    if as_largest or len(amounts) < 2:
+    if len(amounts) < 2:
         return ""
-    each = [f"{amount / 1000:g}" for amount in sorted(amounts)]
-    return MIXED.format(
-        amounts=" and ".join(each), key=labels.MEMBER_SIZE, value=labels.LARGEST, most=each[-1]
-    )
+    if len(amounts) > MOST_ROLES:
+        return TOO_UNLIKE.format(count=len(amounts), most=MOST_ROLES)
+    return SHARES.format(amounts=_each(amounts)) if any(a % 1000 for a in amounts) else ""
+
+
+def _each(amounts: Set[int]) -> str:
+    return " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))

@@ -34,22 +34,19 @@ def fields(
     members: Sequence[Member],
     owner: Mapping[str, Any],
     names: Sequence[str],
-    *,
-    as_largest: bool,
 ) -> Json:
     """Fields of ``Observed`` by what its ``members`` need of nodes beside GPUs; ``owner`` is the metadata of
-    their object, ``names`` are the resources of GPU classes. ``as_largest``: each is planned with the most
-    that any of them needs, so a place takes whichever of them comes to it."""
+    their object, ``names`` are the resources of GPU classes."""
     said = [_said(member, owner, names) for member in members]
     beside = [amounts(member.spec, each) for member, each in zip(members, said, strict=True)]
-    sized = [member.asks for member in (members if as_largest else members[:1])]
+    first = members[0].asks
     return {
-        "cpus": max(int(asks.get("cpu", 0)) for asks in sized),
-        "memory_mib": max(int(asks.get("memory", 0)) for asks in sized),
+        "cpus": int(first.get("cpu", 0)),
+        "memory_mib": int(first.get("memory", 0)),
         "bounds": bounds.written(
             {**member.own, **each} for member, each in zip(members, said, strict=True)
         ),
-        "beside": of_any(beside) if as_largest else of_all(beside),
+        "beside": of_all(beside),
         "together": neighbours.together(said[0]),
     }
 
@@ -62,6 +59,11 @@ def _said(member: Member, owner: Mapping[str, Any], names: Sequence[str]) -> Jso
         "volumes": volumes.of(member.spec, namespace),
         **neighbours.of(member.spec, member.meta, name, namespace),
     }
+
+
+def taken(member: Member, names: Sequence[str]) -> dict[str, int]:
+    """What one member takes of its node beside GPUs, CPUs and memory, but for places apart from others."""
+    return amounts(member.spec, {"beside": pods_of.beside(member.asks, names)})
 
 
 def amounts(pod: Json, said: Json) -> dict[str, int]:

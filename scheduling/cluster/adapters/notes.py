@@ -70,11 +70,6 @@ def is_held(notes: Mapping[str, str]) -> bool:
     return notes.get(labels.HOLD) in (labels.ON_HOLD, labels.RUN_OVER)
 
 
-def as_largest(notes: Mapping[str, str]) -> bool:
-    """Whether its author has each of its members planned and charged as the largest of them."""
-    return notes.get(labels.MEMBER_SIZE) == labels.LARGEST
-
-
 def own_limit_s(notes: Mapping[str, str]) -> int | None:
     """The run-time limit that the annotation sets, which none but Weir keeps."""
     return _seconds(notes.get(labels.RUN_TIME_LIMIT))
@@ -104,13 +99,13 @@ def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
     }
 
 
-def mark(original: Original, admission: Admission) -> Json:
-    """The annotations that go with an admission; None removes one."""
+def mark(original: Original, admission: Admission, members: int) -> Json:
+    """The annotations that go with an admission of so many pods that are members; None removes one."""
     return {
         labels.GPU_CLASS: admission.gpu_class.name,
         labels.PLACEMENT: json.dumps(dict(sorted(admission.placement.items()))),
         labels.ADMITTED_AT: rfc3339(admission.at),
-        labels.ORIGINAL: original.dump(admission.members),
+        labels.ORIGINAL: original.dump(members),
         **({labels.GROUP_UID: admission.group_uid} if admission.group_uid else {}),
         labels.EVICTED_BY: None,
         labels.POSITION: None,

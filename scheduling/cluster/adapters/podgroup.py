@@ -7,7 +7,7 @@ that label is a group of one. Every act is carried out on each of its pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from scheduling.cluster.adapters import (
@@ -17,9 +17,9 @@ from scheduling.cluster.adapters import (
     needs,
     notes,
     originals,
-    sizing,
     steering,
     turns,
+    unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, named_by, priority_class
@@ -102,6 +102,10 @@ class PodGroupAdapter:
         """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])
         pods = _within(pods, total)
+        names = tuple(c.resource_name for c in classes)
+        part = unlike.part_of(pods_of.gpus(p["spec"], names, claims) for p in pods)
+        each = unlike.weights(pods, part, names, claims)
+        size = sum(each) if each else min(total or len(pods), faults.LARGEST_GANG)
         outcome = _outcome(pods, total)
         gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]
         return Observed(
@@ -110,23 +114,23 @@ class PodGroupAdapter:
             pod_priority_classes=named_by(pod["spec"] for pod in pods),
             run_time_limit_s=notes.own_limit_s(said),
             admitted_limit_s=originals.of(pods[0]).limit_s,
-            min_members=min(total or len(pods), faults.LARGEST_GANG),
-            max_members=min(total or len(pods), faults.LARGEST_GANG),
-            members=min(len(pods), total or len(pods)),
-            members_wanted=_wanted(pods, total),
+            min_members=size,
+            max_members=size,
+            members=sum(each) if each else min(len(pods), total or len(pods)),
+            members_wanted=_wanted_of(pods, each) if each else _wanted(pods, total),
             suspended=len(gated) == len(pods),
             unfinished=bool(gated),
             deleting=all(p["metadata"].get("deletionTimestamp") for p in pods),
             outcome=outcome,
             ending=None if outcome == "succeeded" else pods_of.harm(pods),
             started=pods_of.last_start(pods),
-            lost=sum(pods_of.phase(p) == "Failed" for p in pods),
-            pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
+            lost=_sum(pods, each, lambda p: pods_of.phase(p) == "Failed"),
+            pods_left=max(_sum(pods, w, lambda p: _is_left(p, gated)) for w in (each, None)),
             parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
             incomplete=_incomplete(pods, total),
             **notes.identity(self.kind, obj),
             **_needs(pods, said, classes, claims),
-            **pods_of.presence(pods),
+            **pods_of.presence(pods, each),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
         )
@@ -140,13 +144,14 @@ class PodGroupAdapter:
             own = steering.own_of(spec, original.roles.get("pod"))
             original.roles["pod"] = own
             original.limit_s = notes.own_limit_s(notes.of(obj))
-            if pods_of.gpus(spec, admission.resource_names, admission.claims):
-                steering.to_hosts(spec, own, admission, fixed=True)
+            if gpus := pods_of.gpus(spec, admission.resource_names, admission.claims):
+                theirs = unlike.of_size(admission, gpus)
+                steering.to_hosts(spec, own, theirs, fixed=True)
                 steering.tolerate(spec, own, admission.gpu_class)
             spec["schedulingGates"] = [
                 g for g in spec["schedulingGates"] if g["name"] != labels.GATE
             ]
-            new["metadata"]["annotations"] |= notes.mark(original, admission)
+            new["metadata"]["annotations"] |= notes.mark(original, admission, admission.members)
 
         return merging.edited(obj, admit)
 
@@ -197,12 +202,14 @@ def _needs(
     pods: Sequence[Json], said: dict[str, str], classes: Sequence[ClassSpec], claims: Claims
 ) -> Json:
     """What a member asks for and where it may run, as the oldest pod has it, or why none can be planned."""
-    spec = pods[0]["spec"]
     names = tuple(c.resource_name for c in classes)
+    # Those without GPUs come along unplanned.
+    counted = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] or list(pods)
+    spec = counted[0]["spec"]
     asks = pods_of.asked(spec, claims)
-    gpus = [pods_of.gpus(p["spec"], names, claims) for p in pods]
+    gpus = [pods_of.gpus(p["spec"], names, claims) for p in counted]
     amounts = set(gpus)
-    own = steering.own_of(spec, originals.of(pods[0]).roles.get("pod"))
+    own = steering.own_of(spec, originals.of(counted[0]).roles.get("pod"))
     members = [
         needs.Member(
             pod["spec"],
@@ -210,18 +217,19 @@ def _needs(
             steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")),
             pods_of.asked(pod["spec"], claims),
         )
-        for pod in pods
+        for pod in counted
     ]
-    as_largest = notes.as_largest(said)
-    mixed = faults.mixed(amounts, as_largest=as_largest)
+    mixed = faults.mixed(amounts)
+    shapes = unlike.shapes_of([("", 1)] * len(gpus), gpus, members, names)
     fits = fitting.fitting_classes(
         asks, own, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
     )
     return {
         "gpus": max(amounts),
         "gpu_classes": fits,
-        "shapes": sizing.shapes_of([("", 1, each) for each in gpus], as_largest=as_largest),
-        **needs.fields(members, pods[0]["metadata"], names, as_largest=as_largest),
+        "shapes": shapes,
+        **needs.fields(members, pods[0]["metadata"], names),
+        **unlike.fields(shapes, None),
         "fault": (mixed or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
         or fitting.fault(amounts, [asks], [fits], names)
@@ -258,6 +266,20 @@ def _incomplete(pods: Sequence[Json], total: int | None) -> str:
     if total is None or len(pods) >= total:
         return ""
     return f"{len(pods)} of the {total} pods of its group are there; it waits for the rest."
+
+
+def _sum(pods: Sequence[Json], weights: Sequence[int] | None, are: Callable[[Json], bool]) -> int:
+    """Those that are so, each by its weight."""
+    each = weights or [1] * len(pods)
+    return sum(weight for pod, weight in zip(pods, each, strict=True) if are(pod))
+
+
+def _is_left(pod: Json, gated: Sequence[Json]) -> bool:
+    return not pods_of.is_over(pod) and pod not in gated
+
+
+def _wanted_of(pods: Sequence[Json], weights: Sequence[int]) -> int:
+    return _sum(pods, weights, lambda pod: pods_of.phase(pod) != "Succeeded")
 
 
 def _wanted(pods: Sequence[Json], total: int | None) -> int:

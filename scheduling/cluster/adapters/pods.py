@@ -174,23 +174,25 @@ def holds(pod: Json) -> bool:
     return bool(pod["spec"].get("nodeName")) and not is_over(pod)
 
 
-def by_node(pods: Iterable[Json]) -> dict[str, int]:
-    """Pods that hold resources, counted by node."""
+def by_node(pods: Sequence[Json], weights: Sequence[int] | None = None) -> dict[str, int]:
+    """Pods that hold resources, counted by node, each by its weight."""
     counts: dict[str, int] = {}
-    for pod in pods:
+    for i, pod in enumerate(pods):
         if holds(pod):
             node = pod["spec"]["nodeName"]
-            counts[node] = counts.get(node, 0) + 1
+            counts[node] = counts.get(node, 0) + (weights[i] if weights else 1)
     return dict(sorted(counts.items()))
 
 
-def presence(pods: Sequence[Json]) -> Json:
-    """Which members are up, where they hold resources and until when, as fields of Observed."""
-    ready = [pod for pod in pods if is_ready(pod)]
+def presence(pods: Sequence[Json], weights: Sequence[int] | None = None) -> Json:
+    """Which members are up, where they hold resources and until when, as fields of Observed; ``weights`` are
+    the members that each pod counts for, where that is not one."""
+    up = [i for i, pod in enumerate(pods) if is_ready(pod)]
+    ready, theirs = [pods[i] for i in up], [weights[i] for i in up] if weights else None
     return {
-        "members_up": len(ready),
-        "placement": by_node(pods),
-        "up": by_node(ready),
+        "members_up": sum(theirs) if theirs else len(ready),
+        "placement": by_node(pods, weights),
+        "up": by_node(ready, theirs),
         "gone_by": gone_by(pods),
         "unplaced": unplaced(pods),
     }

@@ -1,10 +1,8 @@
 """What every kind shares whose pods come from templates: one role a template, gangs of GPU pods.
 
 Members of a workload are its pods that carry GPUs; a head or launcher without GPUs comes along
-unplanned. The engine plans members of one size: roles that ask for different numbers of GPUs are a
-fault, said with its remedy, unless their author has each planned as the largest. Then every member has
-a place that takes any of them, in whatever order kube-scheduler seats them: each seated takes one place
-at most, so one is left for each that is not.
+unplanned. Roles that ask for different numbers of GPUs are counted in parts (``unlike``), and the pods of
+each are sent to the places of its own members.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from scheduling.cluster.adapters import (
     sizing,
     steering,
     turns,
+    unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
@@ -188,6 +187,7 @@ class RoleAdapter:
         mine = (
             [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if asked.is_mixed else pods
         )
+        each = unlike.weights(mine, asked.part, names, claims)
         outcome, finished = self.outcome(obj)
         return Observed(
             generation=int(meta.get("generation", 0)),
@@ -199,14 +199,20 @@ class RoleAdapter:
             finished=finished,
             ending=self._ending(obj, outcome, pods, parts),
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
-            pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
+            pods_left=max(_left(mine, each), _left(pods, None), self.unsettled(obj)),
             **notes.identity(self.kind, obj),
             **asked.fields,
-            **counts(asked, self.later(obj, parts), self.done(obj, mine)),
-            **pods_of.presence(mine),
+            **counts(asked, self.later(obj, parts), self._done(obj, mine, each)),
+            **pods_of.presence(mine, each),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
         )
+
+    def _done(self, obj: Json, pods: Sequence[Json], weights: Sequence[int] | None) -> int:
+        if weights is None:
+            return self.done(obj, pods)
+        over = (pods_of.phase(pod) == "Succeeded" for pod in pods)
+        return sum(weight for weight, is_over in zip(weights, over, strict=True) if is_over)
 
     def admission(self, obj: Json, admission: Admission) -> Json:
         def admit(new: Json) -> None:
@@ -214,18 +220,22 @@ class RoleAdapter:
             self.set_suspended(new, False)
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
             lowest, highest = self._bounds(obj, counted, original)
+            is_fixed = lowest == highest or sizing.are_unlike(counted, admission)
             original.gpus = sizing.member_gpus(counted, admission)
             original.limit_s = self._limit_s(obj)
             for role in counted:
                 own = self._original(role, original, admission)
                 if original.gpus:
-                    self.steer(new, role, own, admission, fixed=lowest == highest)
+                    gpus = sizing.member_gpus([role], admission)
+                    theirs = unlike.of_size(admission, gpus)
+                    self.steer(new, role, own, theirs, fixed=is_fixed)
                 else:
                     self.give_back(new, role, own)
                 original.roles[role.name] = own
             original.sizes = original.full(counted)
-            sizing.set_size(counted, admission.members)
-            new["metadata"]["annotations"] |= notes.mark(original, admission)
+            members = sizing.pods_in(counted, admission)
+            sizing.set_size(counted, members)
+            new["metadata"]["annotations"] |= notes.mark(original, admission, members)
 
         return merging.edited(obj, admit)
 
@@ -253,17 +263,20 @@ class RoleAdapter:
         def size(new: Json) -> None:
             original = originals.of(obj)
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
-            if sum(role.count for role in counted) == admission.members:
+            members = admission.members
+            if sizing.are_unlike(counted, admission):
+                members = sum(original.full(counted).values())
+            if sum(role.count for role in counted) == members:
                 return
-            sizing.set_size(counted, admission.members)
+            sizing.set_size(counted, members)
             sizing.take_back(counted, original.sizes)
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
-            if sum(role.count for role in counted) > admission.members:
+            if sum(role.count for role in counted) > members:
                 self.set_suspended(new, True)
                 new["metadata"]["annotations"] |= notes.unmark(None)
                 return
             new["metadata"]["annotations"] |= {
-                **notes.mark(original, admission),
+                **notes.mark(original, admission, members),
                 labels.ADMITTED_AT: notes.of(obj).get(labels.ADMITTED_AT),
             }
 
@@ -323,7 +336,7 @@ class RoleAdapter:
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
         asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
         gpus = [pods_of.gpus_among(each, names) for each in asks]
-        amounts, as_largest = set(gpus), notes.as_largest(notes.of(obj))
+        amounts, part = set(gpus), unlike.part_of(gpus)
         owns = [self._own(role, original, runtimes) for role in counted]
         members = [
             needs.Member(role.pod, role.template.get("metadata") or {}, own, each)
@@ -334,20 +347,25 @@ class RoleAdapter:
             for role, own, each in zip(counted, owns, asks, strict=True)
         ]
         between, sizes = self._bounds(obj, counted, original), original.full(counted)
-        pods = [sizes[role.name] for role in counted]
+        shapes = unlike.shapes_of(
+            [(role.name, sizes[role.name]) for role in counted], gpus, members, names
+        )
+        parts_each = [each // part for each in gpus] if part else [1] * len(gpus)
+        if part:
+            full = sum(sizes[r.name] * each for r, each in zip(counted, parts_each, strict=True))
+            between = (full, full)
         is_mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
         fields = {
             "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
             "pod_priority_classes": named_by([*(r.pod for r in roles), *self.helpers(obj)]),
             "gpus": max(amounts),
-            "sized": original.members,
+            "sized": between[1] if part and original.members is not None else original.members,
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            **needs.fields(members, obj["metadata"], names, as_largest=as_largest),
-            "shapes": sizing.shapes_of(
-                zip((r.name for r in counted), pods, gpus, strict=True), as_largest=as_largest
-            ),
+            **needs.fields(members, obj["metadata"], names),
+            "shapes": shapes,
+            **unlike.fields(shapes, original.gpus),
             "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
@@ -357,8 +375,11 @@ class RoleAdapter:
             or faults.helpers(self.helpers(obj), names)
             or turns.fault(notes.of(obj)),
         }
-        parts = [Part(role.name, role.count, role.spare) for role in counted]
-        return Asked(parts, between, is_mixed, fields)
+        parts = [
+            Part(role.name, role.count, role.spare, each)
+            for role, each in zip(counted, parts_each, strict=True)
+        ]
+        return Asked(parts, between, is_mixed, fields, part)
 
     def _classes(
         self,
@@ -406,4 +427,9 @@ class RoleAdapter:
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
-        return faults.mixed(amounts, as_largest=notes.as_largest(notes.of(obj)))
+        return faults.mixed(amounts)
+
+
+def _left(pods: Sequence[Json], weights: Sequence[int] | None) -> int:
+    each = weights or [1] * len(pods)
+    return sum(w for pod, w in zip(pods, each, strict=True) if not pods_of.is_over(pod))

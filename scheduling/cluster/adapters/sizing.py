@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.base import Admission, Shape
+from scheduling.cluster.adapters.base import Admission
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.quantities import natural
 
 if TYPE_CHECKING:
     from scheduling.cluster.adapters.roles import Role
-
-
-MOST_ROLES = 8
-"""Roles of one shape that are named."""
 
 
 def count_of(value: Any, default: int = 1) -> int:
@@ -36,18 +32,16 @@ def member_gpus(counted: Sequence[Role], admission: Admission) -> int:
     return max(pods_of.gpus(role.pod, names, admission.claims) for role in counted)
 
 
-def shapes_of(members: Iterable[tuple[str, int, int]], *, as_largest: bool) -> tuple[Shape, ...]:
-    """Of ``members`` as (role, pods, milli-GPU), where they are unlike and planned ``as_largest``; the
-    smallest first."""
-    found: dict[int, Shape] = {}
-    for role, pods, gpus in members:
-        alike = found.get(gpus, Shape((), 0, gpus))
-        name = str(role).replace("\0", "")[:63]
-        is_named = name and name not in alike.roles and len(alike.roles) < MOST_ROLES
-        roles = (*alike.roles, name) if is_named else alike.roles
-        found[gpus] = Shape(roles, alike.pods + pods, gpus)
-    is_unlike = as_largest and len(found) > 1
-    return tuple(found[gpus] for gpus in sorted(found)) if is_unlike else ()
+def are_unlike(counted: Sequence[Role], admission: Admission) -> bool:
+    """Whether they ask for several numbers of GPUs, and so are counted in parts."""
+    return len({member_gpus([role], admission) for role in counted}) > 1
+
+
+def pods_in(counted: Sequence[Role], admission: Admission) -> int:
+    """Pods that an admission lets in: its members, or all of a gang whose members it counts in parts."""
+    if are_unlike(counted, admission):
+        return sum(role.count for role in counted)
+    return admission.members
 
 
 def set_size(counted: Sequence[Role], members: int) -> None:

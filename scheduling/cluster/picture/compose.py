@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes, unlike
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
@@ -310,16 +310,24 @@ def _orphans(
     claims = counted.claims(first["metadata"].get("namespace", ""))
     members = [pod for pod in pods if pods_of.gpus(pod["spec"], names, claims)] or pods
     needs = [pods_of.asked(pod["spec"], claims) for pod in members]
+    gpus = [pods_of.gpus_among(need, names) for need in needs]
+    part = unlike.part_of(gpus)
+    weights = unlike.weights(members, part, names, claims)
     return Orphans(
         namespace=first["metadata"].get("namespace", ""),
         name=pods_of.owner_of(first).get("name", first["metadata"]["name"]),
-        gpus=max(pods_of.gpus_among(need, names) for need in needs),
-        placement=pods_of.by_node(members),
+        gpus=part or gpus[0],
+        placement=pods_of.by_node(members, weights),
         uid=uid,
-        cpus=max(need.get("cpu", 0) for need in needs),
-        memory_mib=max(need.get("memory", 0) for need in needs),
+        cpus=_of_one([need.get("cpu", 0) for need in needs], weights),
+        memory_mib=_of_one([need.get("memory", 0) for need in needs], weights),
         gone_by=pods_of.gone_by(pods),
     )
+
+
+def _of_one(amounts: Sequence[int], weights: Sequence[int] | None) -> int:
+    """Of one member the most that any asks for; of a part of unlike ones its share of what all do."""
+    return -(-sum(amounts) // sum(weights)) if weights else max(amounts)
 
 
 def _observe(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
-from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.place import is_free
+from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.fair_share import (
     levels_over,
     over_limit,
@@ -81,7 +81,7 @@ def only_reserved(world: Session, w: int, c: int) -> bool:
     work = world.work
     if not quota_allows(world, w, c, need_of(work, w), world.tree.depth[work.queue[w]]):
         return False
-    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= work.least[w])
+    return bool(all_fit(world, w, c, work.least[w], BACKFILL))
 
 
 @inner

@@ -16,9 +16,9 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
-from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.node_room import sit, take_open
 from scheduling.engine.placement.place import is_free, place_between, sit_as_promised
+from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.limits import full_queue, spent_hours, user_limit
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
@@ -134,7 +134,7 @@ def _finds_seats(world: Session, w: int, c: int, members: int) -> bool:
     if room.open[c] < gpus:
         return False
     unseat(work, room, seats, w, members)
-    is_wide = world.index.total[row_of(world, w, c, NOW)] >= members
+    is_wide = all_fit(world, w, c, members, NOW)
     if is_wide and place_between(world, w, c, members, members, NOW) == members:
         return True
     recall(world.out, seats, w)

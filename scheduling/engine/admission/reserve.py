@@ -15,14 +15,16 @@ from scheduling.engine.admission.turns import expected_end
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.engine.placement.never_fits import slots_when_empty
+from scheduling.engine.placement.never_fits import slots_when_empty, taken_by_larger
 from scheduling.engine.placement.node_room import free_of, leave, may_use, sit
+from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.reasons.figures import FREE_KEPT
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Rules, Work
-from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.changed import TURNS, changed
@@ -99,24 +101,28 @@ def let_nodes_of(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: 
     """The gang that keeps nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
     w = queues.reservations.slot[c]
     for i in range(queues.reservations.members[c] if w >= 0 else 0):
-        leave(room, work, w, out.pool.node[out.pool.first[w] + i], -1, 1)
+        seat = out.pool.first[w] + i
+        leave(room, work, w, out.pool.node[seat], out.pool.device[seat], 1)
 
 
 @inner
 def hold_nodes_again(work: Work, room: NodeRoom, queues: Queues, out: Decisions, c: int) -> None:
     w = queues.reservations.slot[c]
     for i in range(queues.reservations.members[c]):
-        sit(room, work, w, out.pool.node[out.pool.first[w] + i], -1, LATER)
+        seat = out.pool.first[w] + i
+        sit(room, work, w, out.pool.node[seat], out.pool.device[seat], LATER)
 
 
 @inner
 def _free_and_most(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int) -> tuple[Ints, Ints]:
-    """By node: GPUs nobody claims, and members of ``w`` that the empty node takes."""
-    free, most = np.zeros(nodes.gpu_class.size, np.int64), np.zeros(nodes.gpu_class.size, np.int64)
+    """By node GPUs nobody claims, and by role and node members of ``w`` that the empty node takes."""
+    size, roles = nodes.gpu_class.size, many_roles(work, w)
+    free, most = np.zeros(size, np.int64), np.zeros((roles, size), np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         free[n] = max(0, room.free_later[GPUS, n])
-        most[n] = slots_when_empty(nodes, work, w, n)
+        for role in range(roles):
+            most[role, n] = slots_when_empty(nodes, work, shape_of(work, w, role), n)
     return free, most
 
 
@@ -126,25 +132,49 @@ def _when_it_fits(world: Session, w: int, c: int, free: Ints, most: Ints) -> tup
     domain of its required level (0 without) and the moment, infinite if some ends are unknown.
     """
     work, nodes, holds, level = world.work, world.nodes, world.holds, world.work.required[w]
-    gpus = work.need[GPUS, w]
-    slots = np.zeros(1 if level == ANYWHERE else nodes.domain[level].max() + 1, np.int64)
+    domains = 1 if level == ANYWHERE else nodes.domain[level].max() + 1
+    slots = np.zeros((most.shape[0], domains), np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        slots[0 if level == ANYWHERE else nodes.domain[level, n]] += min(most[n], free[n] // gpus)
+        _add_slots(work, w, slots, free, most, n, _domain_of(nodes, level, n), 1)
     at, ending = _ends(work, world.rules, world.ordering, c)
     for k in order_of(at):
         v, until = ending[k], at[k]
         h = holds.head[v]
         while h >= 0:
             n = holds.node[h]
-            before = min(most[n], free[n] // gpus)
+            d = _domain_of(nodes, level, n)
+            _add_slots(work, w, slots, free, most, n, d, -1)
             free[n] += holds.members[h] * work.need[GPUS, v]
-            d = 0 if level == ANYWHERE else nodes.domain[level, n]
-            slots[d] += min(most[n], free[n] // gpus) - before
-            if slots[d] >= work.least[w]:
+            _add_slots(work, w, slots, free, most, n, d, 1)
+            if _are_enough(work, w, slots, d):
                 return d, until
             h = holds.next[h]
     return 0, np.inf
+
+
+@inner
+def _domain_of(nodes: Nodes, level: int, n: int) -> int:
+    return 0 if level == ANYWHERE else nodes.domain[level, n]
+
+
+@inner
+def _add_slots(
+    work: Work, w: int, slots: Ints, free: Ints, most: Ints, n: int, d: int, sign: int
+) -> None:
+    """Count, or take off, what fits on node ``n`` of domain ``d``, by role."""
+    for role in range(most.shape[0]):
+        gpus = work.need[GPUS, shape_of(work, w, role)]
+        slots[role, d] += sign * min(most[role, n], free[n] // gpus)
+
+
+@inner
+def _are_enough(work: Work, w: int, slots: Ints, d: int) -> bool:
+    """Whether domain ``d`` has as many slots as the least members take."""
+    for role in range(slots.shape[0]):
+        if slots[role, d] < members_in(work, w, role) + taken_by_larger(work, w, role):
+            return False
+    return True
 
 
 @inner
@@ -167,29 +197,59 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
     their GPUs are free already, -1 if they do not fit.
     """
     room, work, nodes, level = world.room, world.work, world.nodes, world.work.required[w]
-    gpus, sat, held = work.need[GPUS, w], 0, 0
+    sat, held, left = 0, 0, nodes.size.copy()
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != domain:
-            most[n] = 0
+            for role in range(most.shape[0]):
+                most[role, n] = 0
     seats = world.seats
-    while sat < work.least[w]:
-        n = _roomiest(nodes, c, free, most, gpus)
-        if n < 0:
-            for i in range(sat):
-                leave(room, work, w, seats.node[i], -1, 1)
-            return -1
-        take = min(
-            work.least[w] - sat, most[n] if free[n] < gpus else min(most[n], free[n] // gpus)
-        )
-        held += max(0, min(free_of(room, GPUS, n, NOW), take * gpus))
-        most[n] = 0
-        for _ in range(take):
-            sit(room, work, w, n, -1, LATER)
-            seats.node[sat], seats.device[sat] = n, -1
-            sat += 1
+    for role in range(most.shape[0]):
+        one = shape_of(work, w, role)
+        gpus, many = work.need[GPUS, one], members_in(work, w, role)
+        while many > 0:
+            n = _roomiest(nodes, c, free, most[role], gpus)
+            if n < 0:
+                for i in range(sat):
+                    leave(room, work, w, seats.node[i], seats.device[i], 1)
+                return -1
+            fit = most[role, n]
+            take = min(many, fit if free[n] < gpus else min(fit, free[n] // gpus))
+            held += max(0, min(free_of(room, GPUS, n, NOW), take * gpus))
+            for _ in range(take):
+                sat = _sit_on_any(room, work, seats, w, role, n, sat)
+            many -= take
+            _use_up(work, w, free, most, left, role, n, take)
     seat_out(world.out, seats, w, sat)
     return held
+
+
+@inner
+def _sit_on_any(
+    room: NodeRoom, work: Work, seats: Seats, w: int, role: int, n: int, sat: int
+) -> int:
+    """The next member sits on ``n``, a share of a GPU on no certain one; returns how many seats are taken."""
+    if has_roles(work, w):
+        return sit_member(room, work, w, role, n, seats.node, seats.device, sat, LATER)
+    sit(room, work, w, n, -1, LATER)
+    seats.node[sat], seats.device[sat] = n, -1
+    return sat + 1
+
+
+@inner
+def _use_up(
+    work: Work, w: int, free: Ints, most: Ints, left: Ints, role: int, n: int, take: int
+) -> None:
+    """``take`` members of the role sit on node ``n``: no more of them, and of later roles what is left."""
+    one = shape_of(work, w, role)
+    most[role, n] = 0
+    free[n] = max(0, free[n] - take * work.need[GPUS, one])
+    for r in range(left.shape[0]):
+        left[r, n] -= take * work.need[r, one]
+        for later in range(role + 1, most.shape[0]):
+            need = work.need[r, shape_of(work, w, later)]
+            if need > 0:
+                most[later, n] = min(most[later, n], max(0, left[r, n]) // need)
 
 
 @inner
@@ -211,15 +271,17 @@ def _emptiest_domain(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int, l
     """The domain that could hold the gang and has most free GPUs, lowest name on ties."""
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
     size = nodes.domain[level].max() + 1
-    free, slots = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    free, slots = np.zeros(size, np.int64), np.zeros((many_roles(work, w), size), np.int64)
     for i in range(first, last):
         n = nodes.of_class[i]
         if may_use(room, work, w, n):
             free[nodes.domain[level, n]] += room.free_later[GPUS, n]
-        slots[nodes.domain[level, n]] += slots_when_empty(nodes, work, w, n)
+        for role in range(many_roles(work, w)):
+            one = shape_of(work, w, role)
+            slots[role, nodes.domain[level, n]] += slots_when_empty(nodes, work, one, n)
     best = -1
     for d in range(size):
-        if slots[d] >= work.least[w] and (best < 0 or free[d] > free[best]):
+        if _are_enough(work, w, slots, d) and (best < 0 or free[d] > free[best]):
             best = d
     return best
 

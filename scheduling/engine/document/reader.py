@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from scheduling.engine import model as m
 from scheduling.engine.document.checks import faults_of
+from scheduling.engine.document.roles import fill_in
 from scheduling.engine.document.rows import read, write
 from scheduling.engine.document.schema import (
     GpuClassDoc,
@@ -45,7 +46,7 @@ def parse(document: Any) -> m.Snapshot:
     """
     faults: list[m.Fault] = []
     doc = _doc(document, faults)
-    faults = faults or faults_of(doc)
+    faults = faults or fill_in(doc) or faults_of(doc)
     if faults:
         raise m.SnapshotError(faults)
     snapshot = read(doc)

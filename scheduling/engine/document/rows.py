@@ -23,6 +23,7 @@ from scheduling.engine.document.places import (
     is_overfull,
     kept_by_seat,
 )
+from scheduling.engine.document.roles import take_out
 
 FIRST = datetime(s.FIRST_YEAR, 1, 1, tzinfo=UTC)
 LAST = datetime(s.LAST_YEAR, 12, 31, tzinfo=UTC)
@@ -124,11 +125,18 @@ WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
         "max_gpus_per_user": MILLI,
         "user_usage": _each(_text, read=_milli, write=_held_gpus),
     },
+    s.RoleDoc: {
+        "name": Way(write=_text), "gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "beside": AMOUNTS,
+    },
     s.WorkloadDoc: {
         "user": Way(write=_text),
         "members": Way(
             lambda doc: m.Members(doc.min, doc.max or doc.min),
             lambda of: s.MembersDoc(min=min(of.min, s.MOST_HELD), max=min(of.max, s.MOST_HELD)),
+        ),
+        "roles": Way(
+            lambda docs: tuple(_row(m.Role, doc) for doc in docs),
+            lambda roles: [_doc(s.RoleDoc, role) for role in roles],
         ),
         "gpus": Way(_milli, _asked_gpus),
         "cpus": MILLI,
@@ -185,6 +193,8 @@ def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
         node.foreign_gpus = min(node.gpus, node.foreign_gpus)
         # Of workloads there, now or once claims are met.
         node.overfull = is_overfull(node, max(part.get(seat, 0) for part in (held, kept)))
+    for work in works:
+        take_out(work)
     return s.SnapshotDoc(
         now=snapshot.now,
         policy=s.PolicyDoc.model_validate(asdict(snapshot.policy)),

@@ -189,6 +189,18 @@ class MembersDoc(_Strict):
     max: Members | None = None
 
 
+class RoleDoc(_Strict):
+    """Members of a gang that are alike."""
+
+    name: Name
+    members: Members = 1
+    gpus: HeldGpus
+    cpus: Number = 0
+    memory_gib: Number = 0
+    beside: dict[Name, Count] = {}
+    placement: dict[Text, Members] = {}
+
+
 class TopologyDoc(_Strict):
     required: Text | None = None
     preferred: Text | None = None
@@ -205,6 +217,13 @@ class WorkloadDoc(_Strict):
     user: Text = ""
     priority_class: Name
     members: MembersDoc = MembersDoc()
+    roles: Annotated[
+        list[RoleDoc],
+        Field(
+            description="Of a gang of unlike members, in place of gpus, members, cpus, memory_gib,"
+            " beside and placement."
+        ),
+    ] = []
     gpus: HeldGpus = 1
     cpus: Number = 0
     memory_gib: Number = 0

@@ -16,6 +16,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
@@ -92,7 +93,7 @@ def lent_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
-    return _reclaimable(world, VictimRequest(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN))
+    return _reclaimable(world, VictimRequest(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN, w))
 
 
 @inner
@@ -287,6 +288,9 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
     if work.required[than] != ANYWHERE and work.required[w] != work.required[than]:
         return False
     if work.where[than] >= 0 and work.where[w] != work.where[than]:
+        return False
+    mixed = has_roles(work, w) or has_roles(work, than)
+    if mixed and work.beside[w] != work.beside[than]:
         return False
     lower = value[work.priority[w]] <= value[work.priority[than]]
     return bool(lower and work.least[w] >= work.least[than])

@@ -33,7 +33,7 @@ def enter(
     """
     heap = candidates.heap
     for n in among:
-        if slots_on(room, work, request.w, n, LATER) > 0:
+        if slots_on(room, work, request.seat, n, LATER) > 0:
             push(heap, n, 0.0)
         elif is_near(work, room, candidates, request, n):
             push(heap, n, least_cost(work, room, candidates, request, n))
@@ -50,7 +50,7 @@ def enter_class(world: Session, request: VictimRequest) -> None:
     renew_free(blocks, world.room, nodes, world.index.domains.position, c)
     for b in range(block_of(first, c), block_of(last - 1, c) + 1):
         blocks.open[b] = False
-        cost = least_cost_in(world.candidates, request, world.work.need[GPUS, request.w], b)
+        cost = least_cost_in(world.candidates, request, world.work.need[GPUS, request.seat], b)
         if cost < np.inf:
             push(blocks.heap, b, cost)
 

@@ -12,6 +12,7 @@ from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.state.input import Holds, Nodes, Work, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.roles import many_roles, members_in, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, RUNNING
 from scheduling.engine.state.victims import MeritSearches
@@ -162,13 +163,28 @@ def _cheapest_nodes(world: Session, request: VictimRequest, size: int) -> int:
         price = _price_of_node(work, room, holds, merit, n) if enough else np.inf
         merit.node_price[n] = price
     merit.number[0] += 1
-    for _ in range(-(-work.least[w] // fits)):
+    for _ in range(_nodes_for(work, w, size)):
         n = _cheapest_node(nodes, merit, c)
         if n < 0:
             return 0
         merit.node_price[n] = np.inf
         many = _take_all(work, room, holds, merit, n, many)
     return many
+
+
+@inner
+def _nodes_for(work: Work, w: int, size: int) -> int:
+    """How many nodes of that size the least members need, 0 where one is larger than a node; roles whose
+    sizes divide each other fit on so many.
+    """
+    nodes, gpus = 0, 0
+    for role in range(many_roles(work, w)):
+        each = work.need[GPUS, shape_of(work, w, role)]
+        if each > size:
+            return 0
+        gpus += members_in(work, w, role) * each
+        nodes = max(nodes, -(-gpus // (size // each * each)))
+    return nodes
 
 
 @inner

@@ -3,8 +3,8 @@
 Nobody moves who is not seated again at once, on GPUs that are free now. A move interrupts and restarts
 its workload like an eviction: it counts as lost work, in the eviction budgets and in the cap, and min run
 time forbids it; so does the cooldown, from its last start or move on. It needs no excess, because nobody's
-share changes. Only workloads that sit on one node and do not outrank the gang move, at most
-``Policy.max_moves`` of them. Those whose shares lie on one GPU may clear it.
+share changes. Only workloads that sit on one node, have members of one shape and do not outrank the gang
+move, at most ``Policy.max_moves`` of them. Those whose shares lie on one GPU may clear it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scheduling.engine.eviction.rules import (
     STRICT,
     VictimRequest,
     allowed,
+    for_role,
     in_budget,
     shielded_until,
 )
@@ -32,16 +33,16 @@ from scheduling.engine.placement.node_room import (
     free_of,
     leave,
     may_use,
-    pick_device,
-    sit,
     slots_on,
     touch_machine,
 )
 from scheduling.engine.placement.place import place
+from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.state.input import Work, extra_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.roles import has_roles, many_roles, members_in, parts_of, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import seat_out
@@ -85,7 +86,7 @@ def consolidate(world: Session, w: int, c: int) -> bool:
 
 @inner
 def moving(work: Work, w: int, c: int) -> VictimRequest:
-    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(work, w), False, PLAIN)
+    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(work, w), False, PLAIN, w)
 
 
 @inner
@@ -143,23 +144,13 @@ def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) ->
     w, least = request.w, work.least[request.w]
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
     begin(world.queues, candidates)
-    sat, tries = 0, 0
-    barred = np.zeros(room.gpu_class.size, np.bool_)
-    for n in among:
-        while sat < least and slots_on(room, work, w, n, LATER) > 0:
-            sat = _take_seat(work, room, w, n, node, device, sat)
-    while sat < least and tries < MOST_TRIES:
-        n, d = _easiest(world, request, among, barred, evicts)
-        before = mark(candidates)
-        if n < 0 or not _lift(world, request, n, d, evicts):
+    sat = 0
+    for role in range(many_roles(work, w)):
+        end = sat + members_in(work, w, role) * parts_of(work, w, role)
+        of_role = for_role(request, shape_of(work, w, role))
+        sat = _clear_for(world, of_role, role, among, evicts, node, device, sat, end)
+        if sat < end:
             break
-        sat = _take_seat(work, room, w, n, node, device, sat)
-        if not _resettle(world, request.c, n, before):
-            sat -= 1
-            leave(room, work, w, n, device[sat], 1)
-            undo(world, before)
-            barred[n] = True
-            tries += 1
     for i in range(sat):
         seats.node[i], seats.device[i] = node[i], device[i]
     if sat == least and how_many(candidates) > 0:
@@ -170,12 +161,37 @@ def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) ->
 
 
 @inner
-def _take_seat(
-    work: Work, room: NodeRoom, w: int, n: int, node: Ints, device: Ints, sat: int
+def _clear_for(
+    world: Session,
+    request: VictimRequest,
+    role: int,
+    among: Ints,
+    evicts: bool,
+    node: Ints,
+    device: Ints,
+    sat: int,
+    end: int,
 ) -> int:
-    node[sat], device[sat] = n, pick_device(room, work, w, n, LATER)
-    sit(room, work, w, n, device[sat], LATER)
-    return sat + 1
+    """Seat members of one role until ``end`` seats are taken; returns how many are."""
+    room, work, w, tries = world.room, world.work, request.w, 0
+    barred = np.zeros(room.gpu_class.size, np.bool_)
+    for n in among:
+        while sat < end and slots_on(room, work, request.seat, n, LATER) > 0:
+            sat = sit_member(room, work, w, role, n, node, device, sat, LATER)
+    while sat < end and tries < MOST_TRIES:
+        n, d = _easiest(world, request, among, barred, evicts)
+        before, first = mark(world.candidates), sat
+        if n < 0 or not _lift(world, request, n, d, evicts):
+            break
+        sat = sit_member(room, work, w, role, n, node, device, sat, LATER)
+        if not _resettle(world, request.c, n, before):
+            for i in range(first, sat):
+                leave(room, work, w, n, device[i], 1)
+            sat = first
+            undo(world, before)
+            barred[n] = True
+            tries += 1
+    return sat
 
 
 @inner
@@ -185,11 +201,11 @@ def _easiest(
     """The node, and the shared GPU on it or ANY_GPU, where fewest GPUs have to move for one seat; lowest
     name on ties; node -1 if none.
     """
-    room, gpus = world.room, world.work.need[GPUS, request.w]
+    room, gpus = world.room, world.work.need[GPUS, request.seat]
     best, which, fewest = -1, ANY_GPU, -1
     devices = room.shared_later.shape[1] if 0 < gpus <= ONE else 0
     for n in among:
-        if not may_use(room, world.work, request.w, n):
+        if not may_use(room, world.work, request.seat, n):
             continue
         for d in range(ANY_GPU, devices):
             if barred[n] or (d >= 0 and room.shared_later[n, d] <= 0):
@@ -220,7 +236,7 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
     for ``search`` goes first.
     """
     work = world.work
-    w, candidates, before, moved = request.w, world.candidates, mark(world.candidates), 0
+    w, candidates, before, moved = request.seat, world.candidates, mark(world.candidates), 0
     order_node(work, world.room, candidates, n)
     if evicts and _evict_some(world, request, n):
         _let_stay(world, w, n, before)
@@ -253,7 +269,7 @@ def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
             and allowed(world, request, v)
         ):
             let_go(world, v)
-            if slots_on(world.room, world.work, request.w, n, LATER) > 0:
+            if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
                 return True
     return False
 
@@ -281,6 +297,7 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
         world.candidates.log.leaves[v]
         or out.action[v] != codes.UNDECIDED
         or world.holds.next[h] >= 0
+        or has_roles(work, v)
     ):
         return False
     if value[work.priority[v]] > value[work.priority[w]] or not in_budget(

@@ -34,13 +34,16 @@ from scheduling.engine.eviction.nearby import mark_nodes
 from scheduling.engine.eviction.rules import (
     VictimRequest,
     allowed,
+    for_role,
     may_give,
     note_owed,
 )
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
-from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
+from scheduling.engine.placement.node_room import ONE, slots_on
+from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Work, extra_of
+from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -194,14 +197,12 @@ def _free_domain(world: Session, request: VictimRequest) -> int:
     nodes, level = world.nodes, work.required[request.w]
     among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
     if level == ANYWHERE:
-        enter_class(world, request)
-        return _free_room(world, request)
+        return _free_room(world, request, among, True)
     order, start = by_domain(nodes, among, level)
     before = mark(candidates)
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
-        enter(work, room, candidates, request, order[start[d] : start[d + 1]])
-        sat = _free_room(world, request)
+        sat = _free_room(world, request, order[start[d] : start[d + 1]], False)
         lost = lost_so_far(work, world.out, candidates)
         if sat == work.least[request.w] and lost < best_lost:
             best, best_lost = d, lost
@@ -209,8 +210,7 @@ def _free_domain(world: Session, request: VictimRequest) -> int:
         undo(world, before)
     if best < 0:
         return 0
-    enter(work, room, candidates, request, order[start[best] : start[best + 1]])
-    return _free_room(world, request)
+    return _free_room(world, request, order[start[best] : start[best + 1]], False)
 
 
 @inner
@@ -241,17 +241,36 @@ def lost_so_far(work: Work, out: Decisions, candidates: Candidates) -> float:
 
 
 @inner
-def _free_room(world: Session, request: VictimRequest) -> int:
-    """Seat the least members one by one, each on the node where it loses least; returns how many sat.
+def _free_room(world: Session, request: VictimRequest, among: Ints, whole: bool) -> int:
+    """Seat the least members role by role, on the nodes ``among``, the ``whole`` class or some of it;
+    returns how many seats they took.
+    """
+    work, w, sat = world.work, request.w, 0
+    for role in range(many_roles(work, w)):
+        of_role = for_role(request, shape_of(work, w, role))
+        if whole:
+            enter_class(world, of_role)
+        else:
+            enter(work, world.room, world.candidates, of_role, among)
+        end = sat + members_in(work, w, role) * parts_of(work, w, role)
+        sat = _free_seats(world, of_role, role, sat, end)
+        if sat < end:
+            break
+    return sat
+
+
+@inner
+def _free_seats(world: Session, request: VictimRequest, role: int, sat: int, end: int) -> int:
+    """Seat members one by one, each on the node where it loses least, until ``end`` seats are taken; returns
+    how many are.
 
     A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
     dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes have
     entered with a lower bound of their cost.
     """
     work, room, candidates = world.work, world.room, world.candidates
-    w, heap, seats = request.w, candidates.heap, world.seats
-    epoch, sat = 1, 0
-    while sat < work.least[w]:
+    w, heap, seats, epoch = request.w, candidates.heap, world.seats, 1
+    while sat < end:
         n = next_node(world.nodes, work, room, candidates, request)
         if n >= 0 and heap.costed_at[n] != epoch:
             change(heap, n, _cost(world, request, n, False))
@@ -265,12 +284,9 @@ def _free_room(world: Session, request: VictimRequest) -> int:
             _cost(world, request, n, True)
             epoch += 1
             _touch(world, request, before)
-        device = pick_device(room, work, w, n, LATER)
-        sit(room, work, w, n, device, LATER)
-        seats.node[sat], seats.device[sat] = n, device
+        sat = sit_member(room, work, w, role, n, seats.node, seats.device, sat, LATER)
         change(heap, n, _cost(world, request, n, False))
         heap.costed_at[n] = epoch
-        sat += 1
     end_search(candidates)
     return sat
 
@@ -294,7 +310,7 @@ def _cost(world: Session, request: VictimRequest, n: int, take: bool) -> float:
     victims released, otherwise all is as before.
     """
     room, work = world.room, world.work
-    if slots_on(room, work, request.w, n, LATER) > 0:
+    if slots_on(room, work, request.seat, n, LATER) > 0:
         return 0.0
     before = mark(world.candidates)
     fits = give_members_on(world, request, n) or _evict_on(world, request, n)
@@ -315,7 +331,7 @@ def _evict_on(world: Session, request: VictimRequest, n: int) -> bool:
     before = mark(candidates)
     if _clear_node(world, request, n, True):
         return True
-    if work.need[GPUS, request.w] < ONE or not _has_shares(work, candidates, before):
+    if work.need[GPUS, request.seat] < ONE or not _has_shares(work, candidates, before):
         return False
     undo(world, before)
     return _clear_node(world, request, n, False)
@@ -330,7 +346,7 @@ def _clear_node(world: Session, request: VictimRequest, n: int, shares: bool) ->
             continue
         if allowed(world, request, v):
             let_go(world, v)
-            if slots_on(world.room, work, request.w, n, LATER) > 0:
+            if slots_on(world.room, work, request.seat, n, LATER) > 0:
                 return True
     return False
 
@@ -383,7 +399,7 @@ def _give_on(world: Session, request: VictimRequest, n: int, first: int, last: i
             here = holds.node[h] == n and candidates.log.members_given_on[h] < holds.members[h]
             if here and may_give(world, request, v):
                 give_member(world, v, h)
-                if slots_on(world.room, world.work, request.w, n, LATER) > 0:
+                if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
                     return True
             else:
                 h = holds.next[h]
@@ -398,7 +414,7 @@ def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) ->
         if candidates.log.part[k] >= 0 and candidates.log.leaves[candidates.log.slot[k]]:
             continue
         undo_one(world, k)
-        if slots_on(world.room, world.work, request.w, n, LATER) > 0:
+        if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
             strike(candidates, k)
             continue
         redo_one(world, k)

@@ -31,6 +31,7 @@ from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.input import Ranks, Tree, Work
 from scheduling.engine.state.order import Running
+from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import LATER
 from scheduling.engine.state.victims import MeritSearches
@@ -67,7 +68,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
         return False
     ensure_candidates(world)
     top = tree.sharing.top[work.queue[w]]
-    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN)
+    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN, w)
     merit.asked[0] += 1
     if price_all(world, request) and _choose(world, request):
         return _carry_out(world, request)
@@ -114,7 +115,8 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     candidates = world.candidates
     work, w, many = world.work, request.w, cheapest_set(world, request)
     if many == 0:
-        if work.where[w] < 0 and request.top == world.tree.sharing.top[0]:
+        anywhere = work.where[w] < 0 and not has_roles(work, w)
+        if anywhere and request.top == world.tree.sharing.top[0]:
             epoch = world.shapes.refusals.epoch
             _note_failure(candidates.merit, epoch, request.c, request.need)
         return False

@@ -16,7 +16,8 @@ from scheduling.engine.eviction.rules import (
     held_by,
     still_above,
 )
-from scheduling.engine.placement.node_room import pick_device, sit, slots_on
+from scheduling.engine.placement.node_room import sit, slots_on
+from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import (
     LENT,
     PLAIN,
@@ -29,6 +30,7 @@ from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
+from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -278,14 +280,9 @@ def _sit_elsewhere(
     home = nodes.domain[level, node[0]] if level != ANYWHERE else 0
     unseat(work, room, seats, w, least)
     sat = 0
-    for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):
-        n = nodes.of_class[i]
-        if level != ANYWHERE and nodes.domain[level, n] != home:
-            continue
-        while sat < least and slots_on(room, work, w, n, LATER) > 0:
-            seats.node[sat], seats.device[sat] = n, pick_device(room, work, w, n, LATER)
-            sit(room, work, w, n, seats.device[sat], LATER)
-            sat += 1
+    for role in range(many_roles(work, w)):
+        end = sat + members_in(work, w, role) * parts_of(work, w, role)
+        sat = _sit_role(nodes, work, room, seats, request, role, home, sat, end)
     if sat == least:
         return True
     unseat(work, room, seats, w, sat)
@@ -293,3 +290,27 @@ def _sit_elsewhere(
         seats.node[i], seats.device[i] = node[i], device[i]
         sit(room, work, w, node[i], device[i], LATER)
     return False
+
+
+@inner
+def _sit_role(
+    nodes: Nodes,
+    work: Work,
+    room: NodeRoom,
+    seats: Seats,
+    request: VictimRequest,
+    role: int,
+    home: int,
+    sat: int,
+    end: int,
+) -> int:
+    """Seat members of one role in domain ``home`` until ``end`` seats are taken; returns how many are."""
+    w, level = request.w, work.required[request.w]
+    one = shape_of(work, w, role)
+    for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != home:
+            continue
+        while sat < end and slots_on(room, work, one, n, LATER) > 0:
+            sat = sit_member(room, work, w, role, n, seats.node, seats.device, sat, LATER)
+    return sat

@@ -59,9 +59,9 @@ def is_near(
     """Whether node ``n``, on which the workload may run, has work that the rule of ``search`` might take, for
     a reclaim enough for a seat.
     """
-    if not may_use(room, work, request.w, n):
+    if not may_use(room, work, request.seat, n):
         return False
-    need = work.need[GPUS, request.w]
+    need = work.need[GPUS, request.seat]
     own = candidates.bounds.own_at[n] == candidates.bounds.search_number[0]
     if own or request.rule == PREEMPT:
         return bool(own)
@@ -78,7 +78,7 @@ def least_cost(
     work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
 ) -> float:
     """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
-    need = work.need[GPUS, request.w]
+    need = work.need[GPUS, request.seat]
     lacks = need - free_of(room, GPUS, n, LATER)
     rate = candidates.bounds.least_loss[_row_of(request), n] if request.rule != PREEMPT else np.inf
     if candidates.bounds.own_at[n] == candidates.bounds.search_number[0]:

@@ -292,7 +292,9 @@ def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
 
 @inner
 def preempting(work: Work, w: int, c: int) -> VictimRequest:
-    return VictimRequest(w, c, PREEMPT, work.queue[w], True, STRICT, need_of(work, w), False, PLAIN)
+    return VictimRequest(
+        w, c, PREEMPT, work.queue[w], True, STRICT, need_of(work, w), False, PLAIN, w
+    )
 
 
 @inner

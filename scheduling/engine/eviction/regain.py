@@ -50,7 +50,7 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     """
     work, q, need = world.work, world.work.queue[w], world.work.need[GPUS, w]
     top = reach(world.tree, world.queues, world.division, q, c, need)
-    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN)
+    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN, w)
     if not share_allows(world, w, c, need, 0) or note_owed(world, request) == NOTHING:
         return False
     if world.rules.now < patient_until(work, world.rules, w, RECLAIM, True):

@@ -60,7 +60,8 @@ class VictimRequest(NamedTuple):
     inside their nominal. ``owed``: where its nominal covers what it asks for (``candidates.owing``), gangs
     that lie partly inside the victim's fair share, and those evicted often, may be taken. ``need``: milli-GPU
     the workload asks for. ``hasty``: it has waited long enough only for what is owed to it. ``stretch``: what
-    a reclaim may do where nothing else does, see above.
+    a reclaim may do where nothing else does, see above. ``seat``: the slot with what a member needs for which
+    a seat is sought: ``w`` itself, or that of one of its roles.
     """
 
     w: int
@@ -72,6 +73,16 @@ class VictimRequest(NamedTuple):
     need: int
     hasty: bool
     stretch: int
+    seat: int
+
+
+@inner
+def for_role(request: VictimRequest, seat: int) -> VictimRequest:
+    """The same search, for members of that shape."""
+    return VictimRequest(
+        request.w, request.c, request.rule, request.top, request.owed, request.overlook,
+        request.need, request.hasty, request.stretch, seat,
+    )  # fmt: skip
 
 
 @inner

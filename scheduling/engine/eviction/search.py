@@ -126,7 +126,7 @@ def _yields(world: Session, w: int, c: int) -> bool:
 def _is_owed(world: Session, w: int, c: int) -> bool:
     need, q = need_of(world.work, w), world.work.queue[w]
     top = reach(world.tree, world.queues, world.division, q, c, need)
-    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN)
+    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN, w)
     return bool(note_owed(world, request) != NOTHING)
 
 
@@ -231,7 +231,7 @@ def _decide(world: Session, request: VictimRequest) -> int:
 def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
     """Work that waits for what others hold may preempt in its own queue before, once a protection ends."""
     w, c, leaf = told.w, told.c, world.work.queue[told.w]
-    request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, told.need, False, PLAIN)
+    request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, told.need, False, PLAIN, w)
     if is_promising(world, request) and find_victims(world, request):
         if ends_sooner(world, request):
             blame_protection(world, request)
@@ -251,7 +251,7 @@ def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRe
     if way.stretch == ROUNDED:
         top = _rounded_reach(world.tree, world.work, world.division, world.queues, ask)
     lent = way.stretch == LENT
-    request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch)
+    request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch, w)
     if way.by == MOVES:
         return (MADE if consolidate(world, w, c) else NOBODY), request
     owed = note_owed(world, request) if way.stretch != ROUNDED else NOTHING
@@ -277,7 +277,9 @@ def _beyond(world: Session, ask: Ask, waived: int) -> int:
     """The lowest queue below which both kinds may do what each alone cannot, -1 if there is none."""
     w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
     top = reach(world.tree, world.queues, world.division, q, c, need)
-    return first_of_both(world, VictimRequest(w, c, BOTH, top, False, waived, need, False, PLAIN))
+    return first_of_both(
+        world, VictimRequest(w, c, BOTH, top, False, waived, need, False, PLAIN, w)
+    )
 
 
 @inner
@@ -286,11 +288,11 @@ def _climb(world: Session, ask: Ask, way: Way, waived: int, top: int) -> tuple[i
     and so entitle it to what others hold above theirs.
     """
     w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
-    request = VictimRequest(w, c, BOTH, top, way.owed, waived, need, False, PLAIN)
+    request = VictimRequest(w, c, BOTH, top, way.owed, waived, need, False, PLAIN, w)
     while top >= 0:
         rule = PREEMPT if top == q else (BOTH_OWED if way.owed else BOTH)
         owed = ALL if way.owed or rule == PREEMPT else SOME
-        request = VictimRequest(w, c, rule, top, owed == ALL, waived, need, False, PLAIN)
+        request = VictimRequest(w, c, rule, top, owed == ALL, waived, need, False, PLAIN, w)
         ended, request = _attempt(world, ask, way, request, owed)
         if ended != NOBODY:
             return ended, request
@@ -337,7 +339,7 @@ def _hasty(request: VictimRequest) -> VictimRequest:
     rule = BOTH_OWED if request.rule == BOTH else request.rule
     return VictimRequest(
         request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
-        rule == RECLAIM, request.stretch,
+        rule == RECLAIM, request.stretch, request.seat,
     )  # fmt: skip
 
 

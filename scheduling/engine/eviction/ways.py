@@ -28,7 +28,7 @@ from scheduling.engine.eviction.precedence import (
 from scheduling.engine.eviction.rules import MOVES
 from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find_room
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.placement.node_index import row_of
+from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.state.input import Tree, Work
 from scheduling.engine.state.queues import Queues
@@ -174,7 +174,7 @@ def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
 def _finds_idle(world: Session, w: int, c: int) -> bool:
     """Whether enough of class ``c`` is free, and limits let it borrow that."""
     work = world.work
-    if world.index.total[row_of(world, w, c, NOW)] < work.least[w]:
+    if not all_fit(world, w, c, work.least[w], NOW):
         return False
     return quota_allows(world, w, c, need_of(work, w), world.tree.depth[work.queue[w]])
 

@@ -18,9 +18,11 @@ from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed
 from scheduling.engine.reasons.wording import amount, gib
+from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import beside_of
 from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.roles import FIRST_ROLE
 from scheduling.engine.state.units import MEMORY
 
 Row = tuple[Any, ...]
@@ -189,6 +191,7 @@ class _Reader:
             gpu_class=facts.gpu_class or None,
             members=members,
             placement=placement,
+            roles=self._by_role(slot, work) if seated and work.roles else {},
             devices=devices,
             for_workload=facts.rival or None,
             rule=facts.rule,
@@ -210,6 +213,7 @@ class _Reader:
             work.queue,
             work.gpus,
             work.members.min,
+            _roles(work),
             work.held,
             self._wanted(slot, work, reason),
             self.constraints.get(work.node_set or "", ""),
@@ -240,6 +244,7 @@ class _Reader:
             searches=int(plan.searches[slot]),
             gpus=work.gpus,
             least=work.members.min,
+            roles=_roles(work),
             members=int(frame.work.members[slot]),
             rival=rival,
             rival_queue=self.path(int(frame.work.queue[plan.rival[slot]])) if rival else "",
@@ -301,6 +306,16 @@ class _Reader:
                 devices[name] = (*devices.get(name, ()), device)
         return placement, devices
 
+    def _by_role(self, slot: int, work: m.Workload) -> dict[str, dict[str, int]]:
+        """Members by role and node."""
+        names = [one.name for one in ordered(work.roles)]
+        found: dict[str, dict[str, int]] = {name: {} for name in names}
+        for node, device in sorted(zip(*self.plan.seats(slot), strict=True)):
+            if device <= FIRST_ROLE:
+                at, name = found[names[FIRST_ROLE - device]], self.frame.node_names[node]
+                at[name] = at.get(name, 0) + 1
+        return found
+
     def path(self, queue: int) -> str:
         """Names from below the root; empty for the root and for none."""
         if queue <= 0:
@@ -331,6 +346,11 @@ def _wanted(work: m.Workload, reason: m.Reason) -> str:
     if reason is m.Reason.NO_SUCH_CLASS:
         return ", ".join(work.gpu_classes)
     return work.topology.required or ""
+
+
+def _roles(work: m.Workload) -> tuple[tuple[int, int], ...]:
+    """Members and milli-GPU of one, by role, the largest first."""
+    return tuple((one.members, one.gpus) for one in ordered(work.roles))
 
 
 def _beside(work: m.Workload, reason: m.Reason) -> str:

@@ -7,9 +7,11 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.division.ineligible import count_nodes, refuse_for_hours
+from scheduling.engine.placement.never_fits import taken_by_larger
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
 from scheduling.engine.placement.place import reach_of
+from scheduling.engine.placement.unlike import all_fit, fit_together
 from scheduling.engine.quota.fair_share import (
     kept_from,
     levels_over,
@@ -43,6 +45,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
@@ -129,10 +132,10 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
 @inner
 def _is_kept_for_another(world: Session, w: int, c: int) -> bool:
     """Whether what is free would do, were it not claimed by another."""
-    least, total = world.work.least[w], world.index.total
-    if total[row_of(world, w, c, RAW)] < least or _kept_for(world, w, c) < 0:
+    least = world.work.least[w]
+    if not all_fit(world, w, c, least, RAW) or _kept_for(world, w, c) < 0:
         return False
-    return bool(total[row_of(world, w, c, NOW)] < least)
+    return not all_fit(world, w, c, least, NOW)
 
 
 @inner
@@ -178,13 +181,13 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     nodes, room, work, index, out = world.nodes, world.room, world.work, world.index, world.out
     free, some = free_to(nodes, work, room, index, w, c)
     least = work.least[w]
-    raw = index.total[row_of(world, w, c, RAW)]
     row = row_of(world, w, c, NOW)
-    slots = index.total[row]
+    slots, find_seats = index.total[row], all_fit(world, w, c, least, NOW)
     out.blame[w] = work.queue[w]
     out.figures[w, FREE_GPUS.free], out.figures[w, FREE_GPUS.needs] = free, need
     out.figures[w, FREE_GPUS.nodes], out.figures[w, FREE_GPUS.fits_members] = some, slots
-    first = _kept_for(world, w, c) if raw >= least and slots < least else -1
+    kept = not find_seats and all_fit(world, w, c, least, RAW)
+    first = _kept_for(world, w, c) if kept else -1
     if first >= 0:
         out.rival[w] = first
         until = (
@@ -194,7 +197,7 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
         )
         out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world.rules, until)
         return codes.RESERVED_FOR_OTHER
-    if free < need or slots < least:
+    if free < need or not find_seats:
         lack = (
             codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(nodes, work, room, out, w, c)
         )
@@ -208,7 +211,8 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
         return -1
     many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, TOGETHER.fits_together] = many
-    return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
+    fit = many >= least and (not has_roles(work, w) or fit_together(world, w, c, NOW))
+    return -1 if fit else codes.NO_ROOM_IN_TOPOLOGY
 
 
 @inner
@@ -224,9 +228,11 @@ def _is_bound_to_some(
 
 
 @inner
-def _quote_lack(work: Work, out: Decisions, w: int, r: int, most: int) -> int:
-    """What a member needs of resource ``r``, and the ``most`` that a node has left; returns the reason."""
-    figures, each = out.figures, work.need[r, w]
+def _quote_lack(work: Work, out: Decisions, w: int, one: int, r: int, most: int) -> int:
+    """What a member, as in slot ``one``, needs of resource ``r``, and the ``most`` that a node has left;
+    returns the reason.
+    """
+    figures, each = out.figures, work.need[r, one]
     if r == CPUS:
         figures[w, NO_CPUS.member_cpus], figures[w, NO_CPUS.most_cpus] = each, most
         return codes.NO_FREE_CPUS
@@ -245,16 +251,17 @@ def _lack_beside_gpus(
     """The free GPUs are scattered; or they lie so that the least members would fit, but their nodes lack
     CPUs, memory or something else: quotes what a member needs and the most that such a node has left.
     """
-    by_gpus = 0
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        by_gpus += slots_of_gpus(room, work, w, nodes.of_class[i], NOW)
-    if by_gpus < work.least[w]:
-        return codes.FRAGMENTED
     last = work.need.shape[0] - 1
-    for r in range(CPUS, last + 1):
-        slots, most = _slots_beside(nodes, work, room, w, c, r)
-        if slots < work.least[w] or r == last:
-            return _quote_lack(work, out, w, r, most)
+    for role in range(many_roles(work, w)):
+        one, least, by_gpus = shape_of(work, w, role), members_in(work, w, role), 0
+        for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+            by_gpus += slots_of_gpus(room, work, one, nodes.of_class[i], NOW)
+        if by_gpus < least + taken_by_larger(work, w, role):
+            return codes.FRAGMENTED
+        for r in range(CPUS, last + 1):
+            slots, most = _slots_beside(nodes, work, room, one, c, r)
+            if slots < least or (r == last and one == w):
+                return _quote_lack(work, out, w, one, r, most)
     return codes.FRAGMENTED
 
 
@@ -281,8 +288,8 @@ def _kept_for(world: Session, w: int, c: int) -> int:
     holder, promised = world.queues.reservations.slot[c], world.queues.starts.first_promised[c]
     if holder < 0 or promised < 0:
         return max(holder, promised)
-    unpromised = world.index.total[row_of(world, w, c, BACKFILL)]
-    return holder if unpromised >= world.work.least[w] else promised
+    unpromised = all_fit(world, w, c, world.work.least[w], BACKFILL)
+    return holder if unpromised else promised
 
 
 @inner

@@ -14,12 +14,15 @@ node with free GPUs keeps CPU for it. Shapes are those of pending and running me
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE, free_of, left_on, pick_device
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import SHAPES, Mix, NodeRoom
 from scheduling.engine.state.order import Ordering, Shapes
+from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
 from scheduling.engine.state.units import CPUS, GPUS, MEMORY, NOW
 
 LIGHT = 250
@@ -98,7 +101,20 @@ def classes_of(work: Work, w: int) -> int:
 
 @inner
 def _count(mix: Mix, work: Work, w: int, members: int) -> int:
-    """Add ``members`` of the shape of ``w``; returns how many were added."""
+    """Add ``members`` of ``w``, of a gang with roles as many gangs as those parts are; returns how many were
+    added.
+    """
+    if not has_roles(work, w):
+        return _count_shape(mix, work, w, members)
+    added, gangs = 0, members / work.least[w]
+    for role in range(many_roles(work, w)):
+        many = int(np.ceil(gangs * members_in(work, w, role)))
+        added += _count_shape(mix, work, shape_of(work, w, role), many)
+    return added
+
+
+@inner
+def _count_shape(mix: Mix, work: Work, w: int, members: int) -> int:
     if work.need[GPUS, w] == 0 and work.need[CPUS, w] == 0:
         return 0
     bits, lesson, last = classes_of(work, w), mix.lessons, mix.owner.size - 1

@@ -8,6 +8,7 @@ from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import Seats
+from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
 FITS_AT = 8
@@ -58,6 +59,8 @@ def known_row(
 def _fits(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
     if work.least[w] * work.need[GPUS, w] > nodes.capacity[c]:
         return False
+    if has_roles(work, w):
+        return _roles_fit(work, nodes, seats, w, c)
     total = 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
@@ -67,6 +70,49 @@ def _fits(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
         return total >= work.least[w]
     _, many = best_domain(nodes, seats, c, work.required[w], work.least[w], work.least[w])
     return many >= work.least[w]
+
+
+@inner
+def _roles_fit(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
+    """Whether each role would fit alone, and has GPUs left beside the larger ones whose size it divides: what
+    is refused could not start in any order.
+    """
+    level = work.required[w]
+    for role in range(many_roles(work, w)):
+        one, many = shape_of(work, w, role), members_in(work, w, role)
+        beside = taken_by_larger(work, w, role)
+        total = 0
+        for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+            n = nodes.of_class[i]
+            seats.slots[n] = slots_when_empty(nodes, work, one, n)
+            total += seats.slots[n]
+        if total < many or not _is_left(work, nodes, one, c, many + beside):
+            return False
+        if level != ANYWHERE:
+            _, fit = best_domain(nodes, seats, c, level, many, many)
+            if fit < many:
+                return False
+    return True
+
+
+@inner
+def taken_by_larger(work: Work, w: int, role: int) -> int:
+    """Members of that role that fit in the place of those before it, whose size is a multiple of theirs."""
+    gpus, taken = work.need[GPUS, shape_of(work, w, role)], 0
+    for k in range(role):
+        larger = work.need[GPUS, shape_of(work, w, k)]
+        taken += members_in(work, w, k) * (larger // gpus) if larger % gpus == 0 else 0
+    return taken
+
+
+@inner
+def _is_left(work: Work, nodes: Nodes, one: int, c: int, many: int) -> bool:
+    """Whether the nodes that it may use have GPUs for so ``many`` members."""
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if work.where[one] < 0 or nodes.allowed[work.where[one], n]:
+            many -= nodes.size[GPUS, n] // work.need[GPUS, one]
+    return many <= 0
 
 
 @inner

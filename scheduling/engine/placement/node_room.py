@@ -12,6 +12,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.snapshot.events import settle_node
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.roles import beside_on
 from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, NOW, RUNNING
 
 ONE = 1000
@@ -103,6 +104,12 @@ def sit(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> N
 
 
 @inner
+def rise(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> None:
+    """Undo ``sit``."""
+    _move(room, work, w, n, device, -1, when != LATER, when != BACKFILL)
+
+
+@inner
 def leave(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs now will be gone."""
     _move(room, work, w, n, device, -members, False, True)
@@ -131,8 +138,9 @@ def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) 
         if used + gpus > ONE:
             return False
         gpus = ONE if used == 0 else 0
+    one = beside_on(work, w, device)
     for r in range(work.need.shape[0]):
-        need = gpus if r == GPUS else work.need[r, w]
+        need = gpus if r == GPUS else work.need[r, one]
         free = room.free_later[r, n] if when == LATER else room.free_now[r, n] - room.pledged[r, n]
         if need > 0 and free < need:
             return False
@@ -142,8 +150,9 @@ def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) 
 @inner
 def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int) -> None:
     """Free room on the node of a claimed seat goes to the claim first: nobody else starts on it."""
+    one = beside_on(work, w, device)
     for r in range(work.need.shape[0]):
-        need = work.need[r, w]
+        need = work.need[r, w if r == GPUS else one]
         if r == GPUS and device >= 0:
             need = ONE if room.shared_now[n, device] == 0 else 0
         taken = max(0, min(need, room.free_now[r, n] - room.pledged[r, n]))
@@ -166,13 +175,13 @@ def _move(
     room: NodeRoom, work: Work, w: int, n: int, device: int, members: int, now: bool, later: bool
 ) -> None:
     """Take ``members`` (negative: give back) from the tables of now and of later."""
-    c = work.need[GPUS, w] * members
+    c, one = work.need[GPUS, w] * members, beside_on(work, w, device)
     if now:
         room.free_now[GPUS, n] -= _whole(room.shared_now, n, device, c)
-        _take_shared(room.free_now, room.next_on_machine, work, w, n, members)
+        _take_shared(room.free_now, room.next_on_machine, work, one, n, members)
     if later:
         room.free_later[GPUS, n] -= _whole(room.shared_later, n, device, c)
-        _take_shared(room.free_later, room.next_on_machine, work, w, n, members)
+        _take_shared(room.free_later, room.next_on_machine, work, one, n, members)
     touch_machine(room, n)
 
 

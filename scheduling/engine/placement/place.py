@@ -19,7 +19,6 @@ from scheduling.engine.placement.node_index import (
     pick_domain,
     pick_node,
     row_of,
-    sum_up,
 )
 from scheduling.engine.placement.node_room import (
     fits_at,
@@ -29,13 +28,12 @@ from scheduling.engine.placement.node_room import (
     take_now,
     take_open,
 )
+from scheduling.engine.placement.unlike import all_fit, place_roles, shun
 from scheduling.engine.state.input import Holds, Nodes, Work
-from scheduling.engine.state.nodes import BLOCK_SIZE, NodeIndex, NodeRoom, Seats
+from scheduling.engine.state.nodes import NodeRoom, Seats
+from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW, SPREADS
-
-APART = 1e6
-"""Above any score: a node with one member more of the same workload comes after every other."""
 
 
 @inner
@@ -54,6 +52,11 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
     required = work.required[w]
     if when != LATER and world.room.open[c] < least * work.need[GPUS, w]:
         return 0
+    if has_roles(work, w):
+        sat = place_roles(world, w, c, when)
+        if sat > 0 and when != LATER:
+            take_open(world.room, c, sat * work.need[GPUS, w])
+        return int(sat)
     row = row_of(world, w, c, when)
     many, level, domain = min(most, index.total[row]), ANYWHERE, 0
     if many < least:
@@ -89,9 +92,9 @@ def choose_class(world: Session, w: int, when: int) -> int:
         c = work.wish[k, w]
         if c < 0:
             break
-        row = row_of(world, w, c, when)
-        if index.total[row] < work.least[w]:
+        if not all_fit(world, w, c, work.least[w], when):
             continue
+        row = row_of(world, w, c, when)
         n = pick_node(world, row, c, 1, ANYWHERE, 0)
         score = index.score[row, index.domains.position[n]]
         if best < 0 or score < lowest:
@@ -220,16 +223,7 @@ def _fill_nodes(
             done += 1
         look_at(world, row, w, n, when)
         if apart and end - first > 1:
-            _shun(seats, index, row, n, done)
+            shun(seats, index, row, n, done)
     for i in range(first, end if apart else first):
         look_at(world, row, w, seats.node[i], when)
     index.seen[row] = room.changes.clock
-
-
-@inner
-def _shun(seats: Seats, index: NodeIndex, row: int, n: int, done: int) -> None:
-    """The next member of the same workload goes elsewhere, if it fits anywhere else."""
-    for i in range(done):
-        if seats.node[i] == n:
-            index.score[row, index.domains.position[n]] += APART
-    sum_up(index, row, index.domains.position[n] // BLOCK_SIZE)

@@ -33,7 +33,19 @@ def _this(f: Facts) -> str:
 
 
 def _parts(f: Facts) -> str:
+    if f.roles:
+        (many, gpus), *others = f.roles
+        rest = "".join(f" and {more} of {amount(each)}" for more, each in others)
+        return f" in {plural(many, 'part')} of {amount(gpus)}{rest}"
     return f" in {f.least} parts of {amount(f.gpus)}" if f.least > 1 else ""
+
+
+def _members(f: Facts) -> str:
+    """All that have to start together, each with what it takes."""
+    beside = f" with {f.beside}" if f.beside else ""
+    (many, gpus), *others = f.roles or ((f.least, f.gpus),)
+    rest = "".join(f" and {more} of {gpus_in_words(each)}" for more, each in others)
+    return f"{plural(many, 'member')} of {gpus_in_words(gpus)}{beside}{rest}"
 
 
 GONE = "when what already leaves is gone"
@@ -67,6 +79,10 @@ def _kept(f: Facts) -> str:
     )
 
 
+NOT_ALL = "they do not take all of its members"
+"""Of the nodes and a gang of unlike members."""
+
+
 def never_fits(f: Facts) -> str:
     need, most = f.figures.needs, f.figures.most
     if f.blame:
@@ -80,8 +96,7 @@ def never_fits(f: Facts) -> str:
     if f.figures.nodes_in_class:
         return _never_on_its_nodes(f)
     where = f" in one {f.wanted}" if f.wanted else ""
-    each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
-    gang = f"{plural(f.least, 'member')} of {each}{where}, even when empty"
+    gang = f"{_members(f)}{where}, even when empty"
     return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {gpus_in_words(most)}."
 
 
@@ -93,10 +108,7 @@ def nodes_out(f: Facts) -> str:
             f" {amount(most)}."
         )
     where = f" in one {f.wanted}" if f.wanted else ""
-    each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
-    return (
-        f"Those of its nodes that are up do not take {plural(f.least, 'member')} of {each}{where}."
-    )
+    return f"Those of its nodes that are up do not take {_members(f)}{where}."
 
 
 CONSTRAINTS = "node selector, node affinity, tolerations, runtime class and devices beside GPUs"
@@ -113,13 +125,13 @@ def _never_on_its_nodes(f: Facts) -> str:
         every = plural(f.figures.nodes_in_class, "node")
         return f"Its {f.constraints or CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
     where = f" in one {f.wanted}" if f.wanted else ""
-    each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
-    return f"{_its_nodes(f)}, which never take {plural(f.least, 'member')} of {each}{where}, even when empty."
+    return f"{_its_nodes(f)}, which never take {_members(f)}{where}, even when empty."
 
 
 def no_room_on_its_nodes(f: Facts) -> str:
     free, need, slots = f.figures.free, f.figures.needs, f.figures.fits_members
     room = f": they take {slots:.0f} of {f.least} members" if free >= need and f.least > 1 else ""
+    room = f": {NOT_ALL}" if room and f.roles else room
     room = room or (": none has as much for one member" if free >= need else "")
     return (
         f"{_its_nodes(f)}: {amount(free)} {are(free)} free there, and {_this(f)} needs"
@@ -236,6 +248,11 @@ def _soon(what: str, seconds: float) -> str:
 
 def no_room_in_topology(f: Facts) -> str:
     free, together = f.figures.free, int(f.figures.fits_together)
+    if f.roles:
+        return (
+            f"{amount(free)} {f.gpu_class} {are(free)} free, but no {f.wanted} has room for all of"
+            f" {_members(f)}.{_bound(f)}"
+        )
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free, but no {f.wanted} has room for all {f.least}"
         f" members of {amount(f.gpus)}; the best takes {together}.{_bound(f)}"
@@ -250,6 +267,7 @@ def fragmented(f: Facts) -> str:
         if f.least > 1
         else "no node has as much for one member"
     )
+    room = NOT_ALL if f.roles else room
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free on {plural(nodes, 'node')}, and {_this(f)} needs"
         f" {amount(need)}{_parts(f)}: {room}.{_bound(f)}"
@@ -281,10 +299,12 @@ def no_free_other(f: Facts) -> str:
 def _short_beside(f: Facts, each: str, most: str) -> str:
     free, need, slots = f.figures.free, f.figures.needs, f.figures.fits_members
     a_member = "each of its members" if f.least > 1 else "it"
+    a_member = "one of its members" if f.roles else a_member
+    fit = NOT_ALL if f.roles else f"{slots:.0f} of {f.least} fit{'s' * (f.least == 1)}"
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} needs {amount(need)}, but"
         f" {a_member} needs {each} as well: the nodes with free GPUs that lack them have at most {most} left,"
-        f" and {slots:.0f} of {f.least} fit{'s' * (f.least == 1)}."
+        f" and {fit}."
     )
 
 

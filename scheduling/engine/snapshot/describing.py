@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.units import ANYWHERE, PENDING
+from scheduling.engine.state.units import ANYWHERE, CPUS, PENDING
 
 if TYPE_CHECKING:
     from scheduling.engine.snapshot.frame import Frame
+
+
+Shape = tuple[int, tuple[int, ...]]
+"""Members of a role and what one needs, by resource."""
 
 
 @lru_cache(maxsize=4096)
@@ -50,6 +54,7 @@ def describe(
     rank: float = np.inf,
     virtual: float = np.inf,
     saved: float = 0.0,
+    roles: Sequence[Shape] = (),
 ) -> None:
     """Write a pending workload into ``slot`` of a table, that of ``frame`` or one of work to come.
 
@@ -57,8 +62,9 @@ def describe(
     are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
     ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
     numbers of ``frame.level_names``, times are seconds, ``ends_within`` is the run time at the
-    policy's quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of
-    arrival.
+    policy's quantile. Of a gang with ``roles``, largest first, ``gpus`` and ``members`` are those of its
+    parts (``state.roles``). ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the
+    order of arrival.
     """
     w.phase[slot] = PENDING
     w.queue[slot], w.priority[slot] = queue, priority
@@ -83,3 +89,15 @@ def describe(
     w.stale[slot] = np.inf
     w.leaving[slot] = False
     w.gpu_class[slot], w.members[slot] = -1, 0
+    set_roles(w, slot, roles, frame.shapes_of(roles, where, classes))
+
+
+def set_roles(w: Work, slot: int, roles: Sequence[Shape], shapes: Sequence[int]) -> None:
+    """Give the gang in ``slot`` its roles, whose ``shapes`` are slots of the frame."""
+    w.roles[:, slot] = -1
+    if not roles:
+        return
+    w.need[CPUS:, slot] = 0
+    w.beside[slot] = number_of(tuple(n for many, need in roles for n in (many, *need)))
+    w.roles[: len(roles), slot] = shapes
+    w.role_members[: len(roles), slot] = [many for many, _ in roles]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,8 @@ from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import UNLIMITED
+from scheduling.engine.roles import members_on, ordered
+from scheduling.engine.snapshot.describing import set_roles
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import (
     Columns,
@@ -18,8 +20,10 @@ from scheduling.engine.snapshot.workload_columns import (
     Roster,
     beside_of,
     seconds,
+    shapes_of,
 )
 from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Sharing, Tree
+from scheduling.engine.state.roles import FIRST_ROLE, WHOLE
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING, SPREADS
 from scheduling.engine.validate import check
 
@@ -280,6 +284,7 @@ def _add_workloads(
     phase = columns.pop("phase")
     frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}
+    _add_roles(frame, roster, columns["where"])
     gpus = frame.nodes.size[GPUS].tolist()
     places = {(n.name, n.gpu_class): (i, gpus[i] // m.MILLI) for i, n in enumerate(nodes)}
     for slot in np.flatnonzero((phase == RUNNING) | columns["claims"]).tolist():
@@ -292,6 +297,15 @@ def _add_workloads(
             seats = _seats(work, work.gpu_class, places)
             if _is_still_asked(work, len(seats)) and not _lost_device(work, seats):
                 frame.promise(slot, classes[work.gpu_class], seats)
+
+
+def _add_roles(frame: Frame, roster: Roster, where: Ints) -> None:
+    for slot, work in enumerate(roster.works):
+        if work.roles:
+            wish = frame.work.wish[:, slot]
+            roles = shapes_of(work, roster.beside)
+            shapes = frame.shapes_of(roles, int(where[slot]), wish[wish >= 0].tolist())
+            set_roles(frame.work, slot, roles, shapes)
 
 
 def _numbers(
@@ -357,9 +371,25 @@ def _seats(work: m.Workload, kind: str, places: Places) -> list[tuple[int, int]]
     known or is none of those the node offers now: it counts against the node, and nobody joins it.
     """
     seats = []
+    if work.roles:
+        return seats_by_role(work, lambda node: places[node, kind][0])
     for node, members in work.placement.items():
         place, offered = places[node, kind]
         devices = work.devices.get(node, ()) if work.gpus < m.MILLI else ()
         stated = [device if device < offered else -1 for device in devices[:members]]
         seats += [(place, device) for device in (*stated, *[-1] * (members - len(stated)))]
+    return seats
+
+
+def seats_by_role(work: m.Workload, number: Callable[[str], int]) -> list[tuple[int, int]]:
+    """Node and device of each part, ``number`` is that of a node: the first part of a member has its role in
+    place of a device."""
+    found, loose = members_on(work.roles, work.placement, work.gpus)
+    roles = ordered(work.roles)
+    seats = []
+    for role, node, members in found:
+        member = [FIRST_ROLE - role, *[WHOLE] * (roles[role].gpus // work.gpus - 1)]
+        seats += [(number(node), device) for device in member * members]
+    for node, parts in loose.items():
+        seats += [(number(node), WHOLE)] * parts
     return seats

@@ -23,7 +23,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.structs import as_struct
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
-from scheduling.engine.snapshot.describing import describe
+from scheduling.engine.snapshot.describing import Shape, describe, number_of
 from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.engine.state.changes import note_all_pending, note_all_running
 from scheduling.engine.state.input import (
@@ -88,6 +88,8 @@ class Frame:
         self.pairs: dict[tuple[int, str], int] = {}
         self._next_tie = 0
         self._pool = 0
+        self.shapes: dict[tuple[int, ...], int] = {}
+        """Slots that no workload has: what a member of a role needs, and where it may go."""
         self._world: Struct | None = None
         self._grow(max(slots, 1), 2 * max(slots, 1), 1)
 
@@ -95,6 +97,9 @@ class Frame:
 
     def add_workload(self, *, name: str | None = None, **what: Any) -> int:
         """A pending workload as ``describe`` has it; returns its slot."""
+        self.shapes_of(
+            what.get("roles", ()), what.get("where", ANYWHERE), what.get("classes", (0,))
+        )
         self.make_room(slots=1, wishes=len(what.get("classes", ())))
         slot = int(self.pool.slots[0])
         describe(self, self.work, slot, **what)
@@ -104,6 +109,28 @@ class Frame:
         events.take_slot(world)
         events.arrive(world, slot)
         return slot
+
+    def shapes_of(
+        self, roles: Sequence[Shape], where: int = ANYWHERE, classes: Sequence[int] = (0,)
+    ) -> list[int]:
+        """Slots that no workload has, each with what a member of one of these roles needs and where it may
+        go. The tables may be others afterwards.
+        """
+        return [self._shape((*need, where, *classes), need, where, classes) for _, need in roles]
+
+    def _shape(
+        self, key: tuple[int, ...], need: Sequence[int], where: int, classes: Sequence[int]
+    ) -> int:
+        if key not in self.shapes:
+            self.make_room(slots=1, wishes=len(classes))
+            slot = self.shapes[key] = int(self.pool.slots[0])
+            events.take_slot(self.world)
+            work = self.work
+            work.need[:, slot], work.wish[:, slot] = 0, -1
+            work.need[: len(need), slot] = need
+            work.beside[slot] = number_of(tuple(need[MEMORY + 1 :]))
+            work.where[slot], work.wish[: len(classes), slot] = where, classes
+        return self.shapes[key]
 
     def take_tie(self, tie: int | None) -> int:
         """``tie``, or the next in the order of arrival."""

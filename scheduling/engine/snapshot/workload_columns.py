@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine import model as m
-from scheduling.engine.snapshot.describing import number_of
+from scheduling.engine.roles import ordered
+from scheduling.engine.snapshot.describing import Shape, number_of
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import PENDING, RUNNING
 
@@ -50,9 +51,18 @@ def beside_of(nodes: Iterable[m.Node]) -> list[str]:
     return sorted({name for node in nodes for name in node.beside})
 
 
-def _amount(work: m.Workload, name: str) -> int:
+def _amount(work: m.Workload | m.Role, name: str) -> int:
     """Of what nodes call so, for one member."""
     return work.beside.get(name, 1 if name == m.PLACES and work.gpus else 0)
+
+
+def shapes_of(work: m.Workload, names: Sequence[str]) -> list[Shape]:
+    """Its roles, largest first; ``names`` are of what nodes have beside GPUs, CPUs and memory."""
+    shapes = [
+        (one.members, (one.gpus, one.cpus, one.memory_mib, *(_amount(one, n) for n in names)))
+        for one in ordered(work.roles)
+    ]
+    return shapes
 
 
 class Roster:
@@ -69,7 +79,7 @@ class Roster:
         self._names: object = None
         self._quantile = m.Policy().backfill_quantile
         """Of the column ``ends_within``."""
-        self._beside: Sequence[str] = ()
+        self.beside: Sequence[str] = ()
         """What members need beside GPUs, CPUs and memory, by the rows of ``need``."""
         self._node_sets: Sequence[str] = ()
         """By the numbers in the column ``where``."""
@@ -95,7 +105,7 @@ class Roster:
         )
         if names != self._names or quantile != self._quantile:
             self.__init__()  # type: ignore[misc] # as new
-            self._names, self._quantile, self._beside = names, quantile, others
+            self._names, self._quantile, self.beside = names, quantile, others
 
     def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
         """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
@@ -174,9 +184,9 @@ class Roster:
                 [w.gpus for w in works],
                 [w.cpus for w in works],
                 [w.memory_mib for w in works],
-                *([_amount(w, name) for w in works] for name in self._beside),
+                *([_amount(w, name) for w in works] for name in self.beside),
             ],
-            "beside": [number_of(tuple(_amount(w, n) for n in self._beside)) for w in works],
+            "beside": [number_of(tuple(_amount(w, n) for n in self.beside)) for w in works],
             "least": [w.members.min for w in works],
             "most": [w.members.max for w in works],
             "elastic": [w.elastic for w in works],

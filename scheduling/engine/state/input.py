@@ -137,6 +137,8 @@ class Work(NamedTuple):
     part_of: (
         Ints  # members that leave: slot of the gang they were of, ``evicted_for`` its tie; else -1
     )
+    roles: Ints  # [role, slot]: slot with what a member needs, -1 past the end (``state.roles``)
+    role_members: Ints  # [role, slot]
 
 
 @declare

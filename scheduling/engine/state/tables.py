@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scheduling.engine.compile.structs import Ints
+from scheduling.engine.model import MOST_ROLES
 from scheduling.engine.reasons.figures import WIDEST
 from scheduling.engine.state.axes import laid_out
 from scheduling.engine.state.decisions import Decisions
@@ -138,4 +139,6 @@ def empty_work(slots: int, wishes: int, resources: int = 3) -> Work:
         leaving=flags(), gpu_class=ints(-1), members=ints(), ends_within=floats(np.inf),
         evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
         rank=floats(np.inf), virtual=floats(np.inf), saved=floats(),
+        roles=np.full((MOST_ROLES, slots), -1, np.int64),
+        role_members=np.zeros((MOST_ROLES, slots), np.int64),
     )  # fmt: skip

@@ -64,7 +64,7 @@ def within(
     coming = [d.for_workload for d in plan.acts if d.action in MAKES_ROOM and d.for_workload]
     asking = [o for name in (*(d.workload for d in starts), *coming) if (o := find(name))]
     managed = {queue.namespace for queue in rows.queues}
-    spaces = {o.namespace for o in asking if o.cpus or o.memory_mib} & managed
+    spaces = {o.namespace for o in asking if o.cpus or o.memory_mib or o.shapes} & managed
     if not spaces:
         return plan, {}
     found = namespace_rails(rows, machines.of(mirror, rows), spaces)
@@ -103,6 +103,12 @@ def _judge(
 
 
 def _of(observed: Observed, members: int) -> Amounts:
+    if shapes := observed.shapes:
+        return (
+            sum(shape.cpus * shape.pods for shape in shapes),
+            sum(shape.memory_mib * shape.pods for shape in shapes),
+            sum(shape.pods for shape in shapes),
+        )
     return observed.cpus * members, observed.memory_mib * members, members
 
 

@@ -45,6 +45,8 @@ def decision_document(decision: m.Decision) -> Json:
         document["members"] = decision.members
     if decision.placement:
         document["placement"] = dict(decision.placement)
+    if decision.roles:
+        document["roles"] = {role: dict(nodes) for role, nodes in decision.roles.items()}
     if decision.devices:
         document["devices"] = {node: list(d) for node, d in decision.devices.items()}
     if decision.numbers:

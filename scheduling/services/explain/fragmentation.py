@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from django.db.models import Count
 
-from scheduling.engine import left_over, wanted_member
+from scheduling.engine import MILLI, left_over, wanted_member
 from scheduling.models import Cluster, GpuClass, Node, State, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.models.workloads import WAITING
@@ -30,9 +30,12 @@ class MemberSizes:
         """(size, reason, classes that it accepts)"""
         self.running: dict[int | None, list[int]] = defaultdict(list)
         sizes = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
-        columns = ("state", "gpus", "gpu_class_id", "gpu_classes", "reason")
+        columns = ("state", "gpus", "shapes", "gpu_class_id", "gpu_classes", "reason")
         grouped = sizes.order_by().values_list(*columns)
-        for state, gpus, class_id, names, why, count in grouped.annotate(count=Count("id")):
+        counted = grouped.annotate(count=Count("id"))
+        for state, part, shapes, class_id, names, why, count in counted:
+            # Of unlike members the largest finds room last.
+            gpus = max([part, *(round(one["gpus"] * MILLI) for one in shapes)])
             if state in WAITING:
                 self.waiting.append((gpus, why, names))
             else:

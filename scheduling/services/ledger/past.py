@@ -142,6 +142,7 @@ class _Reader:
             cpus=row.cpus,
             memory_mib=row.memory_mib,
             members=m.Members(row.min_members, row.max_members),
+            roles=row.roles,
             elastic=row.elastic,
             gpu_classes=tuple(wish),
             predicted=self._predicted(row),

@@ -37,6 +37,7 @@ from scheduling.services.snapshot.situations import (
     judge,
     narrowed,
     priority_of,
+    roles_of,
 )
 from scheduling.services.snapshot.supposed import firm
 from scheduling.services.snapshot.turns import Others
@@ -264,6 +265,7 @@ def _workload(
         memory_mib=observed.memory_mib if observed.gpus else 0,
         beside=dict(observed.beside) if observed.gpus else {},
         members=m.Members(observed.min_members, observed.max_members),
+        roles=roles_of(observed),
         gpu_classes=_wishes(observed, known, rows, foreseen, now),
         topology=rows.levels.wish(observed.topology, observed.together),
         elastic=observed.min_members < observed.max_members,

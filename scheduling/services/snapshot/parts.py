@@ -81,4 +81,6 @@ def divide(work: m.Workload, observed: Observed, parts: Parts) -> list[m.Workloa
 
 def _sized(work: m.Workload, placement: Mapping[str, int]) -> m.Workload:
     members = sum(placement.values())
-    return replace(work, placement=placement, members=m.Members(members, members), elastic=False)
+    return replace(
+        work, placement=placement, members=m.Members(members, members), roles=(), elastic=False
+    )

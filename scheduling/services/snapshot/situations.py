@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from scheduling.cluster.adapters import Observed
+from scheduling.engine import model as m
 from scheduling.models import PriorityClass, State, Workload
 from scheduling.services.ledger.claims import NOTHING, Remembered
 from scheduling.services.policy.judge import Judgement
@@ -128,8 +129,6 @@ def is_as_it_should_be(observed: Observed) -> bool:
 def placement_of(observed: Observed) -> dict[str, int]:
     """Members by node, in order of its name: where their pods are, and where the plan sent those that are not
     bound yet."""
-    if _keeps_places(observed):
-        return dict(sorted(observed.planned.items()))
     placed = dict(observed.placement)
     missing = observed.members_wanted - sum(placed.values())
     if missing <= 0:
@@ -142,14 +141,15 @@ def placement_of(observed: Observed) -> dict[str, int]:
     return dict(sorted(placed.items()))
 
 
-def _keeps_places(observed: Observed) -> bool:
-    """Unlike members on the nodes of their plan hold its places, each as large as the largest of them needs,
-    also where kube-scheduler puts two small ones on one node: counted by pods, that one would be overfull."""
-    return (
-        bool(observed.shapes)
-        and observed.placement.keys() <= observed.planned.keys()
-        and observed.members_wanted == sum(observed.planned.values())
-    )
+def roles_of(observed: Observed) -> tuple[m.Role, ...]:
+    """Of unlike members, each named by what they are called and how many GPUs one has."""
+    return tuple(
+        m.Role(
+            f"{'+'.join(s.roles[:3]) or 'pod'} {s.gpus / m.MILLI:g}",
+            s.pods, s.gpus, s.cpus, s.memory_mib, dict(s.beside),
+        )
+        for s in observed.shapes
+    )  # fmt: skip
 
 
 def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None:

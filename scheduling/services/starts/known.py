@@ -30,7 +30,8 @@ BOOKED_LATE = timedelta(minutes=10)
 """A cycle books what it sees by the time at which it was."""
 NEEDED = (
     "cluster", "name", "user", "queue", "queue_label", "priority_class", "gpus", "cpus", "memory_mib",
-    "min_members", "max_members", "elastic", "gpu_classes", "topology", "checkpoint_interval_s", "outcome",
+    "min_members", "max_members", "elastic", "shapes", "gpu_classes", "topology", "checkpoint_interval_s",
+    "outcome",
     "submitted_at", "first_started_at", "started_at", "finished_at", "used_gpu_s", "lost_gpu_s",
 )  # fmt: skip
 """Columns that are read of them."""
@@ -166,6 +167,7 @@ def _work(
         cpus=row.cpus,
         memory_mib=row.memory_mib,
         members=Members(row.min_members, row.max_members),
+        roles=row.roles,
         elastic=row.elastic,
         gpu_classes=tuple(name for name in row.gpu_classes if name in classes),
         topology=levels.wish(row.topology),

@@ -108,7 +108,7 @@ def twin(frame: Frame) -> Frame:
     for name in ("work", "holds", "pool", "users", "quotas"):
         table = getattr(frame, name)
         setattr(other, name, type(table)(*(part.copy() for part in table)))
-    other.pairs, other.slot_names = dict(frame.pairs), {}
+    other.pairs, other.slot_names, other.shapes = dict(frame.pairs), {}, dict(frame.shapes)
     other.source = None
     other.forget()
     return other

@@ -22,10 +22,10 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
+from scheduling.engine.roles import seated
 
 Fields = dict[str, Any]
 
-NO_SEATS: Fields = {"gpu_class": None, "placement": {}, "devices": {}}
 NO_CLAIM: Fields = {
     "awaits_victims": False, "victims": (), "claimed_since": None, "room_due": None,
 }  # fmt: skip
@@ -82,7 +82,7 @@ def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = 
     match decision.action:
         case Action.ADMIT:
             begun: Fields = {"phase": Phase.RUNNING, "started": now, "checkpointed": None}
-            return replace(work, **begun, **NO_CLAIM, **_seats(decision), taken_gpus=0)
+            return replace(work, **begun, **NO_CLAIM, **_seats(work, decision), taken_gpus=0)
         case Action.EVICT:
             return evicted(work, now, decision.for_workload)
         case Action.GROW | Action.SHRINK | Action.MOVE:
@@ -96,7 +96,7 @@ def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = 
         victims=decision.victims,
         claimed_since=work.claimed_since or now,
         room_due=work.room_due if is_same else None,
-        **_seats(decision),
+        **_seats(work, decision),
     )
 
 
@@ -114,7 +114,7 @@ def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
 
 def without_claim(work: Workload) -> Workload:
     """It waits like any other: no seats are kept for it."""
-    return replace(work, **NO_CLAIM, **NO_SEATS) if work.awaits_victims else work
+    return replace(work, **NO_CLAIM, **_no_seats(work)) if work.awaits_victims else work
 
 
 def gone(work: Workload) -> Workload:
@@ -129,7 +129,7 @@ def gone(work: Workload) -> Workload:
         leaving_members={},
         leaving_devices={},
         **NO_CLAIM,
-        **NO_SEATS,
+        **_no_seats(work),
     )
 
 
@@ -172,12 +172,17 @@ def _given_up(work: Workload, decision: Decision) -> Fields:
     return {"leaving_members": dict(parting), "leaving_devices": left}
 
 
-def _seats(decision: Decision) -> Fields:
+def _seats(work: Workload, decision: Decision) -> Fields:
     return {
         "gpu_class": decision.gpu_class,
         "placement": dict(decision.placement),
+        "roles": seated(work.roles, decision.roles),
         "devices": dict(decision.devices),
     }
+
+
+def _no_seats(work: Workload) -> Fields:
+    return {"gpu_class": None, "placement": {}, "roles": seated(work.roles, {}), "devices": {}}
 
 
 def with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:

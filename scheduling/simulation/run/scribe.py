@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduling.engine import Frame
 from scheduling.engine.model import Workload
+from scheduling.engine.snapshot.workload_columns import shapes_of
 from scheduling.engine.state.units import ANYWHERE
 
 
@@ -43,6 +44,7 @@ class Scribe:
             "ends_within": work.predicted.within(self._quantile) if work.predicted else np.inf,
             "held": work.held,
             "restart": work.restart_cost_s,
+            "roles": shapes_of(work, ()),
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed
+from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed, faults
 from scheduling.cluster.adapters.pods import trim
 from scheduling.cluster.picture import compose as picture
 from scheduling.cluster.picture.around import Circumstances
@@ -357,10 +357,9 @@ def test_pods_of_jobs_that_a_job_set_made_belong_to_it() -> None:
     assert (seen.kind, seen.placement) == ("JobSet", {"n1": 1})
 
 
-def unlike(kind: str, size: str = "largest") -> Json:
+def unlike(kind: str) -> Json:
     """One of its roles with GPUs asks for one of them, 4 CPUs and 1 GiB, the other for 8, 1 CPU and 2 GiB."""
     obj = stored(manifests.MANIFESTS[kind]("w", gpus=8))
-    obj["metadata"].setdefault("annotations", {})["weir.dev/member-size"] = size
     match kind:
         case "PyTorchJob":
             small = obj["spec"]["pytorchReplicaSpecs"]["Master"]
@@ -388,57 +387,62 @@ UNLIKE = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster", "Ra
 
 
 @pytest.mark.parametrize("kind", UNLIKE)
-def test_unlike_roles_are_each_planned_as_the_largest_where_the_author_says_so(kind: str) -> None:
+def test_unlike_roles_are_counted_in_parts_and_each_says_what_its_members_take(kind: str) -> None:
     seen = observe(unlike(kind))
+    small, large = seen.shapes
 
     assert seen.fault == ""
-    assert (seen.gpus, seen.cpus, seen.memory_mib) == (8000, 4000, 2048)
-    assert seen.shapes[0][1:] == (1, 1000)
-    assert sum(shape.pods for shape in seen.shapes) == seen.members == seen.max_members
+    assert (seen.gpus, seen.cpus, seen.memory_mib) == (1000, 0, 0)
+    assert (small.pods, small.gpus, small.cpus, small.memory_mib) == (1, 1000, 4000, 1024)
+    assert (large.gpus, large.cpus, large.memory_mib) == (8000, 1000, 2048)
+    parts = small.pods + 8 * large.pods
+    assert (seen.members, seen.min_members, seen.max_members) == (parts, parts, parts)
 
 
 @pytest.mark.parametrize("kind", UNLIKE)
-def test_each_unlike_role_keeps_its_own_gpus_and_is_sent_to_the_places_of_all(kind: str) -> None:
+def test_each_unlike_role_keeps_its_own_gpus_and_is_sent_to_its_own_places(kind: str) -> None:
     obj = unlike(kind)
-    members = observe(obj).members
-    let_go = admitted(deepcopy(obj), members=members)
+    parts = observe(obj).members
+    by_size = {1000: {"h1": 1}, 8000: {"h2": 1, "h3": 1}}
+    let_go = admitted(deepcopy(obj), members=parts, by_size=by_size)
     roles = adapter_of(kind).roles(let_go)  # type: ignore[attr-defined]
 
-    asked = sorted(
-        role.pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] for role in roles
-    )
-    assert asked == ["1", "8"]
-    assert observe(let_go).admitted_gpus == 8000
+    asked = {
+        role.pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]: str(role.pod)
+        for role in roles
+    }
+    assert sorted(asked) == ["1", "8"]
+    assert "'h1'" in asked["1"]
+    assert "'h1'" not in asked["8"]
+    seen = observe(let_go)
+    assert (seen.admitted_gpus, seen.sized, seen.members) == (1000, parts, parts)
     assert put_back(let_go)["spec"] == obj["spec"]
 
 
-@pytest.mark.parametrize("kind", UNLIKE)
-@pytest.mark.parametrize("size", ["", "Largest", "8"])
-def test_unlike_roles_wait_with_both_remedies_where_the_author_says_nothing(
-    kind: str, size: str
-) -> None:
-    seen = observe(unlike(kind, size))
+def test_unlike_roles_that_might_grow_are_planned_at_the_size_that_they_state() -> None:
+    obj = unlike("RayCluster")
+    obj["spec"]["workerGroupSpecs"][0] |= {"minReplicas": 1, "maxReplicas": 4}
+    seen = observe(obj)
 
-    assert "1 and 8 GPUs" in seen.fault
-    assert "annotate it with weir.dev/member-size: largest" in seen.fault
-    assert seen.shapes == ()
+    assert (seen.fault, seen.min_members, seen.max_members) == ("", 17, 17)
 
 
-def test_members_alike_have_no_shapes_whatever_the_author_says() -> None:
-    obj = stored(manifests.pytorch_job("w"))
-    obj["metadata"].setdefault("annotations", {})["weir.dev/member-size"] = "largest"
-
-    assert observe(obj).shapes == ()
+def test_unlike_roles_with_shares_of_gpus_wait_with_a_remedy() -> None:
+    assert "whole GPUs" in faults.mixed({500, 1000})
 
 
-def test_unlike_pods_whose_object_is_gone_count_as_the_largest_each() -> None:
+def test_members_alike_have_no_shapes() -> None:
+    assert observe(stored(manifests.pytorch_job("w"))).shapes == ()
+
+
+def test_unlike_pods_whose_object_is_gone_count_as_what_each_takes() -> None:
     owner = {"kind": "PyTorchJob", "name": "w", "uid": "gone"}
     small, large = _pod("w-0", owner), _pod("w-1", owner)
     large["spec"]["containers"][0]["resources"]["requests"]["nvidia.com/gpu"] = "4"
     large["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = "4"
     (left,) = compose([small, large]).orphans
 
-    assert (left.gpus, left.placement) == (4000, {"n1": 2})
+    assert (left.gpus, left.placement) == (1000, {"n1": 5})
 
 
 def test_pods_whose_object_is_gone_are_orphans_of_its_kind() -> None:

@@ -14,6 +14,7 @@ from scheduling.engine import (
     Plan,
     Reason,
     Snapshot,
+    Workload,
     plan,
 )
 from scheduling.simulation.run.carrying import carried_out as apply
@@ -126,6 +127,10 @@ def _used(snapshot: Snapshot) -> Counter[tuple[str, str, str]]:
             continue
         kind = work.gpu_class or ""
         there = Counter(work.placement) + Counter(work.leaving_members)
+        for role in work.roles:
+            for node, members in role.placement.items():
+                used[node, "", "cpus"] += members * role.cpus
+                used[node, "", "memory"] += members * role.memory_mib
         for node, members in there.items():
             used[node, "", "cpus"] += members * work.cpus
             used[node, "", "memory"] += members * work.memory_mib
@@ -175,6 +180,17 @@ def _check_limits(before: Snapshot, after: Snapshot) -> None:
         if work.name in started and work.phase is Phase.RUNNING:
             assert work.members.min <= sum(work.placement.values()) <= work.members.max
             assert work.gpu_class in work.gpu_classes or not work.gpu_classes
+            _check_roles(work)
+
+
+def _check_roles(work: Workload) -> None:
+    """All members of each role sit, whole, and hold by node the parts that the gang is counted by."""
+    parts: Counter[str] = Counter()
+    for role in work.roles:
+        assert sum(role.placement.values()) == role.members, work.name
+        for node, members in role.placement.items():
+            parts[node] += members * role.gpus // work.gpus
+    assert not work.roles or parts == Counter(work.placement), work.name
 
 
 def _check_shares(snapshot: Snapshot, plan: Plan) -> None:

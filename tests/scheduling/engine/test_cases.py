@@ -100,6 +100,7 @@ def _line(decision: Any, want: dict[str, Any]) -> dict[str, Any]:
         "rule": decision.rule,
         "victims": list(decision.victims),
         "placement": dict(decision.placement),
+        "roles": {role: dict(nodes) for role, nodes in decision.roles.items()},
         "devices": {node: list(devices) for node, devices in decision.devices.items()},
         "members": decision.members,
         "class": decision.gpu_class,

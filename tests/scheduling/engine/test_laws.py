@@ -48,6 +48,7 @@ from tests.scheduling.engine.worlds import (
     bounded,
     crowded,
     lent,
+    of_roles,
     organisations,
     scattered,
     worlds,
@@ -79,6 +80,17 @@ def test_nobody_is_sent_to_a_node_that_it_may_not_use(world: Snapshot) -> None:
 @given(crowded())
 def test_nobody_is_sent_to_a_node_that_lacks_what_it_takes_beside_gpus(world: Snapshot) -> None:
     """And all other laws hold; a second plan on what the first made finds nothing to do."""
+    made = plan(world)
+    check_plan(world, made)
+    check(world, made)
+    after, again = plan_again(world, made)
+    check(after, again)
+    assert acts(again) == []
+
+
+@given(of_roles())
+def test_gangs_of_unlike_members_keep_every_law(world: Snapshot) -> None:
+    """And a second plan on what the first made finds nothing to do."""
     made = plan(world)
     check_plan(world, made)
     check(world, made)

@@ -17,11 +17,13 @@ from scheduling.engine import (
     PriorityClass,
     Queue,
     Quota,
+    Role,
     Snapshot,
     Topology,
     Workload,
     plan,
 )
+from scheduling.engine.roles import in_parts
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -412,3 +414,29 @@ def crowded(draw: st.DrawFn) -> Snapshot:
             for work in world.workloads
         ),
     )
+
+
+ROLES = ((1, 8), (1, 2), (2, 4), (1, 4), (2, 3), (1, 6))
+"""Pairs of sizes, in GPUs: those that divide each other and those that do not."""
+
+
+@st.composite
+def of_roles(draw: st.DrawFn) -> Snapshot:
+    """A world in the middle of its work in which some gangs have unlike members."""
+    start = draw(organisations())
+    start = replace(start, workloads=tuple(draw(_unlike(work)) for work in start.workloads))
+    start = wait(let_leave(apply(start, plan(start))), draw(st.sampled_from([0, 100, 4000])))
+    more = [draw(_unlike(work)) for work in draw(workloads("x", leaves(start.queues), 6))]
+    late = [replace(w, submitted=start.now - timedelta(seconds=i)) for i, w in enumerate(more)]
+    return replace(start, workloads=(*start.workloads, *late))
+
+
+@st.composite
+def _unlike(draw: st.DrawFn, work: Workload) -> Workload:
+    if draw(st.booleans()):
+        return work
+    small, large = draw(st.sampled_from(ROLES))
+    cpus = draw(st.sampled_from([0, 0, 1000]))
+    head = Role("head", draw(st.sampled_from([1, 1, 2])), small * 1000, cpus)
+    rest = Role("rest", draw(st.sampled_from([1, 1, 2])), large * 1000)
+    return in_parts(replace(work, elastic=False, roles=(head, rest)))

@@ -263,37 +263,23 @@ def test_workers_of_a_ray_cluster_are_sized_by_the_plan(site: World) -> None:
     assert spec["workerGroupSpecs"][0]["replicas"] == row.members <= 4
 
 
-def test_roles_with_different_gpus_wait_with_a_remedy(site: World) -> None:
-    manifest = ray_cluster("w1", gpus=4)
-    manifest["spec"]["headGroupSpec"]["template"] = template(1)
-    operator = placed(site, "RayCluster", manifest)
-    site.cycle()
-    site.cycle()
-
-    assert suspended(operator, "RayCluster")
-    assert site.row("w1").reason == "never_fits"
-    assert "1 and 4 GPUs" in operator.read()["metadata"]["annotations"]["weir.dev/sentence"]
-    assert "Pending" in site.events("w1")
-
-
 def led_by_one(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A Ray cluster whose head has one GPU, and whose author has each member planned as the largest."""
+    """A Ray cluster whose head has one GPU."""
     manifest["spec"]["headGroupSpec"]["template"] = template(1)
-    manifest["metadata"]["annotations"] = {"weir.dev/member-size": "largest"}
     return manifest
 
 
-def test_roles_with_different_gpus_run_as_members_of_the_largest_size(site: World) -> None:
+def test_roles_with_different_gpus_run_as_one_gang_that_holds_what_they_take(site: World) -> None:
     operator = placed(site, "RayCluster", led_by_one(ray_cluster("w1", gpus=4)))
     runs(site, operator)
 
     row = site.row("w1")
-    assert (row.gpus, row.min_members, row.members) == (4000, 3, 3)
+    assert (row.gpus, row.min_members, row.members) == (1000, 9, 9)
     assert row.shapes == [
         {"roles": ["head"], "pods": 1, "gpus": 1},
         {"roles": ["workers"], "pods": 2, "gpus": 4},
     ]
-    assert sum(row.placement.values()) == 3
+    assert sum(row.placement.values()) == 9
     assert {pod["spec"]["nodeName"] for pod in operator.pods()} <= row.placement.keys()
 
 
@@ -308,7 +294,7 @@ def test_gang_of_unlike_members_is_evicted_whole_and_starts_again_as_written(sit
 
     Queue.objects.filter(name="research").update(stop="none")
     runs(site, operator)
-    assert (site.row("w1").eviction_count, site.row("w1").members) == (1, 3)
+    assert (site.row("w1").eviction_count, site.row("w1").members) == (1, 9)
     asked = [pod["spec"]["containers"][0]["resources"]["limits"] for pod in operator.pods()]
     assert sorted(each["nvidia.com/gpu"] for each in asked) == ["1", "4", "4"]
 

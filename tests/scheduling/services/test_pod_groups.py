@@ -28,8 +28,6 @@ def pod(
         notes["weir.dev/pod-group-total"] = str(total)
     if "run_s" in spec:
         notes["weir.dev/run-seconds"] = str(spec.pop("run_s"))
-    if "size" in spec:
-        notes["weir.dev/member-size"] = str(spec.pop("size"))
     amounts = {"nvidia.com/gpu": str(gpus)}
     body = {
         "apiVersion": "v1",
@@ -152,25 +150,23 @@ def test_queued_pod_without_the_gate_is_foreign(world: World) -> None:
     assert not Workload.objects.filter(name="free").exists()
 
 
-def test_group_of_unequal_pods_waits_with_a_remedy(world: World) -> None:
-    pod(world, "p0", group="pair", total=2, gpus=1)
-    pod(world, "p1", group="pair", total=2, gpus=4)
-    world.cycle()
-
-    assert gated(world, "p0")
-    assert "1 and 4 GPUs" in world.row("pair").sentence
-
-
-def test_group_of_unequal_pods_runs_where_its_author_has_each_count_as_the_largest(
-    world: World,
-) -> None:
+def test_group_of_unequal_pods_runs_and_holds_what_they_take(world: World) -> None:
     for number, gpus in enumerate((1, 4)):
-        pod(world, f"p{number}", group="pair", total=2, gpus=gpus, size="largest")
+        pod(world, f"p{number}", group="pair", total=2, gpus=gpus)
     world.cycles_until(lambda: runs(world, "pair"))
 
     row = world.row("pair")
-    assert (row.gpus, row.members) == (4000, 2)
+    assert (row.gpus, row.members) == (1000, 5)
     assert [(one["pods"], one["gpus"]) for one in row.shapes] == [(1, 1), (1, 4)]
+
+
+def test_pod_of_a_group_without_gpus_comes_along_and_takes_none(world: World) -> None:
+    for number, gpus in enumerate((0, 4)):
+        pod(world, f"p{number}", group="pair", total=2, gpus=gpus)
+    world.cycles_until(lambda: runs(world, "pair"))
+
+    row = world.row("pair")
+    assert (row.gpus, row.members, row.shapes) == (4000, 1, [])
 
 
 def test_people_hold_release_and_cancel_a_whole_group(world: World) -> None:

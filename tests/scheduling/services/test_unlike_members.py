@@ -1,4 +1,4 @@
-"""Where a gang of unlike members holds its places, each as large as the largest of them needs."""
+"""Where a gang of unlike members holds its places."""
 
 from __future__ import annotations
 
@@ -16,33 +16,28 @@ from tests.scheduling.operators import adapter_of
 
 CLASSES = (ClassSpec("h100", "nvidia.com/gpu", {"gpu": "h100"}),)
 CREATED = datetime(2026, 1, 5, 10, tzinfo=UTC).isoformat()
-SHAPES = (Shape(("head",), 2, 1000), Shape(("workers",), 2, 4000))
 
 
-def gang(*, unlike: bool = True, **seen: Any) -> Observed:
-    """Four members that are planned on ``n1`` and ``n2``, and what was ``seen`` of their pods."""
-    manifest = manifests.ray_cluster("w", gpus=4, least=4, most=4)
+def gang(**seen: Any) -> Observed:
+    """A head of one GPU and two workers of four, planned on two nodes, and what was ``seen`` of them."""
+    manifest = manifests.ray_cluster("w", gpus=4)
     manifest["metadata"] |= {"uid": "u", "creationTimestamp": CREATED}
+    manifest["spec"]["headGroupSpec"]["template"] = manifests.template(1)
     read = adapter_of("RayCluster").observe(manifest, (), CLASSES)
-    return replace(read, shapes=SHAPES if unlike else (), planned={"n2": 2, "n1": 2}, **seen)
+    return replace(read, planned={"n2": 4, "n1": 5}, **seen)
 
 
 @pytest.mark.parametrize(
-    ("unlike", "pods", "wanted", "held"),
+    ("parts", "wanted", "held"),
     [
-        pytest.param(True, {"n1": 2, "n2": 2}, 4, {"n1": 2, "n2": 2}, id="as_planned"),
-        pytest.param(True, {"n1": 3, "n2": 1}, 4, {"n1": 2, "n2": 2}, id="small_ones_beside"),
-        pytest.param(True, {"n1": 1}, 4, {"n1": 2, "n2": 2}, id="some_not_bound_yet"),
-        pytest.param(True, {"n1": 3, "n3": 1}, 4, {"n1": 3, "n3": 1}, id="on_another_node"),
-        pytest.param(True, {"n1": 3}, 3, {"n1": 3}, id="one_is_done"),
-        pytest.param(False, {"n1": 3, "n2": 1}, 4, {"n1": 3, "n2": 1}, id="members_alike"),
+        pytest.param({"n1": 5, "n2": 4}, 9, {"n1": 5, "n2": 4}, id="as_planned"),
+        pytest.param({"n1": 1}, 9, {"n1": 5, "n2": 4}, id="some_not_bound_yet"),
+        pytest.param({"n3": 5, "n2": 4}, 9, {"n2": 4, "n3": 5}, id="on_another_node"),
+        pytest.param({"n1": 4, "n2": 4}, 8, {"n1": 4, "n2": 4}, id="one_is_done"),
     ],
 )
-def test_places_that_it_holds(
-    unlike: bool, pods: dict[str, int], wanted: int, held: dict[str, int]
-) -> None:
-    seen = gang(unlike=unlike, placement=pods, members_wanted=wanted)
-    assert placement_of(seen) == held
+def test_places_that_it_holds(parts: dict[str, int], wanted: int, held: dict[str, int]) -> None:
+    assert placement_of(gang(placement=parts, members_wanted=wanted)) == held
 
 
 @pytest.mark.parametrize(("milli", "gpus"), [(8000, 8), (500, 0.5), (1500, 1.5)])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Workload
+from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Role, Workload
+from scheduling.engine.roles import in_parts
 from scheduling.simulation.compiled.lives import live_submissions
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
@@ -45,6 +46,9 @@ def work(draw, number: int, at: int) -> Submission:
         elastic=more > 0 and draw(st.booleans()),
         gpu_classes=draw(st.sampled_from([("big",), ("big", "small"), ()])),
     )
+    if draw(st.sampled_from([False, False, True])):
+        head, rest = Role("head", 1, MILLI), Role("rest", members, 2 * gpus * MILLI)
+        workload = in_parts(replace(workload, elastic=False, roles=(head, rest)))
     return Submission(
         workload,
         duration_s=draw(st.integers(1, 4000)),

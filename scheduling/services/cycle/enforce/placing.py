@@ -7,13 +7,45 @@ from dataclasses import replace
 
 from scheduling.cluster.adapters import Admission, ClassSpec, Observed
 from scheduling.engine import model as m
+from scheduling.engine.roles import members_on, ordered
 from scheduling.services.cycle.enforce.scene import Scene
+from scheduling.services.snapshot.situations import roles_of
 
 
 def planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission:
     """What ``decision`` admits ``observed`` with."""
     gpu_class = scene.classes[decision.gpu_class or ""]
-    return placed(observed, gpu_class, decision.members, decision.placement, scene)
+    admission = placed(observed, gpu_class, decision.members, decision.placement, scene)
+    if not decision.roles:
+        return admission
+    return replace(admission, by_size=_hosts(observed, decision.roles, scene))
+
+
+def _hosts(
+    observed: Observed, by_role: Mapping[str, Mapping[str, int]], scene: Scene
+) -> dict[int, dict[str, int]]:
+    """By the milli-GPU of a member."""
+    return {
+        role.gpus: {_host(n, scene): count for n, count in by_role.get(role.name, {}).items()}
+        for role in roles_of(observed)
+    }
+
+
+def _by_size(
+    observed: Observed, placement: Mapping[str, int], scene: Scene
+) -> dict[int, dict[str, int]]:
+    """Where nobody decided on its members apart, as the parts on each node allow."""
+    roles, by_role = roles_of(observed), dict[str, dict[str, int]]()
+    if not roles:
+        return {}
+    found, _ = members_on(roles, placement, observed.gpus)
+    for k, node, members in found:
+        by_role.setdefault(ordered(roles)[k].name, {})[node] = members
+    return _hosts(observed, by_role, scene)
+
+
+def _host(node: str, scene: Scene) -> str:
+    return scene.nodes[node].hostname if node in scene.nodes else node
 
 
 def placed(
@@ -33,7 +65,8 @@ def placed(
     return Admission(
         gpu_class=gpu_class,
         members=members,
-        nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
+        nodes={_host(n, scene): count for n, count in placement.items()},
+        by_size=_by_size(observed, placement, scene),
         placement=placement if observed.gpus else {},
         at=scene.now,
         domain=scene.levels.shared_label(observed.topology.get("required"), there),

@@ -1,0 +1,59 @@
+"""Gangs of unlike members: roles, each of members of one shape.
+
+Such a gang is counted in the largest number of GPUs that divides those of every member, so that sums of
+members are sums of GPUs: its ``need`` is one such part and nothing beside GPUs, ``least`` and ``most`` count
+parts. Members sit whole: the first part of each member has the number of its role in the place of a device
+and takes what the member needs beside GPUs, the others are whole GPUs like any. Roles stand largest first,
+so that the members that fit fewest places sit first.
+"""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.units import GPUS
+
+WHOLE = -1
+"""In place of a device: whole GPUs."""
+FIRST_ROLE = -2
+"""In place of a device: the first part of a member of the first role; one less for each role further."""
+
+
+@inner
+def has_roles(work: Work, w: int) -> bool:
+    return bool(work.roles[0, w] >= 0)
+
+
+@inner
+def many_roles(work: Work, w: int) -> int:
+    """How many shapes its members have."""
+    many = 0
+    while many < work.roles.shape[0] and work.roles[many, w] >= 0:
+        many += 1
+    return max(1, many)
+
+
+@inner
+def shape_of(work: Work, w: int, role: int) -> int:
+    """The slot with what one member of that role needs: its own where all members are alike."""
+    return int(work.roles[role, w]) if work.roles[0, w] >= 0 else w
+
+
+@inner
+def members_in(work: Work, w: int, role: int) -> int:
+    """Least members of that role."""
+    return int(work.role_members[role, w] if work.roles[0, w] >= 0 else work.least[w])
+
+
+@inner
+def parts_of(work: Work, w: int, role: int) -> int:
+    """Parts, and so seats, of one member of that role."""
+    if work.roles[0, w] < 0:
+        return 1
+    return int(work.need[GPUS, work.roles[role, w]] // work.need[GPUS, w])
+
+
+@inner
+def beside_on(work: Work, w: int, device: int) -> int:
+    """The slot with what a seat of ``w`` on ``device`` takes beside GPUs."""
+    return int(work.roles[FIRST_ROLE - device, w]) if device <= FIRST_ROLE else w
