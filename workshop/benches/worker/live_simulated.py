@@ -163,7 +163,7 @@ class _Follow(Observer):
         self.course.reservations += len(reserved - self._reserved)
         for name in self._reserved - reserved:
             line = lines.get(name)
-            served = line is None or _starts(line) or line.reason is m.Reason.AWAITS_VICTIMS
+            served = line is None or line.action in (m.Action.ADMIT, m.Action.RESERVE)
             self.course.given_up += not served
         self._reserved = reserved
 

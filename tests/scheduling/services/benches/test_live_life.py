@@ -85,6 +85,18 @@ def test_oversubscribed_nominal_counts_as_far_as_the_share(share: float, nominal
     assert taken(1, "v", "b", 8, "reclaimed", numbers, "rounded").nominal == nominal
 
 
+@pytest.mark.parametrize(
+    ("share", "figure"), [(7.0, "below_share_pct"), (8.0, "below_nominal_pct")]
+)
+def test_reclaim_is_below_the_share_where_that_is_less_than_nominal(
+    share: float, figure: str
+) -> None:
+    numbers = {"keeps": 6.0, "nominal": 8.0, "fair_share": share}
+    made = Course(end_s=9000, taken=[taken(1, "v", "b", 8, "reclaimed", numbers, "rounded")])
+    found = figures(ASKED, made)
+    assert {name for name in found if name.startswith("below_") and found[name]} == {figure}
+
+
 @pytest.mark.parametrize("others", [True, False])
 def test_domino_is_needless_where_others_would_make_room(others: bool) -> None:
     names = ["n0", "n1"] if others else ["n0"]
