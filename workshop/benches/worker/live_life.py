@@ -13,7 +13,8 @@ day before, but for what nominal owes. A reclaim leaves a queue *below nominal* 
 Where its share is less than nominal, as nominal is oversubscribed, the share is all it has, which GPUs and
 gangs, being whole, do not fill evenly: there a reclaim leaves it *below its share* if it keeps less than
 that. A reservation is *given up* if a later plan keeps no nodes for its workload and tells it of neither a
-start nor room that is about to come free.
+start nor room that is about to come free; it is *broken* if shares hold the workload still, and nobody who
+came before it keeps nodes.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class Course:
     """Causes of the claims that did."""
     reservations: int = 0
     given_up: int = 0
+    broken: int = 0
 
 
 def drawn(hours: float, seed: int) -> list[Work]:

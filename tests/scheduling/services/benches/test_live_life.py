@@ -8,11 +8,13 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine import model as m
+from scheduling.engine import plan
 from workshop.benches.worker.live_life import Course, Taken, Work, figures, taken
 from workshop.benches.worker.live_loop import lived
 from workshop.benches.worker.live_simulated import (
     CLASS,
     ORIGIN,
+    is_due,
     others_make_room,
     simulated_course,
     template,
@@ -108,6 +110,14 @@ def test_domino_is_needless_where_others_would_make_room(others: bool) -> None:
         workloads=(*map(_running, names), _waiting()),
     )
     assert others_make_room(world, "on-n0", "b") is others
+
+
+@pytest.mark.parametrize(("queue", "due"), [("research", True), ("products", False)])
+def test_reservation_is_due_while_the_share_holds_its_work(queue: str, due: bool) -> None:
+    """``products`` has 8 of the 32 GPUs, of which ``queue`` runs the first 8."""
+    first, *others = (_running(f"n{i}") for i in range(4))
+    world = replace(template(), workloads=(replace(first, queue=queue), *others, _waiting()))
+    assert is_due(world, plan(world), "b") is due
 
 
 NOMINAL = {"research": 0, "products": 8 * m.MILLI, "platform": 0}
