@@ -122,10 +122,12 @@ def _choose_set(world: Session, request: VictimRequest) -> int:
     if sat < world.work.least[request.w]:
         return sat
     put_needless_back(world, request)
+    if not is_within_cap(world, request):
+        do_without(world, request, True)
     if how_many(world.candidates) > 0 and is_within_cap(world, request):
         if is_still_fair(world, request):
             return FOUND
-        do_without(world, request)
+        do_without(world, request, False)
         if is_still_fair(world, request):
             return FOUND
     return sat

@@ -13,6 +13,7 @@ from scheduling.engine.eviction.rules import (
     PREEMPT,
     VictimRequest,
     first_below_nominal,
+    given_by,
     held_by,
     still_above,
 )
@@ -21,6 +22,7 @@ from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import (
     LENT,
     PLAIN,
+    common_ancestor,
     inside_nominal,
     is_below,
     levels_over,
@@ -117,9 +119,7 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
         price[k] = -price_of(world.work, world.out, candidates, first + k)
     for k in first + order_of(price):
         v = candidates.log.slot[k]
-        if candidates.log.part[k] == MOVES or (
-            candidates.log.part[k] >= 0 and candidates.log.leaves[v]
-        ):
+        if _is_merged(candidates, k):
             continue
         undo_one(world, k)
         if seats_hold(world.holds, world.room, v) and quota_holds(world, request):
@@ -167,30 +167,27 @@ def is_within_cap(world: Session, request: VictimRequest) -> bool:
 
 @inner
 def is_still_fair(world: Session, request: VictimRequest) -> bool:
-    """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
-    if borrows_kept(world, request):
+    """The tests again, on the final set: nothing kept back taken, no victim inside its share, and where some
+    are all the same, queues closer to their shares.
+    """
+    if borrows_kept(world, request) or first_unfair(world, request) >= 0:
         return False
-    return first_unfair(world, request) < 0 and (
-        request.stretch == PLAIN or _narrows(world, request)
-    )
+    is_inside = request.stretch == PLAIN and _first_below_share(world, request) < 0
+    return is_inside or _narrows(world, request)
 
 
 @inner
 def _narrows(world: Session, request: VictimRequest) -> bool:
     """Whether what queues hold and their shares are closer to each other with the workload and without the
-    chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
-    for.
+    chosen, summed over all queues, and past shares in none further apart. Of what was LENT no more goes than
+    is asked for.
     """
     work, out = world.work, world.out
     tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
-        if (
-            v < 0
-            or candidates.log.part[k] == MOVES
-            or (candidates.log.part[k] >= 0 and candidates.log.leaves[v])
-        ):
+        if v < 0 or _is_merged(candidates, k):
             continue
         gpus = held_by(work, out, v) if candidates.log.part[k] < 0 else work.need[GPUS, v]
         _add_up(tree, before, work.queue[v], gpus)
@@ -201,7 +198,7 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
         fair, has = world.division.fair[request.c, q], held[request.c, q]
         mine = request.need if is_below(tree, work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
-        if change > EPS:
+        if change > EPS and request.stretch != PLAIN:
             return False
         more += change
     return bool(more < -EPS)
@@ -217,12 +214,14 @@ def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
 @inner
 def first_unfit(world: Session, request: VictimRequest) -> int:
     """The one of the chosen without whom another set may pass the tests that these fail: the first whose
-    queues need not do without it, else the largest where a stretch lets less go; -1 if it is none of them.
+    queues need not do without it, else the largest inside a share; -1 if it is none of them.
     """
     work, out, candidates = world.work, world.out, world.candidates
     unfair = first_unfair(world, request)
-    if unfair >= 0 or request.stretch == PLAIN:
+    if unfair >= 0:
         return int(unfair)
+    if request.stretch == PLAIN:
+        return int(_first_below_share(world, request))
     largest, most = -1, 0
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
@@ -245,19 +244,46 @@ def first_unfair(world: Session, request: VictimRequest) -> int:
 
 
 @inner
-def _may_stay_gone(world: Session, request: VictimRequest, k: int) -> bool:
-    part = world.candidates.log.part[k]
-    merged = part >= 0 and world.candidates.log.leaves[world.candidates.log.slot[k]]
-    return bool(merged or part == MOVES or still_above(world, request, k))
+def _first_below_share(world: Session, request: VictimRequest) -> int:
+    """Of the chosen in queues that end below their shares, which is all they have where nominal is
+    oversubscribed, the largest; -1 where there is none.
+    """
+    tree, division, log, c = world.tree, world.division, world.candidates.log, request.c
+    best, most = -1, 0
+    for k in range(log.first if request.owed else log.size, log.size):
+        v = log.slot[k]
+        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
+        q = world.work.queue[v] if v >= 0 else 0
+        meet = common_ancestor(tree, q, world.work.queue[request.w])
+        while gpus > most and q != meet:
+            is_inside = world.queues.usage.held[c, q] < division.fair[c, q] - EPS
+            if division.short[c, q] and is_inside:
+                best, most = v, gpus
+            q = tree.parent[q]
+    return int(best)
 
 
 @inner
-def do_without(world: Session, request: VictimRequest) -> None:
-    """Put back victims that a larger one made needless: other members sit in the room it leaves."""
+def _may_stay_gone(world: Session, request: VictimRequest, k: int) -> bool:
+    return bool(_is_merged(world.candidates, k) or still_above(world, request, k))
+
+
+@inner
+def _is_merged(candidates: Candidates, k: int) -> bool:
+    """Whether the ``k``-th of the chosen moves, or is a member of a gang that leaves whole."""
+    part = candidates.log.part[k]
+    return bool(part == MOVES or (part >= 0 and candidates.log.leaves[candidates.log.slot[k]]))
+
+
+@inner
+def do_without(world: Session, request: VictimRequest, whoever: bool) -> None:
+    """Put back victims that a larger one made needless: other members sit in the room it leaves. Those whose
+    queues need not do without them, or ``whoever`` it is.
+    """
     nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
-        if _may_stay_gone(world, request, k):
+        if _is_merged(world.candidates, k) or (not whoever and _may_stay_gone(world, request, k)):
             continue
         undo_one(world, k)
         if quota_holds(world, request) and _sit_elsewhere(nodes, work, room, seats, request):

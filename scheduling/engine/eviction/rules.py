@@ -295,12 +295,12 @@ def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         if v >= 0 and is_below(world.tree, world.work.queue[v], q):
-            gpus += _given_by(world.work, world.candidates, world.out, k)
+            gpus += given_by(world.work, world.candidates, world.out, k)
     return gpus
 
 
 @inner
-def _given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
+def given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
     """Milli-GPU that the queue of the ``k``-th of the chosen holds less without it."""
     log = candidates.log
     v, part = log.slot[k], log.part[k]
@@ -318,7 +318,7 @@ def first_below_nominal(world: Session, request: VictimRequest) -> int:
     best, fewest, most = -1, UNLIMITED, 0
     for k in range(log.first, log.size):
         v = log.slot[k]
-        gpus = _given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
+        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
         q = work.queue[v] if v >= 0 else 0
         meet = common_ancestor(tree, q, work.queue[request.w])
         while gpus > 0 and q != meet:

@@ -9,9 +9,12 @@ lapse for. A *domino* is an eviction whose victim has others evicted for it ``NE
 latest, by whatever rule: it may be owed what it takes. It is *needless* if the same plan, made with that
 victim protected, makes room by others: where nobody else makes room, what the victim is owed next follows
 from what it had to give. An eviction is *past the limit* if its victim was evicted ``LIMIT`` times in the
-day before, but for what nominal owes. A reclaim leaves a queue *below nominal* if it keeps less than that,
-or than its share where nominal is oversubscribed. A reservation is *given up* if a later plan tells its
-workload of anything but a start or room that is about to come free.
+day before, but for what nominal owes. A reclaim leaves a queue *below nominal* if it keeps less than that.
+Where its share is less than nominal, as nominal is oversubscribed, the share is all it has, which GPUs and
+gangs, being whole, do not fill evenly: there a reclaim leaves it *below its share* if it keeps less than
+that. A reservation is *given up* if a later plan keeps no nodes for its workload and tells it of neither a
+start nor room that is about to come free; it is *broken* if shares hold the workload still, and nobody who
+came before it keeps nodes.
 """
 
 from __future__ import annotations
@@ -50,8 +53,8 @@ class Work(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """One eviction for somebody. ``keeps``, and ``nominal`` or the share where that is less (GPUs), are of
-    the queue that gave, where it was a reclaim; None where it was none."""
+    """One eviction for somebody. ``keeps``, and ``nominal`` or the share where that is less (``is_share``),
+    are GPUs of the queue that gave, where it was a reclaim; None where it was none."""
 
     at_s: float
     victim: str
@@ -60,6 +63,7 @@ class Taken(NamedTuple):
     keeps: float | None = None
     nominal: float | None = None
     rule: str = ""
+    is_share: bool = False
 
 
 @dataclass
@@ -75,6 +79,7 @@ class Course:
     """Causes of the claims that did."""
     reservations: int = 0
     given_up: int = 0
+    broken: int = 0
 
 
 def drawn(hours: float, seed: int) -> list[Work]:
@@ -109,7 +114,8 @@ def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
     vain = sum(len(some) for some, fate in fates if fate)
     overtaken = sum(_overtakes(course, one, asked) for some in seen for one in some)
     reclaims = [one for one in course.taken if one.keeps is not None and one.nominal is not None]
-    below = sum((one.keeps or 0) < (one.nominal or 0) - 1e-3 for one in reclaims)
+    below = [one for one in reclaims if (one.keeps or 0) < (one.nominal or 0) - 1e-3]
+    of_shares = sum(one.is_share for one in below)
     return {
         "evictions": float(count),
         "in_vain_pct": pct(vain, count),
@@ -117,7 +123,8 @@ def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
         "claims_broken_pct": pct(course.lapsed.count("given_up"), len(sets)),
         "claims_lapsed": float(len(course.lapsed)),
         "taken_per_asked_max": _most_taken(course, asked),
-        "below_nominal_pct": pct(below, len(reclaims)),
+        "below_nominal_pct": pct(len(below) - of_shares, len(reclaims)),
+        "below_share_pct": pct(of_shares, len(reclaims)),
         "domino_pct": pct(len(dominoes(course)), len(course.taken)),
         "past_limit_pct": pct(_past_limit(course), len(course.taken)),
         "ended": float(len(course.ended)),
@@ -200,5 +207,8 @@ def taken(
     """An eviction by ``rule`` of the engine, with the figures of its decision."""
     if reason != RECLAIMED or numbers.get("nominal") is None:
         return Taken(at_s, victim, winner, gpus, rule=str(rule))
-    nominal = min(numbers["nominal"], numbers.get("fair_share", numbers["nominal"]))
-    return Taken(at_s, victim, winner, gpus, numbers.get("keeps"), nominal, str(rule))
+    nominal, share = numbers["nominal"], numbers.get("fair_share", numbers["nominal"])
+    return Taken(
+        at_s, victim, winner, gpus, numbers.get("keeps"), min(nominal, share), str(rule),
+        is_share=share < nominal,
+    )  # fmt: skip

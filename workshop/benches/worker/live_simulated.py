@@ -95,6 +95,7 @@ def _lived(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) ->
         "domino_needless_pct": pct(needless, len(course.taken)),
         "reservations": float(course.reservations),
         "reservations_given_up_pct": pct(course.given_up, course.reservations),
+        "reservations_broken_pct": pct(course.broken, course.reservations),
     }
 
 
@@ -133,6 +134,28 @@ def _submission(work: Work) -> Submission:
     return Submission(engine, work.run_s, checkpoint_s=None, restart_s=0, leave_s=work.grace_s)
 
 
+def is_due(world: m.Snapshot, plan: m.Plan, name: str) -> bool:
+    """Whether the shares of the workload of this name hold it, and nobody who came before it keeps nodes."""
+    works = {work.name: work for work in world.workloads}
+    keep = (
+        one for one in plan.decisions
+        if one.action is m.Action.RESERVE and one.reason is not m.Reason.AWAITS_VICTIMS
+    )  # fmt: skip
+    mine, queues = works[name], {queue.name: queue for queue in world.queues}
+    if any(works[one.workload].submitted < mine.submitted for one in keep):
+        return False
+    above: list[str] = [mine.queue]
+    while parent := queues[above[-1]].parent:
+        above.append(parent)
+    classes = mine.gpu_classes or tuple(one.name for one in world.gpu_classes)
+    need = mine.gpus * mine.members.min
+    shares = ([plan.fair_share[queue].get(c) for queue in above] for c in classes)
+    return any(
+        all(one and one.allocated + need <= one.fair_share for one in of_class)
+        for of_class in shares
+    )
+
+
 class _Follow(Observer):
     """Writes down what becomes of the work of a simulated life."""
 
@@ -154,17 +177,20 @@ class _Follow(Observer):
         lost = {n for n in self._claims - awaits if n in lines and not _starts(lines[n])}
         self.course.lapsed += ["given_up"] * len(lost)
         self._claims = awaits
-        self._note_reservations(lines)
+        self._note_reservations(lines, snapshot, plan)
         if snapshot and any(d.action is m.Action.EVICT for d in lines.values()):
             self.worlds[self._at(now)] = snapshot
 
-    def _note_reservations(self, lines: Mapping[str, m.Decision]) -> None:
+    def _note_reservations(
+        self, lines: Mapping[str, m.Decision], world: m.Snapshot | None, plan: m.Plan
+    ) -> None:
         reserved = {n for n, d in lines.items() if d.reason is m.Reason.RESERVED}
         self.course.reservations += len(reserved - self._reserved)
         for name in self._reserved - reserved:
             line = lines.get(name)
-            served = line is None or _starts(line) or line.reason is m.Reason.AWAITS_VICTIMS
+            served = line is None or line.action in (m.Action.ADMIT, m.Action.RESERVE)
             self.course.given_up += not served
+            self.course.broken += not served and world is not None and is_due(world, plan, name)
         self._reserved = reserved
 
     def _at(self, now: datetime) -> float:

@@ -8,11 +8,13 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine import model as m
+from scheduling.engine import plan
 from workshop.benches.worker.live_life import Course, Taken, Work, figures, taken
 from workshop.benches.worker.live_loop import lived
 from workshop.benches.worker.live_simulated import (
     CLASS,
     ORIGIN,
+    is_due,
     others_make_room,
     simulated_course,
     template,
@@ -85,6 +87,18 @@ def test_oversubscribed_nominal_counts_as_far_as_the_share(share: float, nominal
     assert taken(1, "v", "b", 8, "reclaimed", numbers, "rounded").nominal == nominal
 
 
+@pytest.mark.parametrize(
+    ("share", "figure"), [(7.0, "below_share_pct"), (8.0, "below_nominal_pct")]
+)
+def test_reclaim_is_below_the_share_where_that_is_less_than_nominal(
+    share: float, figure: str
+) -> None:
+    numbers = {"keeps": 6.0, "nominal": 8.0, "fair_share": share}
+    made = Course(end_s=9000, taken=[taken(1, "v", "b", 8, "reclaimed", numbers, "rounded")])
+    found = figures(ASKED, made)
+    assert {name for name in found if name.startswith("below_") and found[name]} == {figure}
+
+
 @pytest.mark.parametrize("others", [True, False])
 def test_domino_is_needless_where_others_would_make_room(others: bool) -> None:
     names = ["n0", "n1"] if others else ["n0"]
@@ -96,6 +110,14 @@ def test_domino_is_needless_where_others_would_make_room(others: bool) -> None:
         workloads=(*map(_running, names), _waiting()),
     )
     assert others_make_room(world, "on-n0", "b") is others
+
+
+@pytest.mark.parametrize(("queue", "due"), [("research", True), ("products", False)])
+def test_reservation_is_due_while_the_share_holds_its_work(queue: str, due: bool) -> None:
+    """``products`` has 8 of the 32 GPUs, of which ``queue`` runs the first 8."""
+    first, *others = (_running(f"n{i}") for i in range(4))
+    world = replace(template(), workloads=(replace(first, queue=queue), *others, _waiting()))
+    assert is_due(world, plan(world), "b") is due
 
 
 NOMINAL = {"research": 0, "products": 8 * m.MILLI, "platform": 0}
