@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from scheduling.simulation.run.options import Outage
+from workshop.simulator.options import Outage
 
 MTBF_H = 24 * 1000 / 6.5
 REPAIR_H = 4.0

@@ -29,9 +29,9 @@ from scheduling.simulation.compiled.life import Jobs, new_jobs
 from scheduling.simulation.compiled.lives import Life, live_through
 from scheduling.simulation.compiled.outlook import Outlook, outlook_on
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S, Submission
-from scheduling.simulation.run.options import EVERY_EVENT, Options
 from scheduling.simulation.traces import Trace, TraceJob, gang
 from workshop.simulator.jobs import Job
+from workshop.simulator.options import EVERY_EVENT, SimulatorOptions
 from workshop.simulator.partition import nominal_gpus, static_nodes
 from workshop.simulator.planners import PlanFunction
 from workshop.simulator.result import Replay
@@ -115,7 +115,7 @@ class EngineRun:
     """How the engine is run: every ``checkpoint_s`` of work survives an eviction (None: nothing does), each
     resumption costs ``restart_s``. ``plan`` None is the shipped engine on a frame."""
 
-    options: Options = EVERY_EVENT
+    options: SimulatorOptions = EVERY_EVENT
     checkpoint_s: int | None = CHECKPOINT_S
     restart_s: int = RESTART_S
     plan: PlanFunction | None = None

@@ -15,13 +15,8 @@ from functools import partial
 from scheduling.engine import plan as engine_plan
 from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import (
-    EVERY_EVENT,
-    MAX_PLANS_AT_ONCE,
-    Options,
-    Outage,
-    UnsettledError,
-)
+from scheduling.simulation.run.options import MAX_PLANS_AT_ONCE, UnsettledError
+from workshop.simulator.options import EVERY_EVENT, Outage, SimulatorOptions
 
 from .agenda import Agenda, Turn
 from .frames import FramePlanner
@@ -37,7 +32,7 @@ class Observer:
 
     def on_plan(self, now: datetime, snapshot: Snapshot | None, plan: Plan) -> None:
         """The engine planned; its decisions are carried out right after. Without a snapshot the plan has
-        its acts alone (``Options.spell_s``)."""
+        its acts alone (``SimulatorOptions.spell_s``)."""
 
     def on_start(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was admitted and holds its GPUs."""
@@ -78,7 +73,7 @@ class Simulator:
         self,
         planner: Planner,
         origin: datetime,
-        options: Options,
+        options: SimulatorOptions,
         observer: Observer,
     ) -> None:
         self._planner = planner
@@ -311,7 +306,7 @@ def simulate(
     submissions: Iterable[Submission],
     *,
     plan: PlanFunction | None = None,
-    options: Options = EVERY_EVENT,
+    options: SimulatorOptions = EVERY_EVENT,
     observer: Observer | None = None,
 ) -> Outcome:
     """Runs ``submissions`` (in order of submission) through the engine on the template's cluster.

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from scheduling.simulation.traces import Trace, in_file_order, read_trace
+from scheduling.simulation.traces import Trace, in_file_order
+from workshop.simulator.recorded import read_recorded
 
 Ints = npt.NDArray[np.int64]
 SMALL = 16
@@ -46,8 +47,8 @@ def read_published(
     end: datetime | None = None,
     ties: Ties = Ties.PUBLISHED,
 ) -> Trace:
-    """What ``read_trace`` reads, jobs of one second as ``ties`` says."""
-    return read_trace(path, begin=begin, end=end, sort=partial(sort_order, ties=ties))
+    """What ``read_recorded`` reads, jobs of one second as ``ties`` says."""
+    return read_recorded(path, begin=begin, end=end, sort=partial(sort_order, ties=ties))
 
 
 def sort_order(at_s: Ints, ties: Ties) -> Ints:

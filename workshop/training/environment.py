@@ -31,8 +31,8 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
 from workshop.simulator.jobs import Job
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.planners import SnapshotPlanner
 from workshop.simulator.replay import pool, submissions
 from workshop.simulator.simulator import Observer, Simulator
@@ -137,7 +137,7 @@ class PolicyEnv(gymnasium.Env[Floats, Choices]):
         origin = self._template.now
         self._clerk, self._now_s, self._policy = _Clerk(origin), 0, Policy()
         self._planner = SnapshotPlanner(self._template, origin, self._plan)
-        self._simulator = Simulator(self._planner, origin, Options(), self._clerk)
+        self._simulator = Simulator(self._planner, origin, SimulatorOptions(), self._clerk)
         self._simulator.begin(jobs)
 
     def _plan(self, snapshot: Snapshot) -> Plan:

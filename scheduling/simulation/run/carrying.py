@@ -17,7 +17,6 @@ from scheduling.engine.model import (
     Decision,
     Phase,
     Plan,
-    Queue,
     Reason,
     Snapshot,
     Workload,
@@ -34,29 +33,14 @@ DAY = timedelta(days=1)
 """Evictions are counted for so long."""
 
 
-def carried_out(snapshot: Snapshot, plan: Plan, *, at_once: bool = False) -> Snapshot:
-    """``snapshot`` once ``plan`` is carried out, at the same time: admitted work runs, evicted work is
-    leaving, promised work waits for its victims.
-
-    GPUs of members that were given up, or moved away from, are held until ``gone``; with ``at_once`` they are
-    free.
-    """
-    taken = taken_by(snapshot.workloads, plan.decisions)
-    works = tuple(
-        work if line is None else after(work, line, snapshot.now, at_once=at_once)
-        for work, line in _lines(_with_taken(snapshot.workloads, taken), plan.decisions)
-    )
-    return replace(snapshot, workloads=works, queues=with_budgets_spent(snapshot, plan))
-
-
-def _lines(
+def lines(
     works: Iterable[Workload], decisions: Iterable[Decision]
 ) -> Iterator[tuple[Workload, Decision | None]]:
     """Each with what is decided about it; those whose claim lapses without one."""
     lapsed = {one.workload for one in decisions if one.action is Action.LAPSE}
-    lines = {one.workload: one for one in decisions if one.action is not Action.LAPSE}
+    rest = {one.workload: one for one in decisions if one.action is not Action.LAPSE}
     return (
-        (without_claim(work) if work.name in lapsed else work, lines.get(work.name))
+        (without_claim(work) if work.name in lapsed else work, rest.get(work.name))
         for work in works
     )
 
@@ -71,14 +55,18 @@ def taken_by(works: Iterable[Workload], decisions: Iterable[Decision]) -> Mappin
     return taken
 
 
-def _with_taken(works: Iterable[Workload], taken: Mapping[str, int]) -> Iterator[Workload]:
+def with_taken(works: Iterable[Workload], taken: Mapping[str, int]) -> Iterator[Workload]:
     for work in works:
         more = taken.get(work.name, 0)
         yield replace(work, taken_gpus=work.taken_gpus + more) if more else work
 
 
 def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = False) -> Workload:
-    """``work`` once what was decided about it ``now`` is carried out."""
+    """``work`` once what was decided about it ``now`` is carried out.
+
+    GPUs of members that were given up, or moved away from, are held until ``gone``; with ``at_once`` they are
+    free.
+    """
     match decision.action:
         case Action.ADMIT:
             begun: Fields = {"phase": Phase.RUNNING, "started": now, "checkpointed": None}
@@ -185,27 +173,6 @@ def _no_seats(work: Workload) -> Fields:
     return {"gpu_class": None, "placement": {}, "roles": seated(work.roles, {}), "devices": {}}
 
 
-def with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
-    """What was evicted from a queue and all below it is gone from its budget."""
-    parents = {queue.name: queue.parent for queue in snapshot.queues}
-    works = {work.name: work for work in snapshot.workloads}
-    spent: Counter[str] = Counter()
-    for one in plan.decisions:
-        victim = works[one.workload]
-        queue = victim.queue if one.action in (Action.EVICT, Action.MOVE) else None
-        while queue is not None:
-            spent[queue] += victim.gpus * one.members
-            queue = parents[queue]
-    return tuple(
-        queue
-        if queue.eviction_budget_gpus is None
-        else replace(
-            queue, eviction_budget_gpus=max(0, queue.eviction_budget_gpus - spent[queue.name])
-        )
-        for queue in snapshot.queues
-    )
-
-
 def differences(
     before: Snapshot, plan: Plan, seen: Snapshot, among: Container[str] | None = None
 ) -> list[str]:
@@ -221,7 +188,7 @@ def differences(
     before_of = {w.name: w for w in before.workloads if among is None or w.name in among}
     found: list[str] = []
     taken = taken_by(before.workloads, plan.decisions)
-    for work, line in _lines(_with_taken(before_of.values(), taken), plan.decisions):
+    for work, line in lines(with_taken(before_of.values(), taken), plan.decisions):
         now = works.get(work.name)
         if now is None:
             continue

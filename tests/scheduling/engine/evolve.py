@@ -12,15 +12,51 @@ from scheduling.engine import (
     Decision,
     Phase,
     Plan,
+    Queue,
     Reason,
     Snapshot,
     Workload,
     plan,
 )
-from scheduling.simulation.run.carrying import carried_out as apply
-from scheduling.simulation.run.carrying import gone, room_due
+from scheduling.simulation.run.carrying import after as carried_out
+from scheduling.simulation.run.carrying import gone, lines, room_due, taken_by, with_taken
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
+
+
+def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """``snapshot`` once ``plan`` is carried out, at the same time: admitted work runs, evicted work is
+    leaving, promised work waits for its victims.
+
+    GPUs of members that were given up, or moved away from, are held until ``gone``.
+    """
+    taken = taken_by(snapshot.workloads, plan.decisions)
+    works = tuple(
+        work if line is None else carried_out(work, line, snapshot.now)
+        for work, line in lines(with_taken(snapshot.workloads, taken), plan.decisions)
+    )
+    return replace(snapshot, workloads=works, queues=_with_budgets_spent(snapshot, plan))
+
+
+def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
+    """What was evicted from a queue and all below it is gone from its budget."""
+    parents = {queue.name: queue.parent for queue in snapshot.queues}
+    works = {work.name: work for work in snapshot.workloads}
+    spent: Counter[str] = Counter()
+    for one in plan.decisions:
+        victim = works[one.workload]
+        queue = victim.queue if one.action in (Action.EVICT, Action.MOVE) else None
+        while queue is not None:
+            spent[queue] += victim.gpus * one.members
+            queue = parents[queue]
+    return tuple(
+        queue
+        if queue.eviction_budget_gpus is None
+        else replace(
+            queue, eviction_budget_gpus=max(0, queue.eviction_budget_gpus - spent[queue.name])
+        )
+        for queue in snapshot.queues
+    )
 
 
 def without_prompt_starts(before: Snapshot, decisions: list[Decision]) -> list[Decision]:

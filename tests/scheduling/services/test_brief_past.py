@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from scheduling.engine.model import MILLI, Action, Plan, Reason, Snapshot
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
 from tests.scheduling.simulation.conftest import ORIGIN
 from tests.scheduling.simulation.test_engine import (
     lives,
@@ -16,6 +15,7 @@ from tests.scheduling.simulation.test_engine import (
     organisation_and_cluster,
 )
 from workshop.scenario import generate
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.simulator import Observer, simulate
 
 NOT_CARRIED_OUT = (Action.WAIT, Action.RESERVE)
@@ -51,9 +51,9 @@ def test_life_told_in_brief_is_the_same_and_describes_the_cluster_now_and_then()
     work = named_by_arrival([never_fits(drawn[0]), *drawn])
     whole, brief = Heard(), Heard()
 
-    told = simulate(cluster, work, options=Options(leave_s=30), observer=whole)
+    told = simulate(cluster, work, options=SimulatorOptions(leave_s=30), observer=whole)
     told_in_brief = simulate(
-        cluster, work, options=Options(leave_s=30, spell_s=3600), observer=brief
+        cluster, work, options=SimulatorOptions(leave_s=30, spell_s=3600), observer=brief
     )
 
     assert lives(told_in_brief) == lives(told)

@@ -20,7 +20,6 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
 from workshop.scenario import (
     Kind,
     Organisation,
@@ -30,13 +29,14 @@ from workshop.scenario import (
     Source,
     generate,
 )
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import EngineRun, replay_engine
 from workshop.simulator.simulator import Observer, simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import small_cluster
 
-CHECKED = Options(checked=True)
+CHECKED = SimulatorOptions(checked=True)
 
 
 def organisation_and_cluster(load: float) -> tuple[Organisation, Snapshot]:
@@ -92,7 +92,7 @@ def test_frame_in_place_and_fresh_snapshots_live_the_same_life(
     work = named_by_arrival(generate(organisation, ORIGIN, 0.5, seed=4))
     options = replace(CHECKED, leave_s=leave_s)
 
-    in_place = simulate(cluster, work, options=Options(leave_s=leave_s))
+    in_place = simulate(cluster, work, options=SimulatorOptions(leave_s=leave_s))
     spelled_out = simulate(cluster, work, options=options, observer=Observer())
     afresh = simulate(cluster, work, options=options, plan=plan)
 

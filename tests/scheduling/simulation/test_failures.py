@@ -11,8 +11,8 @@ import pytest
 
 from scheduling.engine.model import MILLI, Workload
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options, Outage
 from workshop.compare.failures import outages
+from workshop.simulator.options import Outage, SimulatorOptions
 from workshop.simulator.replay import EngineRun
 from workshop.simulator.simulator import Outcome, simulate
 
@@ -36,7 +36,9 @@ def one(name: str, duration_s: int, gpus: int = 8, at_s: int = 0) -> Submission:
 
 
 def run(*work: Submission, broken: tuple[Outage, ...]) -> Outcome:
-    return simulate(small_cluster(), work, plan=first_come, options=Options(outages=broken))
+    return simulate(
+        small_cluster(), work, plan=first_come, options=SimulatorOptions(outages=broken)
+    )
 
 
 def test_work_on_a_broken_node_goes_on_elsewhere_from_its_checkpoint() -> None:
@@ -102,7 +104,7 @@ def digest(seed: int) -> str:
     )
     trace = replace(make_trace(*rows), queue_nodes={"a": 2, "b": 2})
     broken = outages(NODES, 30_000, seed, mtbf_h=2, repair_h=0.2)
-    found = EngineRun(Options(outages=broken)).replay(trace, 4)
+    found = EngineRun(SimulatorOptions(outages=broken)).replay(trace, 4)
     columns = (found.start_s, found.end_s, found.evictions, found.lost_gpu_s)
     return hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
 

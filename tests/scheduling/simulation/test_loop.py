@@ -14,7 +14,7 @@ from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Rol
 from scheduling.engine.roles import in_parts
 from scheduling.simulation.compiled.lives import live_submissions
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import EngineRun, lived_replay
 from workshop.simulator.simulator import simulate
 
@@ -79,7 +79,7 @@ def fates_of_life(life) -> list[tuple]:
 def test_compiled_loop_lives_the_same_life_as_the_simulator(
     submissions: list[Submission], leave_s: int, cycle_s: int, max_moves: int, cap: float | None
 ) -> None:
-    options = Options(leave_s=leave_s, cycle_s=cycle_s)
+    options = SimulatorOptions(leave_s=leave_s, cycle_s=cycle_s)
     policy = Policy(max_moves=max_moves, cooldown_s=300, eviction_cap=cap)
     cluster = replace(small_cluster(), policy=policy)
 
@@ -104,7 +104,7 @@ def test_life_ends_at_until_with_the_rest_unfinished() -> None:
     cluster = small_cluster()
     jobs = [Submission(pending(f"w{i}", i * 10), 1000) for i in range(5)]
 
-    life = live_submissions(cluster, jobs, Options(until=ORIGIN + timedelta(seconds=25)))
+    life = live_submissions(cluster, jobs, SimulatorOptions(until=ORIGIN + timedelta(seconds=25)))
 
     assert (life.jobs.end == -1).all()
     assert life.jobs.first.tolist() == [0, 10, 20, -1, -1]
@@ -176,7 +176,7 @@ def test_trace_in_the_loop_has_the_figures_of_the_simulator(checkpoint_s: int | 
     run = EngineRun(checkpoint_s=checkpoint_s)
 
     lived = lived_replay(trace, run.live(trace, 2), 16)
-    told = EngineRun(Options(checked=True), checkpoint_s=checkpoint_s).replay(trace, 2)
+    told = EngineRun(SimulatorOptions(checked=True), checkpoint_s=checkpoint_s).replay(trace, 2)
 
     for column in ("start_s", "end_s", "evictions", "lost_gpu_s"):
         assert np.array_equal(getattr(lived, column), getattr(told, column)), column
@@ -190,7 +190,7 @@ def test_trace_in_the_loop_has_the_figures_of_the_simulator(checkpoint_s: int | 
 def test_arrival_asks_for_a_plan_unless_its_like_waits(gpus: int, user: str, plans: int) -> None:
     crowd = [Submission(pending(f"w{i}", 0, gpus=8), 100) for i in range(6)]
     late = Submission(replace(pending("late", 10, gpus=gpus), user=user), 100)
-    until = Options(until=ORIGIN + timedelta(seconds=20))
+    until = SimulatorOptions(until=ORIGIN + timedelta(seconds=20))
 
     life = live_submissions(small_cluster(), [*crowd, late], until)
 

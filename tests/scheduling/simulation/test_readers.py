@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from scheduling.simulation.traces import TraceError, read_trace
+from scheduling.simulation.traces import TraceError
 from scheduling.simulation.traces.ledger import COLUMNS, Spell, write_ledger
+from workshop.simulator.recorded import read_recorded
 
 HEADER = ",".join(COLUMNS) + "\n"
 
@@ -66,12 +67,12 @@ def written(folder: Path, *objects: Any) -> Path:
 
 def faults(file: Path) -> list[str]:
     with pytest.raises(TraceError) as caught:
-        read_trace(file)
+        read_recorded(file)
     return str(caught.value).splitlines()
 
 
 def test_job_is_read_with_its_gang_its_queue_its_user_and_its_limit(tmp_path: Path) -> None:
-    trace = read_trace(written(tmp_path, job()))
+    trace = read_recorded(written(tmp_path, job()))
 
     assert trace.origin == datetime(2026, 1, 5, 10, tzinfo=UTC)
     assert trace.gpus.tolist() == [8]
@@ -84,14 +85,14 @@ def test_job_is_read_with_its_gang_its_queue_its_user_and_its_limit(tmp_path: Pa
 def test_job_with_pods_runs_from_the_last_of_them(tmp_path: Path) -> None:
     pods = [pod("a", "10:05:00", None, "train"), pod("b", "10:06:00", None, "train")]
 
-    trace = read_trace(written(tmp_path, job(), *pods))
+    trace = read_recorded(written(tmp_path, job(), *pods))
 
     assert trace.duration_s.tolist() == [300]
     assert trace.left_out == 0
 
 
 def test_pod_of_no_job_is_work_and_its_namespace_its_queue(tmp_path: Path) -> None:
-    trace = read_trace(written(tmp_path, pod("alone", "10:02:00", "10:02:30")))
+    trace = read_recorded(written(tmp_path, pod("alone", "10:02:00", "10:02:30")))
 
     assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([1], [30])
     assert trace.queues == ("vision",)
@@ -101,14 +102,14 @@ def test_failed_job_is_over_when_its_condition_says_so(tmp_path: Path) -> None:
     met = {"type": "Failed", "status": "True", "lastTransitionTime": "2026-01-05T10:01:40Z"}
     status = {"startTime": "2026-01-05T10:01:00Z", "conditions": [met]}
 
-    assert read_trace(written(tmp_path, job(status=status))).duration_s.tolist() == [40]
+    assert read_recorded(written(tmp_path, job(status=status))).duration_s.tolist() == [40]
 
 
 def test_what_is_not_over_or_has_no_gpu_is_left_out_and_counted(tmp_path: Path) -> None:
     running = job("running", status={"startTime": "2026-01-05T10:01:00Z"})
     plain = job("plain", spec={"template": {"spec": {"containers": [{}]}}})
 
-    trace = read_trace(written(tmp_path, running, plain, job(), {"kind": "Node"}))
+    trace = read_recorded(written(tmp_path, running, plain, job(), {"kind": "Node"}))
 
     assert (len(trace), trace.left_out) == (1, 2)
 
@@ -117,7 +118,7 @@ def test_array_of_objects_is_read_as_a_list_is(tmp_path: Path) -> None:
     file = tmp_path / "array.json"
     file.write_text(json.dumps([job()]))
 
-    assert len(read_trace(file)) == 1
+    assert len(read_recorded(file)) == 1
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_ledger_is_read_as_it_was_written(tmp_path: Path) -> None:
     with file.open("w", newline="") as to:
         assert write_ledger(spells, to) == 2
 
-    trace = read_trace(file)
+    trace = read_recorded(file)
 
     assert trace.submit_s.tolist() == [0, 300]
     assert trace.gpus.tolist() == [1, 8]

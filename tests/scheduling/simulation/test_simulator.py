@@ -23,11 +23,12 @@ from scheduling.engine.model import (
 )
 from scheduling.simulation.compiled import lives
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options, UnsettledError
+from scheduling.simulation.run.options import UnsettledError
 from scheduling.simulation.traces.model import gang
 from workshop.rivals.queues import Rival, replay_pooled
 from workshop.simulator.agenda import Agenda, Turn
 from workshop.simulator.laws.room import LawError, broken_laws
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import EngineRun, pool, replay_engine, submissions
 from workshop.simulator.simulator import Observer, simulate
 
@@ -142,7 +143,7 @@ def test_victims_hold_their_gpus_until_they_have_left() -> None:
         cluster(),
         [work("a", 0, 1000), work("b", 100, 5)],
         plan=Evicting({at(100): "a"}),
-        options=Options(leave_s=20),
+        options=SimulatorOptions(leave_s=20),
         observer=Watch(),
     )
 
@@ -158,7 +159,9 @@ def test_plans_are_no_closer_than_the_cycle() -> None:
             moments.append(now)
 
     jobs = [work(str(i), i, 5, gpus=1) for i in range(8)]
-    simulate(cluster(), jobs, plan=first_come, options=Options(cycle_s=10), observer=Watch())
+    simulate(
+        cluster(), jobs, plan=first_come, options=SimulatorOptions(cycle_s=10), observer=Watch()
+    )
 
     assert moments == [at(0), at(10), at(20)]
 
@@ -176,7 +179,9 @@ def test_wait_until_a_moment_brings_a_plan_at_that_moment() -> None:
 def test_simulation_stops_at_until_and_leaves_the_rest_unfinished() -> None:
     numbered = (work(f"w{i}", i * 10, 1000, gpus=1) for i in itertools.count())
 
-    outcome = simulate(cluster(), numbered, plan=first_come, options=Options(until=at(500)))
+    outcome = simulate(
+        cluster(), numbered, plan=first_come, options=SimulatorOptions(until=at(500))
+    )
 
     assert outcome.end == at(500)
     assert len(outcome.unfinished) == len(outcome.jobs) > 0
@@ -304,7 +309,7 @@ def test_checked_simulation_stops_at_the_first_broken_law() -> None:
         return replace(plan, decisions=tuple(replace(d, members=3) for d in plan.decisions))
 
     with pytest.raises(LawError, match="got 1 members"):
-        simulate(cluster(), [work("a", 0, 5)], plan=torn, options=Options(checked=True))
+        simulate(cluster(), [work("a", 0, 5)], plan=torn, options=SimulatorOptions(checked=True))
 
 
 @pytest.mark.parametrize(
@@ -345,7 +350,7 @@ def test_replay_with_a_fifo_planner_agrees_with_the_fifo_rival() -> None:
         )
     )
 
-    ours = replay_engine(trace, 2, EngineRun(Options(checked=True), plan=first_come))
+    ours = replay_engine(trace, 2, EngineRun(SimulatorOptions(checked=True), plan=first_come))
     rival = replay_pooled(trace, Rival.FIFO_SKIP, 2)
 
     assert ours.wait_s.mean() == pytest.approx(rival.wait_s.mean(), rel=0.15)
@@ -354,7 +359,7 @@ def test_replay_with_a_fifo_planner_agrees_with_the_fifo_rival() -> None:
 
 
 def test_work_ends_sooner_on_a_faster_class() -> None:
-    options = Options(speeds={"gpu": 2.0})
+    options = SimulatorOptions(speeds={"gpu": 2.0})
     [job] = simulate(cluster(), [work("a", 0, 101)], plan=first_come, options=options).jobs
     assert job.end_s == 51
 
@@ -364,7 +369,7 @@ def test_eviction_on_a_faster_class_keeps_what_was_done_there() -> None:
         cluster(),
         [work("a", 0, 8000), work("b", 2000, 10)],
         plan=Evicting({at(2000): "a"}),
-        options=Options(speeds={"gpu": 2.0}),
+        options=SimulatorOptions(speeds={"gpu": 2.0}),
     )
     job = outcome.jobs[0]
     ran_s = sum(run.end_s - run.start_s for run in job.runs)
@@ -392,11 +397,13 @@ def test_claim_is_due_when_the_last_who_leaves_for_it_is_gone(monkeypatch) -> No
 
     for number, planner in enumerate((None, engine_plan)):
         due[number] = set()
-        simulate(template, jobs, plan=planner, options=Options(until=at(400)), observer=Watch())
+        simulate(
+            template, jobs, plan=planner, options=SimulatorOptions(until=at(400)), observer=Watch()
+        )
 
     assert due == {0: {at(150)}, 1: {at(150)}}
     frames = []
     lived = lives.live_through
     monkeypatch.setattr(lives, "live_through", lambda f, *a: frames.append(f) or lived(f, *a))
-    life = lives.live_submissions(template, jobs, Options(leave_s=50, until=at(130)))
+    life = lives.live_submissions(template, jobs, SimulatorOptions(leave_s=50, until=at(130)))
     assert frames[0].work.due[life.jobs.slot[2]] == at(150).timestamp()

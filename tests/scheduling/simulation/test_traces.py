@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduling.simulation.traces import TraceError, read_trace
+from scheduling.simulation.traces import TraceError
+from workshop.simulator.recorded import read_recorded
 from workshop.simulator.ties import Ties, sort_order
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"
@@ -29,12 +30,12 @@ def philly(tmp_path: Path) -> Path:
 def broken(path: Path, text: str) -> list[str]:
     path.write_text(text)
     with pytest.raises(TraceError) as caught:
-        read_trace(path)
+        read_recorded(path)
     return str(caught.value).splitlines()
 
 
 def test_philly_rows_are_sorted_by_time_and_equal_times_keep_file_order(philly: Path) -> None:
-    trace = read_trace(philly)
+    trace = read_recorded(philly)
 
     assert trace.submit_s.tolist() == [0, 10, 10]
     assert trace.index.tolist() == [1, 0, 2]
@@ -42,11 +43,11 @@ def test_philly_rows_are_sorted_by_time_and_equal_times_keep_file_order(philly: 
 
 
 def test_philly_durations_are_rounded_half_to_even_and_are_at_least_one(philly: Path) -> None:
-    assert read_trace(philly).duration_s.tolist() == [4, 2, 1]
+    assert read_recorded(philly).duration_s.tolist() == [4, 2, 1]
 
 
 def test_philly_jobs_of_unlisted_clusters_are_left_out_and_counted(philly: Path) -> None:
-    trace = read_trace(philly)
+    trace = read_recorded(philly)
 
     assert trace.queues == ("a", "b")
     assert trace.queue_nodes == {"a": 2, "b": 1}
@@ -56,7 +57,7 @@ def test_philly_jobs_of_unlisted_clusters_are_left_out_and_counted(philly: Path)
 def test_philly_window_includes_both_ends(philly: Path) -> None:
     begin = datetime(2017, 10, 2, 0, 0, 10, tzinfo=UTC)
 
-    trace = read_trace(philly, begin=begin, end=begin)
+    trace = read_recorded(philly, begin=begin, end=begin)
 
     assert trace.index.tolist() == [0, 2]
     assert trace.submit_s.tolist() == [0, 0]
@@ -66,7 +67,7 @@ def test_packed_file_reads_like_a_plain_one(tmp_path: Path) -> None:
     file = tmp_path / "some.csv.gz"
     file.write_bytes(gzip.compress((HEADER + ROWS).encode()))
 
-    trace = read_trace(file)
+    trace = read_recorded(file)
 
     assert len(trace) == 4
     assert trace[0].queue == "b"
@@ -106,12 +107,12 @@ def test_damaged_gzip_is_reported_where_it_breaks(tmp_path: Path) -> None:
     file.write_bytes(gzip.compress((HEADER + ROWS * 500).encode())[:-40])
 
     with pytest.raises(TraceError, match="expected a whole gzip file"):
-        read_trace(file)
+        read_recorded(file)
 
 
 def test_folder_without_a_trace_says_what_it_looked_for(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="exactly one trace file"):
-        read_trace(tmp_path)
+        read_recorded(tmp_path)
 
 
 SWF = """; Version: 2.2
@@ -126,7 +127,7 @@ SWF = """; Version: 2.2
 def test_swf_jobs_that_never_ran_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "t.swf").write_text(SWF)
 
-    trace = read_trace(tmp_path / "t.swf")
+    trace = read_recorded(tmp_path / "t.swf")
 
     assert trace.index.tolist() == [2, 0]
     assert trace.submit_s.tolist() == [0, 4]
@@ -141,7 +142,7 @@ def test_swf_queue_name_after_the_node_list_is_used(tmp_path: Path) -> None:
         SWF.replace("2 -1 -1 -1\n", "2 -1 -1 -1 {1,1} q_1d 1:ppn=8\n", 1)
     )
 
-    assert read_trace(tmp_path / "t.swf").queues == ("q_1d", "queue-2")
+    assert read_recorded(tmp_path / "t.swf").queues == ("q_1d", "queue-2")
 
 
 def test_swf_broken_line_names_its_column(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from scheduling.prediction.baselines import Baselines
 from scheduling.prediction.learner import Learner
 from scheduling.prediction.runs import Run, Work
-from scheduling.simulation.traces import Trace, read_trace
+from scheduling.simulation.traces import Trace
 from scheduling.simulation.traces.model import checksum
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.requests import Request, read_requests
+from workshop.simulator.recorded import read_recorded
 
 TRACES = ("wagap-2013", "LCG-2005-0")
 PHILLY = "philly"
@@ -77,7 +78,7 @@ def bench_duration(traces: Path, progress: Progress) -> Outcome:
         progress(name)
         outcome.measured |= _figures(name, jobs_of(read_requests(file)))
     progress(PHILLY)
-    trace = read_trace(traces / PHILLY)
+    trace = read_recorded(traces / PHILLY)
     outcome.inputs |= trace.checksums()
     outcome.measured |= _figures(PHILLY, philly_jobs(trace))
     outcome.notes += [

@@ -11,8 +11,8 @@ from pathlib import Path
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
 from workshop.simulator.jobs import Job
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import pool, submissions
 from workshop.simulator.simulator import Observer, simulate
 from workshop.simulator.ties import BUSY_FROM, read_published
@@ -120,7 +120,7 @@ def protecting(world: m.Snapshot, name: str) -> m.Snapshot:
 
 def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> _Follow:
     follow = _Follow(world.now)
-    options = Options(cycle_s=CYCLE_S, until=world.now + lasts)
+    options = SimulatorOptions(cycle_s=CYCLE_S, until=world.now + lasts)
     simulate(world, coming, options=options, observer=follow)
     follow.course.end_s = lasts.total_seconds()
     return follow

@@ -19,7 +19,6 @@ from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.run.options import Options
 from workshop.demo import organisation as org
 from workshop.demo.cluster.furnish import Played
 from workshop.demo.past.alone import play_back
@@ -29,6 +28,7 @@ from workshop.demo.past.history import unfinished
 from workshop.demo.work import kinds
 from workshop.demo.work.arrivals import Arrival, manifest_of
 from workshop.scenario import Kind, Organisation, Source, generate, stream
+from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.simulator import simulate
 
 SEED = 20261119
@@ -254,9 +254,9 @@ def _followed(
         yield one
 
 
-def options(until: datetime) -> Options:
+def options(until: datetime) -> SimulatorOptions:
     """How time passes in the past of a demo."""
-    return Options(
+    return SimulatorOptions(
         cycle_s=PLAN_EVERY_S,
         leave_s=LEAVE_S,
         until=until,

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.workloads.manifest import build_job_manifest
 from scheduling.simulation.run.jobs import Submission
-from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, gang, read_trace
+from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, gang
 from workshop.demo.work.uses import notes_of
 from workshop.simulator.partition import nominal_gpus, static_nodes
+from workshop.simulator.recorded import read_recorded
 from workshop.simulator.replay import workload_of
 
 Json = dict[str, Any]
@@ -126,7 +127,7 @@ def open_trace(path: Path, *, nodes: int | None = None, day: date | None = None)
 
     Raises TraceError (a ValueError; one line per fault: file, line, what was expected).
     """
-    trace = _from_first_busy_day(read_trace(path))
+    trace = _from_first_busy_day(read_recorded(path))
     nodes = nodes or sum(static_nodes(trace).values())
     nominal = nominal_gpus(trace, nodes)
     start = _busiest_week(trace) if day is None else _midnight(path, trace, day)

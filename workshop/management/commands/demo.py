@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management import call_command
 
-from scheduling.files.arguments import LAST_PORT, MOST_NODES, day, factor, whole
+from scheduling.files.arguments import LAST_PORT, whole
 from scheduling.management.command import WeirCommand, refusal
+from workshop.arguments import MOST_NODES, day, factor
 from workshop.demo.cluster.paths import DemoFolder, ForeignFolderError
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.core.management import CommandError
 
-from scheduling.files.arguments import factor, whole
+from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
+from workshop.arguments import factor
 from workshop.benches.worker.large import NoPortalError
 from workshop.benches.worker.load import NoLocustError, run_load
 from workshop.testbed.parts import PartsError

@@ -9,15 +9,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
+from scheduling.files.arguments import instant, whole
 from scheduling.management.command import FileCommand
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
-from scheduling.simulation.run.options import Options, Outage
 from scheduling.simulation.traces import Trace, TraceError
+from workshop.arguments import MOST_NODES, MOST_S, factor
 from workshop.compare.failures import REPAIR_H, outages
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
 from workshop.compare.replicated import lived, means_of
 from workshop.rivals.costs import Costs
+from workshop.simulator.options import Outage, SimulatorOptions
 from workshop.simulator.partition import static_nodes
 from workshop.simulator.replay import EngineRun, TooLargeError, node_names
 from workshop.simulator.result import Metrics
@@ -152,7 +153,7 @@ def run_of(options: dict[str, Any], size: int, seed: int) -> EngineRun:
         times = {"mtbf_h": options["mtbf_h"], "repair_h": options["repair_h"]}
         broken = outages(names, FAILING_S, seed, **times)
     return EngineRun(
-        Options(cycle_s=options["cycle_s"], outages=broken),
+        SimulatorOptions(cycle_s=options["cycle_s"], outages=broken),
         CHECKPOINT_S if options["checkpoint_s"] is None else options["checkpoint_s"],
         options["restart_s"],
     )

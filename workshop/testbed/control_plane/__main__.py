@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from scheduling.files.arguments import OneLineParser
+from workshop.arguments import OneLineParser
 from workshop.testbed.control_plane.plane import ControlPlane, NotReadyError, forget
 
 from . import access

@@ -10,7 +10,8 @@ from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.kubeconfig import configuration_from
-from scheduling.files.arguments import REFUSED, OneLineParser, factor, seconds
+from scheduling.files.arguments import REFUSED
+from workshop.arguments import OneLineParser, factor, seconds
 
 from .fleet import Fleet
 

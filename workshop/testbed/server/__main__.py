@@ -7,7 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
-from scheduling.files.arguments import LAST_PORT, REFUSED, OneLineParser, factor, whole
+from scheduling.files.arguments import LAST_PORT, REFUSED, whole
+from workshop.arguments import OneLineParser, factor
 from workshop.testbed.server.kinds.clock import Clock
 
 from .server import EmbeddedServer

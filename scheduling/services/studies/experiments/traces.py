@@ -13,10 +13,9 @@ from tempfile import TemporaryDirectory
 from django.conf import settings
 
 from scheduling.services.errors import ServiceError
-from scheduling.simulation.traces import Trace, TraceError, read_trace
+from scheduling.simulation.traces import ENDINGS, Trace, TraceError, read_trace
 from scheduling.simulation.traces.model import Fault
 
-ENDINGS = (".ledger.csv", ".ledger.csv.gz", ".csv", ".csv.gz", ".swf", ".swf.gz")
 MOST_SENT = 700 * 1024
 """Bytes of a file that is sent, packed or not: a body has more room than that by the width of base64."""
 MOST_UNPACKED = 16 * 1024 * 1024

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from scheduling.files import BrokenFileError, read, read_text
-
-from .lines import FIRST_S, LAST_S, MOST_GPUS, Faults
-from .model import Ints, Trace
-from .philly import in_window, positions
+from scheduling.simulation.traces import Trace
+from scheduling.simulation.traces.lines import FIRST_S, LAST_S, MOST_GPUS, Faults
+from scheduling.simulation.traces.model import Ints
+from scheduling.simulation.traces.philly import in_window, positions
 
 GPU = "nvidia.com/gpu"
 QUEUE_LABELS = ("weir.dev/queue", "kueue.x-k8s.io/queue-name")
