@@ -9,7 +9,6 @@ class SchedulingConfig(AppConfig):
         from celery import current_app
         from celery.signals import beat_init, worker_init
 
-        from scheduling.services.worker import ending  # noqa: F401 - connects it
         from scheduling.services.worker.clock import ClusterClock
         from scheduling.services.worker.consuming import ClusterQueues
         from scheduling.services.worker.hearts import Beating

@@ -22,8 +22,7 @@ from portal.reports.capacity import capacity
 from scheduling.models import MILLI, Study, StudyKind, Variant
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies import doors, running
-from scheduling.services.studies.experiments.against import lacking
-from scheduling.services.studies.experiments.promoting import promote, promotion_of
+from scheduling.services.studies.experiments.promoting import lacking, promote, promotion_of
 from scheduling.services.studies.experiments.results import BASE, document, results
 from scheduling.services.studies.kinds import EXPERIMENTS
 

@@ -22,8 +22,7 @@ from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
 from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
-from scheduling.services.quotas.shift import Shift, figures, given_to
-from scheduling.services.quotas.sums import Sum, sums
+from scheduling.services.quotas.shift import QuotaSum, Shift, figures, given_to, sums
 from scheduling.services.quotas.values import Field
 from scheduling.services.whatif.documents import COLUMNS
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
@@ -136,7 +135,7 @@ class Seen:
     lesser: tuple[Lesser, ...]
     most: float
     fault: str = ""
-    sums: tuple[Sum, ...] = ()
+    sums: tuple[QuotaSum, ...] = ()
     """Of queues that the person sees."""
 
     def count(self, kind: str) -> int:
@@ -225,11 +224,11 @@ def seen_by(
     )
 
 
-def _sums(person: Person, cluster: Cluster, kept: Sequence[Json]) -> tuple[Sum, ...]:
+def _sums(person: Person, cluster: Cluster, kept: Sequence[Json]) -> tuple[QuotaSum, ...]:
     if not kept:
         return ()
     seen = set(visible_queues(person).filter(cluster=cluster).values_list("name", flat=True))
-    return tuple(Sum(**one) for one in kept if one["parent"] in seen)
+    return tuple(QuotaSum(**one) for one in kept if one["parent"] in seen)
 
 
 OTHERS = "another team"

@@ -28,8 +28,14 @@ from scheduling.models import (
     StudyState,
 )
 from scheduling.services.ledger.ready import Known, ready_in
-from scheduling.services.studies.capacity.curves import Curve, Needed, Rung, curves_of, needed
-from scheduling.services.studies.capacity.recorded import recorded
+from scheduling.services.studies.capacity.curves import (
+    Curve,
+    Needed,
+    Rung,
+    curves_of,
+    needed,
+    recorded,
+)
 
 RANGE = "30d"
 """Of the demand that is known."""

@@ -16,8 +16,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, ClassOverTime, Readings, Spans, Usage
 from scheduling.models import Transition
-from scheduling.services.ledger.holds import OF_STEP
-from scheduling.services.ledger.integrals import until
+from scheduling.services.ledger.holds import OF_STEP, until
 
 
 def read(scope: Scope, filters: ReportFilters) -> Readings:

@@ -25,7 +25,7 @@ from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Asked
 from scheduling.services.policy import judge, service_classes
 from scheduling.services.words import told
-from scheduling.services.workloads import images, turns
+from scheduling.services.workloads import shapes, turns
 from scheduling.services.workloads import submit as workloads
 
 Json = dict[str, Any]
@@ -92,7 +92,7 @@ def find_faults(
     told_of = {fault.field for fault in unknown}
     found = [
         *astray,
-        *list(images.faults_of(manifest))[:1],
+        *list(shapes.faults_of(manifest))[:1],
         *unknown,
         *(fault for fault in judgement.faults if fault.field not in told_of),
         *turns.faults(cluster, read, seen_by(user)),

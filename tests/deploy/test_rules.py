@@ -12,7 +12,7 @@ from prometheus_client.core import Metric
 
 from portal.config.exported import Weir
 from portal.config.probes import Answers
-from scheduling.services.worker.figures import OfProcess
+from scheduling.services.worker.probes import OfProcess
 from tests.deploy.charts import CHART, ROOT, tools
 
 RULES = CHART / "files/rules.yaml"

@@ -10,8 +10,8 @@ from celery.worker import state
 
 from scheduling.models import Role
 from scheduling.services.worker import hearts, held, parts
-from scheduling.services.worker.consumer import START_S, Controller, beating, end
 from scheduling.services.worker.names import GENERAL, STUDIES
+from scheduling.services.worker.parts import START_S, Controller, beating, end
 
 THREADS = 4
 JOIN_S = 10.0

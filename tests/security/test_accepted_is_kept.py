@@ -17,7 +17,7 @@ from django.test import Client as Browser
 from portal.boundary.answers import of_database
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, configuration_of
 from scheduling.models import Cluster
-from scheduling.services.clusters import talking
+from scheduling.services.clusters import connection
 from scheduling.services.errors import ServiceError
 from workshop.demo.work import feed
 from workshop.demo.work.arrivals import Arrival
@@ -122,10 +122,10 @@ def test_write_to_a_locked_file_is_refused_as_busy(server: EmbeddedServer, path:
 def test_cluster_that_cannot_write_is_no_fault_of_the_manifest(
     monkeypatch: pytest.MonkeyPatch, status: int, code: str
 ) -> None:
-    monkeypatch.setattr(talking.Client, "connect", lambda cluster: object())
+    monkeypatch.setattr(connection.Client, "connect", lambda cluster: object())
     with (
         pytest.raises(ServiceError) as refused,
-        talking.talking_to(Cluster(name="far", api_url="http://127.0.0.1:9")),
+        connection.talking_to(Cluster(name="far", api_url="http://127.0.0.1:9")),
     ):
         raise ApiError(status, "", "no room")
 

@@ -18,7 +18,7 @@ from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
 from scheduling.services.cycle.record.records import unpacked
 from scheduling.services.explain.asking import name_in_plan
-from scheduling.services.explain.candidates import searches_of
+from scheduling.services.explain.documents import searches_of
 
 TRIGGERS = {"timer": "its timer", "event": "a change on the cluster"}
 """What woke a cycle, in words."""

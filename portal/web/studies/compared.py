@@ -11,8 +11,8 @@ from portal.display.format import counted, duration, hmin, money, number
 from portal.web.studies.asking import differs
 from scheduling.models import Study, StudyState, Variant
 from scheduling.models.studies import OPEN
-from scheduling.services.studies.experiments.against import conditions
 from scheduling.services.studies.experiments.figures import FIGURES, Figure
+from scheduling.services.studies.experiments.promoting import conditions
 from scheduling.services.studies.experiments.results import (
     LEAST_WAIT_S,
     Cell,

@@ -25,7 +25,7 @@ from portal.web.workloads.fields import (
 )
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Workload, WorkloadType
 from scheduling.services.errors import ServiceError
-from scheduling.services.workloads import images
+from scheduling.services.workloads import shapes
 from scheduling.services.workloads.manifest import Kind, build_job_manifest
 
 MAX_PODS = 100_000
@@ -176,7 +176,7 @@ class SubmitForm(ArrayFields):
 
     def clean_image(self) -> str:
         image: str = self.cleaned_data["image"]
-        if fault := images.fault_of(image):
+        if fault := shapes.fault_of(image):
             raise ValidationError(str(fault))
         return image
 

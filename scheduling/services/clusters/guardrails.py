@@ -4,16 +4,18 @@
 step, under the lease, 4. record how each object stands, where that changed.
 
 Observe mode stops after comparing: nothing is written to the cluster, and people see what enforcing
-would do. A settled cluster is only read.
+would do. A settled cluster is only read. Which
+guardrails there are to be is a pure function of the policy's rows and of what the nodes have.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -21,12 +23,15 @@ from scheduling.cluster import guardrails as rails
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.connection.mirror import Mirror
-from scheduling.cluster.guardrails import Finding
-from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+from scheduling.cluster.guardrails import Finding, NamespaceRail, PriorityRail, Rails
+from scheduling.cluster.guardrails.personas import Parameters, Persona
+from scheduling.models import MILLI, Cluster, ClusterMode, Guardrail, Queue, Standing
 from scheduling.services.clusters import namespaces
 from scheduling.services.clusters.connection import ClusterLink
-from scheduling.services.clusters.rails import rails_of
+from scheduling.services.clusters.namespaces import Bound, Machine
 from scheduling.services.policy import rows as policies
+from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.policy.service_classes import ServiceClass
 
 log = logging.getLogger(__name__)
 
@@ -100,3 +105,121 @@ def _save(cluster: Cluster, row: Guardrail | None, finding: Finding, at: datetim
     row.standing, row.fields, row.detail = finding.standing, fields, finding.detail
     row.save()
     return True
+
+
+def rails_of(rows: PolicyRows, machines: Sequence[Machine] = ()) -> Rails:
+    """The guardrails that the policy asks for on a cluster of ``machines``."""
+    return Rails(
+        priorities=tuple(PriorityRail(p.name, p.value) for p in rows.priority_classes),
+        namespaces=tuple(namespace_rails(rows, machines)),
+        gpu_resources=tuple(sorted({c.resource_name for c in rows.gpu_classes})),
+        reserved=tuple(c.reserved_labels for c in rows.gpu_classes if c.reserved_labels),
+        accounts=settings.WEIR_ACCOUNTS_NAMESPACE,
+    )
+
+
+def namespace_rails(
+    rows: PolicyRows, machines: Sequence[Machine], only: Container[str] | None = None
+) -> Iterable[NamespaceRail]:
+    """What stands in each namespace of the queues, or in those among them alone."""
+    by_id = {q.pk: q for q in rows.queues}
+    classed = {c.resource_name for c in rows.gpu_classes}
+    # GPUs of no class are nobody's to run on, by whatever way.
+    of_none = {name: 0 for m in machines for name in m.resources if name not in classed}
+    for name in sorted({q.namespace for q in rows.queues if q.namespace}):
+        if only is not None and name not in only:
+            continue
+        queues = [q for q in rows.queues if q.namespace == name]
+        lines = [_line(queue, by_id) for queue in queues]
+        # A queue below another of the same namespace is bounded by that one already.
+        tops = [line for line in lines if not any(q.namespace == name for q in line[1:])]
+        held = [(line, _limits(line, rows)) for line in tops]
+        cpus, memory_mib, pods = namespaces.bounds_of(held, machines)
+        yield NamespaceRail(
+            name=name,
+            queues=tuple(sorted(q.name for q in queues if q.name in rows.leaf_names)),
+            hard={**of_none, **_hard([limits for _, limits in held], rows)},
+            cpus=cpus,
+            memory_mib=memory_mib,
+            pods=pods,
+            pod_security=namespaces.security_of(lines),
+            groups=_groups(lines),
+            parameters=_parameters(queues, rows),
+        )
+
+
+def _line(queue: Queue, by_id: Mapping[int, Queue]) -> list[Queue]:
+    """The queue and all above it, without the root."""
+    line = []
+    while queue.parent_id is not None:
+        line.append(queue)
+        queue = by_id[queue.parent_id]
+    return line
+
+
+def _groups(lines: list[list[Queue]]) -> tuple[str, ...]:
+    """Groups that work in every queue of the namespace: sharing one with others gives no rights there."""
+    shared = (
+        set.intersection(*({q.access_group for q in line} for line in lines)) if lines else set()
+    )
+    return tuple(sorted(shared - {""}))
+
+
+def _parameters(queues: list[Queue], rows: PolicyRows) -> Parameters | None:
+    """Who may have what run in those of ``queues`` that a team is bound to; None when there are none."""
+    classes = rows.service_classes
+    bound = [q for q in queues if q.name in rows.leaf_names and classes.binds(q.path)]
+    if not bound:
+        return None
+    default = next((p.name for p in rows.priority_classes if p.is_default), "")
+    return Parameters(
+        default_priority=default,
+        queues={
+            q.name: [(held.user, _persona(held)) for held in classes.at(q.path)] for q in bound
+        },
+    )
+
+
+def _persona(held: ServiceClass) -> Persona:
+    return Persona(
+        name=held.persona,
+        priority_classes=held.priority_classes,
+        gpu_classes=held.gpu_classes,
+        max_gpus=held.max_gpus,
+        max_run_time_s=held.max_run_time_s,
+    )
+
+
+def _limits(line: list[Queue], rows: PolicyRows) -> dict[str, Bound]:
+    """What the queue at the end of ``line`` may hold of each class."""
+    return {c.name: _limit(line, c.pk, rows) for c in rows.gpu_classes}
+
+
+def _hard(limits: list[dict[str, Bound]], rows: PolicyRows) -> dict[str, int]:
+    """Whole devices of each resource that the queues' limits let them hold together."""
+    bounds: dict[str, Bound] = {}
+    for gpu_class in rows.gpu_classes:
+        held = [each[gpu_class.name] for each in limits]
+        before = bounds.get(gpu_class.resource_name, 0)
+        bounds[gpu_class.resource_name] = _sum([before, *held])
+    # A part of a device is a pod's whole request or nothing, so only whole devices count.
+    return {name: bound // MILLI for name, bound in bounds.items() if bound is not None}
+
+
+def _limit(line: list[Queue], class_pk: int, rows: PolicyRows) -> Bound:
+    """The least of the limits along the line: nominal + borrowing limit, where there is one."""
+    limits, quotas = [], rows.quotas
+    for queue in line:
+        quota = quotas.get((queue.pk, class_pk))
+        if quota is not None and quota.borrowing_limit is not None:
+            limits.append(quota.nominal + quota.borrowing_limit)
+    return min(limits, default=None)
+
+
+def _sum(bounds: Iterable[Bound]) -> Bound:
+    total = 0
+    for bound in bounds:
+        if bound is None:
+            return None
+        total += bound
+    return total

@@ -3,12 +3,14 @@ GPUs be kept for a gang that cannot begin.
 
 What such a gang was to get, and the room that was to be made for it, is left for the next cycle, in which
 it is held as work that the cluster refuses to start; others go before it.
+
+Of more starts than one cycle should write, a portion is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any
 
@@ -16,10 +18,9 @@ from scheduling.cluster.adapters import Observed
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.vocabulary.devices import RESOURCES
-from scheduling.engine import Action, Decision, Outline, Reason
+from scheduling.engine import Action, Decision, Outline, Reason, Waits
+from scheduling.services.clusters.guardrails import namespace_rails
 from scheduling.services.clusters.namespaces import Amounts, Bound, Machine, machines_in
-from scheduling.services.clusters.rails import namespace_rails
-from scheduling.services.cycle.batching import put_off
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.quotas.faults import figure
 
@@ -162,3 +163,66 @@ def _taken(
 
 def _sum(amounts: Iterable[Amounts]) -> Amounts:
     return tuple(map(sum, zip(*amounts, strict=True)))
+
+
+NEXT = "GPUs are free for it. It starts once the starts before it are written."
+
+
+def portion(plan: Outline, most: int, priority_of: Callable[[str], int]) -> tuple[Outline, bool]:
+    """``plan`` with ``most`` of its admissions, and whether those are all. The others wait, at the head of
+    the line, to be planned anew.
+
+    All of them have room, and wait for nothing but their write. Half are the first of the plan, so that no
+    queue's starts are put off for ever; of the rest those of the highest ``priority_of`` a workload's name.
+    What makes room stays whole: whom it is made for claims it in the next plan.
+    """
+    admitted = [d.workload for d in plan.acts if d.action is Action.ADMIT]
+    if len(admitted) <= most:
+        return plan, True
+    first = admitted[: most - most // 2]
+    urgent = sorted(admitted[len(first) :], key=priority_of, reverse=True)[: most // 2]
+    late = set(admitted).difference(first, urgent)
+    return put_off(plan, [(d, _later(d)) for d in plan.acts if d.workload in late]), False
+
+
+def served_by(plan: Outline) -> frozenset[str]:
+    """Names of those that start by ``plan``, or for whom it makes room."""
+    starts = (act.workload for act in plan.acts if act.action is Action.ADMIT)
+    return frozenset((*starts, *(act.for_workload for act in plan.acts if act.for_workload)))
+
+
+def put_off(plan: Outline, late: Sequence[tuple[Decision, Decision | None]]) -> Outline:
+    """``plan`` without the acts that are ``late``, and with the waits beside them at the head of the line."""
+    if not late:
+        return plan
+    gone = {id(act) for act, _ in late}
+    acts = tuple(act for act in plan.acts if id(act) not in gone)
+    waits = [wait for _, wait in late if wait is not None]
+    return replace(plan, acts=acts, waits=ahead_of(plan.waits, waits))
+
+
+def _later(start: Decision) -> Decision:
+    """A wait without a place in the line: nobody it waits for has to end."""
+    return Decision(
+        workload=start.workload,
+        action=Action.WAIT,
+        reason=Reason.WAITS_FOR_TURN,
+        sentence=NEXT,
+        queue=start.queue,
+    )
+
+
+def ahead_of(line: Waits, decisions: Sequence[Decision]) -> Waits:
+    """``line`` with ``decisions`` before it."""
+    ahead = len(decisions)
+
+    def spell(places: Sequence[int]) -> list[Decision]:
+        others = iter(line.spell([place - ahead for place in places if place >= ahead]))
+        return [decisions[place] if place < ahead else next(others) for place in places]
+
+    return Waits(
+        names=[*(d.workload for d in decisions), *line.names],
+        reasons=[*(d.reason for d in decisions), *line.reasons],
+        positions=[*(0 for _ in decisions), *line.positions],
+        spell=spell,
+    )

@@ -13,10 +13,10 @@ from scheduling.services.cycle.enforce.status import Spoken
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record.booking import Ledger
 from scheduling.services.cycle.record.causes import Causes
+from scheduling.services.cycle.record.claims import Word
 from scheduling.services.cycle.record.nodes import NodeRows
+from scheduling.services.cycle.record.plan import Telling
 from scheduling.services.cycle.record.shares import ShareRows
-from scheduling.services.cycle.record.throttle import Telling
-from scheduling.services.cycle.record.word import Word
 from scheduling.services.forecasts.told import Foreseen
 from scheduling.services.merit.own_quotas import OwnQuotas
 from scheduling.services.merit.standings import RunTimes, Standings

@@ -40,11 +40,10 @@ from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.orders import TakenError
 from scheduling.services.cycle import backstops
-from scheduling.services.cycle.batching import ahead_of, portion, served_by
+from scheduling.services.cycle.backstops import ahead_of, portion, served_by
 from scheduling.services.cycle.changes import save
 from scheduling.services.cycle.enforce.acts import phases_of
-from scheduling.services.cycle.enforce.scene import Scene
-from scheduling.services.cycle.enforce.unsent import unsent
+from scheduling.services.cycle.enforce.scene import Scene, unsent
 from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record import claims, records

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from scheduling.models import MILLI, Cluster, Queue, State, UsageSample, Workload
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.integrals import until
+from scheduling.services.ledger.holds import until
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.tables.bulk import write_columns
 from scheduling.services.tables.passes import keep, last_of

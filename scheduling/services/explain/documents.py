@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduling.engine import document
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
+from scheduling.engine.whatif.alternatives import (
+    Candidate,
+    Verdict,
+    VictimSearch,
+    victim_searches,
+)
 from scheduling.engine.whatif.change import Change, Relaxation
 from scheduling.engine.whatif.relaxations import relaxations
 from scheduling.services.errors import ServiceError
@@ -110,3 +117,11 @@ def relaxation_document(found: Relaxation) -> Json:
         "evicts_gpus": found.evicts / m.MILLI,
         "sentence": found.sentence,
     }
+
+
+__all__ = ["Candidate", "Verdict", "VictimSearch", "searches_of"]
+
+
+def searches_of(kept: dict[str, Any]) -> list[VictimSearch]:
+    """Those of a cycle's kept snapshot (``records.unpacked``)."""
+    return victim_searches(document.parse(kept))

@@ -1,8 +1,9 @@
 """The doors to learned run times."""
 
+from scheduling.services.forecasts.asked import Expected
+from scheduling.services.forecasts.predicting import due
+
 from .asked import answer, answer_of, ask
-from .expecting import Expected
-from .kept_promises import due
 from .learning import is_due, learn
 from .predicting import predict
 from .serving import demote, promote, serving

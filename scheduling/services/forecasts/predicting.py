@@ -1,29 +1,34 @@
-"""Predict the rest of every run that has not ended, and judge what was said of those that have."""
+"""Predict the rest of every run that has not ended, and judge what was said of those that have.
+
+Runs that end first are short: were only what has ended looked at, a model would seem to tell too long. So a
+run is counted from the moment on at which it should have ended by its P90, whether it has or not; and only
+one of which something was told before it ran.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import median
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
+from django.utils.functional import cached_property
 
 from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, TaskPass, Workload
 from scheduling.prediction.history import Estimate
 from scheduling.prediction.learner import Models, Said, say
 from scheduling.prediction.paces import Pace
 from scheduling.prediction.quantiles import rest_s, seconds
+from scheduling.services.forecasts.holding import held
+from scheduling.services.forecasts.runs import NEEDED, ran_s, run_of, work_of
+from scheduling.services.forecasts.serving import demote, serving
+from scheduling.services.forecasts.told import NEVER, held_back
 from scheduling.services.tables.passes import keep, last_of
-
-from .holding import held
-from .kept_promises import due
-from .recent_waits import RecentWaits
-from .runs import NEEDED, ran_s, run_of, work_of
-from .serving import demote, serving
-from .told import NEVER, held_back
 
 MOST_LIVE = 20_000
 """Workloads that are predicted; those that wait longest, and what runs, first."""
@@ -250,3 +255,59 @@ def _watch(cluster: Cluster, now: datetime) -> None:
     held = sum(latest)
     if len(latest) == DRIFT_RUNS and held < DRIFT_LEAST * DRIFT_RUNS:
         demote(cluster=cluster, why=f"P10 to P90 held {held} of the last {DRIFT_RUNS} runs.")
+
+
+WINDOW = timedelta(hours=24)
+MOST_READ = 5000
+MOST, LEAST = 20, 3
+"""Starts that one figure is of; fewer than the least say nothing."""
+
+
+class RecentWaits:
+    """Of one cluster, over the last ``WINDOW`` before ``now``. One query, once it is asked."""
+
+    def __init__(self, cluster: Cluster, now: datetime) -> None:
+        self._cluster, self._now = cluster, now
+
+    @cached_property
+    def _starts(self) -> dict[tuple[int | None, str], list[tuple[int, float]]]:
+        found: dict[tuple[int | None, str], list[tuple[int, float]]] = defaultdict(list)
+        rows = Workload.objects.filter(
+            cluster=self._cluster, first_started_at__gt=self._now - WINDOW
+        )
+        rows = rows.exclude(gpu_class=None).order_by("-first_started_at")[:MOST_READ]
+        columns = rows.values_list(
+            "queue_id", "gpu_class__name", "gpus", "min_members", "submitted_at", "first_started_at"
+        )
+        for queue, name, gpus, members, submitted, began in columns:
+            if began is not None:
+                waited_s = (began - submitted).total_seconds()
+                found[queue, name].append((gpus * members, waited_s))
+        return found
+
+    def typical_s(self, work: Workload, gpu_class: str) -> float | None:
+        """The median wait, in seconds, of the latest starts in its queue that asked for at least half as
+        many GPUs; None where there were too few."""
+        size = work.gpus * work.min_members
+        began = self._starts.get((work.queue_id, gpu_class), [])
+        waits = [waited_s for gpus, waited_s in began if 2 * gpus >= size][:MOST]
+        return median(waits) if len(waits) >= LEAST else None
+
+
+LOOKED_AT = 10
+"""So many times what is wanted are read: many have not come due."""
+
+
+def due(told: QuerySet[Prediction], now: datetime, most: int) -> list[bool]:
+    """Of the latest ``most`` among ``told`` that have come due: whether P10 to P90 held. What was cut short
+    says nothing."""
+    rows = told.filter(told_at__lte=F("workload__first_started_at"), cut_short=False)
+    columns = rows.order_by("-told_at", "-pk").values_list(
+        "workload__first_started_at", "told_p10_s", "told_p90_s", "ran_s"
+    )
+    found = [
+        ran_s is not None and p10_s <= ran_s <= p90_s
+        for started, p10_s, p90_s, ran_s in columns[: LOOKED_AT * most]
+        if started is not None and started + timedelta(seconds=p90_s) <= now
+    ]
+    return found[:most]

@@ -26,7 +26,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.lives import EVER, Life, lives_of
+from scheduling.services.ledger.holds import EVER, Life, lives_of
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.tables.passes import keep, last_of, mark_of, places_of
 

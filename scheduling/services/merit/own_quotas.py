@@ -20,9 +20,8 @@ import numpy as np
 
 from scheduling.engine.merit import partitions
 from scheduling.engine.merit.partitions import STARTED, UNKNOWN, Partitions, empty_partitions
-from scheduling.models import Cluster, State, Workload
+from scheduling.models import Cluster, Prediction, State, Workload
 from scheduling.models.workloads import WAITING
-from scheduling.services.merit.paces import Ratios, longer, ratios_of
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.tables.bulk import write_columns
 
@@ -349,3 +348,23 @@ def node_gpus(sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
     for name, gpus in sizes:
         found[name] = max(found.get(name, 0), gpus)
     return found
+
+
+Ratios = Mapping[str, float]
+"""GPU class -> how many times sooner a run ends there than on the first that its author names."""
+
+
+def ratios_of(works: Iterable[Workload]) -> dict[str, Ratios]:
+    """By uid, of those of ``works`` that may run on several classes, as far as it was predicted. One query;
+    none where there is no such work."""
+    several = [work.pk for work in works if len(work.gpu_classes) > 1 and work.pk is not None]
+    if not several:
+        return {}
+    known = Prediction.objects.filter(workload__in=several).exclude(paces={}).order_by()
+    return dict(known.values_list("workload__uid", "paces"))
+
+
+def longer(ratios: Ratios, real: str, own: str) -> float:
+    """How many times as long a run takes on class ``own`` as on ``real``; 1 where nobody knows."""
+    here, there = ratios.get(real), ratios.get(own)
+    return here / there if here and there else 1.0

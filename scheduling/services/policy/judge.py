@@ -19,7 +19,7 @@ from scheduling.engine.reasons.wording import are, gpus_in_words
 from scheduling.models import MILLI, Cluster, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy import service_classes
-from scheduling.services.policy.levels import levels_of
+from scheduling.services.policy.knobs import levels_of
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
 MISROUTED = "misrouted"

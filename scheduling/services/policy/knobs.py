@@ -10,6 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from scheduling.cluster.vocabulary import topology
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
@@ -352,3 +353,7 @@ def _read(knob: Knob, value: Any) -> None:
 
 def _refuse(knob: Knob, remedy: str) -> None:
     raise ServiceError("out_of_bounds", f"{knob.name}: out of bounds.", remedy, field=knob.field)
+
+
+def levels_of(cluster: Cluster) -> Levels:
+    return topology.parse(cluster.topology_levels)

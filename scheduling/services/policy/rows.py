@@ -25,8 +25,7 @@ from scheduling.models import (
 from scheduling.services.policy import service_classes, user_usage
 from scheduling.services.policy.entitlements import Entitlements
 from scheduling.services.policy.judge import Judgement, Rules, judge, misrouted
-from scheduling.services.policy.knobs import KNOBS
-from scheduling.services.policy.levels import levels_of
+from scheduling.services.policy.knobs import KNOBS, levels_of
 from scheduling.services.policy.service_classes import ServiceClasses, is_within
 from scheduling.services.policy.sharing import evictions_left
 from scheduling.services.tables.unchanged import Unchanged

@@ -6,7 +6,7 @@ that all sums stay as they are. What other edits say inside the range is kept: t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -15,10 +15,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Q, Sum
 
-from scheduling.models import GpuClass, Node, Queue, Quota, QuotaChange
+from scheduling.models import MILLI, GpuClass, Node, Queue, Quota, QuotaChange
 from scheduling.models.queues import above
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.checks import Timelines, timelines_of
+from scheduling.services.quotas.checks import Timelines, breaks_sum, timelines_of
 from scheduling.services.quotas.faults import QuotaCell, figure, shown
 from scheduling.services.quotas.save import save_quotas
 from scheduling.services.quotas.tree import lock_tree
@@ -213,3 +213,45 @@ def givers(queue: Queue, gpu_class: GpuClass, gpus: int, at: datetime) -> list[G
     ]
     near = {q.pk: len(q.path.split("/")) for q in beside}
     return sorted(found, key=lambda g: (-near[g.queue.pk], -g.idle, g.queue.path))
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSum:
+    """GPUs of nominal quota below ``parent``, a queue's name; it is refused as a save would refuse it."""
+
+    parent: str
+    before: float
+    after: float
+    given: float
+    is_refused: bool
+
+    @property
+    def over(self) -> float:
+        return max(0.0, self.after - self.given)
+
+
+def sums(figures: Sequence[Figure], gpu_class: GpuClass, at: datetime) -> Iterator[QuotaSum]:
+    """Of each queue above one whose nominal quota is changed."""
+    after = {one.queue.pk: one.after or 0 for one in figures}
+    parents = {one.queue.parent for one in figures if one.queue.parent is not None}
+    held = _children(parents, gpu_class, at)
+    for parent in sorted(parents, key=lambda queue: queue.path):
+        mine = held.get(parent.pk, {})
+        changed = {q.queue.pk: after[q.queue.pk] for q in figures if q.queue.parent_id == parent.pk}
+        before, will = sum(mine.values()), sum({**mine, **changed}.values())
+        had = given_to(parent, gpu_class, at)
+        given = after.get(parent.pk, had)
+        is_refused = breaks_sum(parent, will, given, will - before - (given - had))
+        yield QuotaSum(parent.name, before / MILLI, will / MILLI, given / MILLI, is_refused)
+
+
+def _children(
+    parents: set[Queue], gpu_class: GpuClass, at: datetime
+) -> Mapping[int | None, Mapping[int, int]]:
+    """Parent -> child -> nominal milli-GPU in force."""
+    queues = Queue.objects.filter(parent__in=parents)
+    rows = Quota.objects.filter(queue__in=queues, gpu_class=gpu_class).in_force(at)
+    found: dict[int | None, dict[int, int]] = {}
+    for parent, queue, gpus in rows.values_list("queue__parent", "queue", "nominal_gpus"):
+        found.setdefault(parent, {})[queue] = gpus
+    return found

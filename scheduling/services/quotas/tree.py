@@ -1,7 +1,8 @@
 """The doors through which the queue tree changes, and how it is walked.
 
 Leaves hold workloads, so a queue that holds some takes no child; a name is a label in the cluster, so
-it stays while workloads carry it. Every refusal names the field at fault.
+it stays while workloads carry it. Every refusal names the field at fault. People work in the
+namespaces of their queues: what gives a queue one is here too.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max
+from django.utils.module_loading import import_string
 
+from scheduling.cluster.vocabulary.labels import OFFERED
 from scheduling.models import Cluster, PodSecurity, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
-from scheduling.services.quotas import namespaces
 from scheduling.services.quotas.checks import timelines_of
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.values import instants, value_at
@@ -107,7 +110,7 @@ def create_queue(
         **asdict(bounds or Bounds()),
     )
     _refuse_holding_parent(parent)
-    namespaces.check(queue, author, taking)
+    check(queue, author, taking)
     _save(queue, author)
     _tell("queue.created", queue, author, {}, _told(queue))
     return queue
@@ -153,7 +156,7 @@ def change_queue(
     queue.sharing = queue.sharing if sharing is None else sharing
     if namespace is not None and namespace != queue.namespace:
         queue.namespace = namespace
-        namespaces.check(queue, author, taking)
+        check(queue, author, taking)
     queue.access_group = queue.access_group if access_group is None else access_group
     told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
     for field, value in told.items():
@@ -338,3 +341,18 @@ def _refuse_excess(queue: Queue, parent: Queue) -> None:
                     f"Lower {queue.name} by {figure(total - most)} first, or raise {parent.name}.",
                     field="parent",
                 )
+
+
+def check(queue: Queue, author: AbstractBaseUser | None, taking: str = "") -> None:
+    """Asks the judge that the setting ``WEIR_NAMESPACE_JUDGE`` names, since only the portal knows persons.
+
+    ``taking`` names a namespace of which the author was shown what becomes of it.
+    Commands run by hand have no author and are not judged. Raises ServiceError at ``namespace``.
+    """
+    if author is not None and queue.namespace:
+        import_string(settings.WEIR_NAMESPACE_JUDGE)(author, queue, taking)
+
+
+def offering(*names: str) -> str:
+    """How the cluster's administrators let Weir's engine have namespaces that stand."""
+    return f"kubectl label namespace {' '.join(names)} {OFFERED}=true"

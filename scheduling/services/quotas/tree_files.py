@@ -22,9 +22,8 @@ from scheduling.files import BrokenFileError, Fault, lines_of, read
 from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaCell, shown
-from scheduling.services.quotas.namespaces import offering
 from scheduling.services.quotas.save import GridRow, Values, grid, save_quotas
-from scheduling.services.quotas.tree import change_queue, create_queue
+from scheduling.services.quotas.tree import change_queue, create_queue, offering
 from scheduling.services.quotas.values import Field
 
 FIGURES = {

@@ -24,10 +24,23 @@ from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
-from scheduling.services.snapshot.departing import left_behind, orphans_in
-from scheduling.services.snapshot.foreign import strange_gpus, vanished_nodes
-from scheduling.services.snapshot.lingering import Heir, Heirs, kept, orphans_stay, stays
-from scheduling.services.snapshot.parts import BESIDE, Parts, divide, parts_of
+from scheduling.services.snapshot.departing import (
+    Heir,
+    Heirs,
+    kept,
+    left_behind,
+    orphans_in,
+    orphans_stay,
+    stays,
+)
+from scheduling.services.snapshot.parts import (
+    BESIDE,
+    Parts,
+    divide,
+    parts_of,
+    strange_gpus,
+    vanished_nodes,
+)
 from scheduling.services.snapshot.situations import (
     Known,
     Situation,

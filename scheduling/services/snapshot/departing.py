@@ -1,19 +1,26 @@
-"""What no workload of the picture accounts for and still holds GPUs: pods that are on their way out."""
+"""What no workload of the picture accounts for and still holds GPUs: pods that are on their way out.
+
+Work that was deleted or evicted and does not go: its queue holds what it sits on until it is gone.
+
+Kubernetes keeps the pods of a Job that is deleted behind a finalizer running, and gives pods the grace that
+they ask for, be it a year. GPUs of work that goes soon count as about to come free, for nobody is displaced
+for their sake; those of work that stays are its queue's as before, and nothing can be had of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.picture.compose import Orphans, Picture
 from scheduling.engine import model as m
+from scheduling.models import Queue, Workload
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
-from scheduling.services.snapshot.lingering import Heir, Heirs, heir_of, kept, orphans_stay
+from scheduling.services.quotas.faults import figure
+from scheduling.services.snapshot.parts import BESIDE
 from scheduling.services.snapshot.situations import Known, Situation
-
-NOBODY = Heir("")
 
 
 def orphans_in(
@@ -90,3 +97,76 @@ def _given_up(observed: Observed, known: Known) -> Mapping[str, int]:
         for node, members in observed.placement.items()
         if members > observed.up.get(node, 0)
     }
+
+
+DELETED_S = 60.0
+"""Pods of deleted work that are to be gone within so long are on their way. More would be a way to hold
+twice what one is owed: by deleting again and again what takes its time."""
+EVICTED_S = 3600.0
+"""The same of work that Weir evicted, which may need its grace to write a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heir:
+    """Whom the pods of a deleted object count for."""
+
+    queue: str
+    user: str = ""
+
+
+NOBODY = Heir("")
+Heirs = Mapping[str, Heir]
+"""By the uid of the object that is gone."""
+
+
+def stays(observed: Observed, known: Known, now: datetime) -> bool:
+    """Whether it was deleted or evicted and its pods sit on nodes for longer."""
+    if known.situation not in (Situation.LEAVING, Situation.DONE) or not observed.placement:
+        return False
+    if observed.deleting and not observed.suspended:
+        return not _goes(observed.gone_by, now, DELETED_S)
+    # Right after a suspension its controller has not come to its pods yet.
+    return observed.gone_by is not None and not _goes(observed.gone_by, now, EVICTED_S)
+
+
+def orphans_stay(orphans: Orphans, now: datetime) -> bool:
+    return not _goes(orphans.gone_by, now, DELETED_S)
+
+
+def _goes(gone_by: datetime | None, now: datetime, within_s: float) -> bool:
+    return gone_by is not None and gone_by <= now + timedelta(seconds=within_s)
+
+
+def kept(work: m.Workload) -> m.Workload:
+    """``work`` that is leaving as work of its queue that nobody can displace."""
+    members = sum(work.placement.values())
+    return replace(
+        work,
+        leaving=False,
+        priority_class=BESIDE.name,
+        members=m.Members(members, members),
+        gpu_classes=(),
+        topology=m.Topology(),
+        elastic=False,
+        stale_since=None,
+    )
+
+
+def heir_of(orphans: Orphans, heirs: Heirs, rows: PolicyRows) -> Heir:
+    """By what is known of the object, else the first queue of its namespace; of no queue elsewhere."""
+    return heirs.get(orphans.uid) or Heir(_first_queue(rows, orphans.namespace))
+
+
+def _first_queue(rows: PolicyRows, namespace: str) -> str:
+    def is_home(queue: Queue) -> bool:
+        return queue.namespace == namespace and queue.name in rows.leaf_names
+
+    return min((queue.name for queue in rows.queues if is_home(queue)), default="")
+
+
+def sentence(row: Workload, milli_gpus: int) -> str:
+    """What people read of deleted work that stays."""
+    return (
+        f"It was deleted, and its pods still hold {figure(milli_gpus)} GPUs. "
+        f"They count for {row.queue_label} until they are gone."
+    )

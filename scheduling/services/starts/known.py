@@ -17,7 +17,7 @@ from scheduling.engine.model import Workload as Work
 from scheduling.models import Cluster, Outcome, Workload
 from scheduling.services.forecasts.told import Rest, rests_by_name
 from scheduling.services.ledger.past import kinds_of_row, useful_s
-from scheduling.services.policy.levels import levels_of
+from scheduling.services.policy.knobs import levels_of
 from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
 from scheduling.simulation.ahead.runs import RunTimes

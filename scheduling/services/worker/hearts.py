@@ -1,4 +1,7 @@
-"""Where hearts begin to beat: the steps and signals of Celery's processes. The web server has its own."""
+"""Where hearts begin to beat: the steps and signals of Celery's processes. The web server has its own.
+
+On SIGTERM cycles that run hurry, leases are given back, and a cluster that does not answer keeps nobody.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import atexit
 from typing import Any
 
 from celery import bootsteps
-from celery.signals import beat_init, worker_shutdown
+from celery.signals import beat_init, worker_shutdown, worker_shutting_down
 
 from scheduling.models import Role
 from scheduling.services.worker import held
@@ -82,3 +85,13 @@ def _leave_worker(**_: Any) -> None:
 @atexit.register
 def _leave_all() -> None:
     leave(*list(_hearts))
+
+
+@worker_shutting_down.connect
+def hurry(**_: Any) -> None:
+    held.leave_all()
+
+
+@worker_shutdown.connect
+def let_go(**_: Any) -> None:
+    held.close_all()

@@ -21,7 +21,7 @@ from scheduling.cluster.vocabulary.quantities import rfc3339
 from scheduling.engine.reasons.wording import span
 from scheduling.models import Workload
 from scheduling.models.workloads import WAITING
-from scheduling.services.clusters.talking import acting_on, talking_to
+from scheduling.services.clusters.connection import acting_on, talking_to
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import submit
 

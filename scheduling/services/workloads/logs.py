@@ -15,7 +15,7 @@ from typing import Any
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import Client, NotFoundError, Person
 from scheduling.models import Workload
-from scheduling.services.clusters.talking import acting_on
+from scheduling.services.clusters.connection import acting_on
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads.submit import person_of
 

@@ -28,7 +28,7 @@ from scheduling.cluster.vocabulary.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
-from scheduling.services.clusters.talking import acting_on, talking_to
+from scheduling.services.clusters.connection import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.policy.judge import Rules, judge, priority_fault

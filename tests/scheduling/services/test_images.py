@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from scheduling.services.workloads.images import fault_of
+from scheduling.services.workloads.shapes import fault_of
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

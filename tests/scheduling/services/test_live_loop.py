@@ -15,8 +15,8 @@ from scheduling.cluster.connection.client import NotFoundError
 from scheduling.engine import Plan, Snapshot
 from scheduling.models import Cluster, PriorityClass, State
 from scheduling.services.cycle import run as cycle
+from scheduling.services.cycle.record import claims
 from scheduling.services.cycle.record import plan as recording
-from scheduling.services.cycle.record import word
 from scheduling.simulation.run.carrying import differences
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World
@@ -112,7 +112,7 @@ class Life:
 def no_word_broken(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """The worker, which holds itself against it, says the same."""
     yield
-    said = [r.getMessage() for r in caplog.get_records("call") if r.name == word.__name__]
+    said = [r.getMessage() for r in caplog.get_records("call") if r.name == claims.__name__]
     assert said == []
 
 

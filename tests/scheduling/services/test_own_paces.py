@@ -8,8 +8,7 @@ import pytest
 
 from scheduling.models import Cluster, GpuClass, Outcome, Prediction, Queue, State, Workload
 from scheduling.services.merit import leads
-from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s
-from scheduling.services.merit.paces import longer, ratios_of
+from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s, longer, ratios_of
 from tests.scheduling.kube import policy
 
 pytestmark = pytest.mark.django_db

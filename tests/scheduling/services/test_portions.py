@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduling.engine import Action, Decision, Outline, Reason, Waits
-from scheduling.services.cycle.batching import NEXT, portion
+from scheduling.services.cycle.backstops import NEXT, portion
 
 NOBODY = Waits(names=[], reasons=[], positions=[], spell=lambda _: [])
 

@@ -11,7 +11,7 @@ import pytest
 
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services.clusters import talking
+from scheduling.services.clusters import connection
 from scheduling.services.errors import ServiceError
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
@@ -38,7 +38,7 @@ def cluster(db: None) -> Iterator[Cluster]:
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are as new as their clusters: a start has other ports, keys and tokens."""
-    monkeypatch.setattr(talking, "_clients", {})
+    monkeypatch.setattr(connection, "_clients", {})
 
 
 def play(cluster: Cluster, folder: Path, context: str = "") -> RealCluster:
@@ -100,7 +100,7 @@ def test_work_is_submitted_admitted_run_and_kept_over_a_restart(
         workers.close_all()
         played.stop()
 
-    talking._clients.clear()
+    connection._clients.clear()
     played = play(cluster, tmp_path)
     try:
         assert completed(cluster, "first")

@@ -6,8 +6,8 @@ import pytest
 
 from scheduling.engine import model as m
 from scheduling.models import Workload
-from scheduling.services.cycle.record import throttle as telling
-from scheduling.services.cycle.record.throttle import Telling
+from scheduling.services.cycle.record import plan as telling
+from scheduling.services.cycle.record.plan import Telling
 
 WAITS = m.Reason.NO_FREE_GPUS
 

@@ -15,8 +15,14 @@ from scheduling.cluster.enforcement.events import Event
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import rfc3339
 from scheduling.engine import model as m
-from scheduling.services.cycle.enforce.placing import once_started, placed, planned
-from scheduling.services.cycle.enforce.restore import is_marked, may_start, restorations
+from scheduling.services.cycle.enforce.placing import (
+    is_marked,
+    may_start,
+    once_started,
+    placed,
+    planned,
+    restorations,
+)
 from scheduling.services.cycle.enforce.scene import Scene
 from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
 from scheduling.services.snapshot.blocked import RAN_OUT

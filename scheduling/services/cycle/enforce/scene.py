@@ -1,4 +1,10 @@
-"""What acts are made of."""
+"""What acts are made of.
+
+Evictions that were committed and have not reached the cluster: the worker was killed, or the write failed.
+
+Somebody was promised what they free, so they are written again until the cluster shows them or the claim
+lapses.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters import ClassSpec, Observed, key_of
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary.topology import Levels
-from scheduling.engine import Outline
-from scheduling.models import Workload
+from scheduling.engine import Action, Outline, Reason
+from scheduling.engine import model as m
+from scheduling.models import Decision, Workload
 from scheduling.services.snapshot.situations import Known
 
 
@@ -49,3 +56,24 @@ class Scene:
     @property
     def resource_names(self) -> tuple[str, ...]:
         return tuple(spec.resource_name for spec in self.classes.values())
+
+
+def unsent(rows: Sequence[Workload]) -> list[m.Decision]:
+    """The newest eviction of each of ``rows`` as it was decided. One query, and none for nobody."""
+    if not rows:
+        return []
+    kept = Decision.objects.filter(workload__in=rows, action=Action.EVICT)
+    newest = {row.workload_id: row for row in kept.order_by("cycle__number", "id")}
+    return [_decided(row, newest[row.pk]) for row in rows if row.pk in newest]
+
+
+def _decided(row: Workload, kept: Decision) -> m.Decision:
+    return m.Decision(
+        workload=key_of(row.kind, row.namespace, row.name),
+        action=Action.EVICT,
+        reason=Reason(kept.reason),
+        sentence=kept.sentence,
+        sealed=(kept.sealed or {}).get("sentence", ""),
+        numbers=kept.numbers,
+        members=kept.members,
+    )

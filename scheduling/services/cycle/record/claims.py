@@ -1,20 +1,25 @@
-"""Claims as a plan leaves them: made, gone on with, or lapsed. Written with the plan, or not at all."""
+"""Claims as a plan leaves them: made, gone on with, or lapsed. Written with the plan, or not at all.
+
+Whether a cycle knows what the plan before it left: its word to those for whom others had to go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+import logging
+from collections.abc import Container, Iterator, Set
+from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.cluster.adapters import key_of
-from scheduling.engine import Outline
+from scheduling.engine import Action, Outline, Plan, Snapshot
 from scheduling.engine import model as m
 from scheduling.models import Cycle, Decision, LapseCause, Workload
 from scheduling.services.cycle.project.claims import Claims
 from scheduling.services.cycle.record.plan import Pass
 from scheduling.services.ledger.claims import Claim, Lapse, Victim, claim_of, mark_in_vain
 from scheduling.services.tables.bulk import insert_rows, write_columns
-from scheduling.services.words.lapses import sentence_of
-from scheduling.simulation.run.carrying import MAKES_ROOM
+from scheduling.services.words.rules import sentence_of
+from scheduling.simulation.run.carrying import MAKES_ROOM, differences
 
 
 def follow(
@@ -118,3 +123,35 @@ def _line(lapse: Lapse, cycle: Cycle) -> Decision:
         sentence=sentence_of(lapse.cause, len(names)),
         numbers={"rule": lapse.cause.value, "victims": len(names)},
     )
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Word:
+    """The last plan of a cluster and the snapshot that it was made of, while this process goes on."""
+
+    _last: tuple[Snapshot, Plan, Set[str]] | None = None
+
+    def give(self, snapshot: Snapshot, plan: Outline, claims: Claims, put_off: Set[str]) -> None:
+        """``plan`` is committed. Nothing is kept of one that leaves nobody a claim and evicts nobody."""
+        names = {key_of(row.kind, row.namespace, row.name) for row in claims.rows.values()}
+        names |= {act.workload for act in plan.acts if act.action in (Action.EVICT, Action.LAPSE)}
+        names -= put_off
+        places = [i for i, name in enumerate(plan.waits.names) if name in names] if names else []
+        lines = plan.waits.spell(places) if places else []
+        made = Plan({}, (*plan.acts, *lines))
+        self._last = (snapshot, made, names) if names else None
+
+    def hold(self, seen: Snapshot, claims: Claims) -> list[str]:
+        """Log, and return, where ``seen`` forgets what the last plan left; claims that the cluster put an end
+        to since are left out."""
+        if self._last is None:
+            return []
+        before, plan, names = self._last
+        self._last = None
+        found = differences(before, plan, seen, names - claims.ended())
+        for line in found:
+            log.error("The snapshot does not state what the plan before it left: %s", line)
+        return found

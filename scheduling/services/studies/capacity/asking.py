@@ -30,16 +30,16 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.ready import ready_in
 from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.studies import doors
+from scheduling.services.studies.capacity.curves import Recorded, recorded
 from scheduling.services.studies.capacity.ladder import (
     AS_IT_IS,
     STEPS,
     Ladder,
     ladders,
+    quota_ladders,
     way_of,
     whole,
 )
-from scheduling.services.studies.capacity.quota import quota_ladders
-from scheduling.services.studies.capacity.recorded import Recorded, recorded
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,8 @@
 """From replays to an answer: the curve of the P90 wait against GPUs, and how many hold an SLO.
 
 What was replayed is told as it came. More GPUs can wait longer in a replay, because chance and the limits of
-queues decide as well; such a curve is told as uneven and never smoothed.
+queues decide as well; such a curve is told as uneven and never smoothed. How long work
+really waited is counted as a study counts it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from scheduling.models import MILLI, Result, Study
+from scheduling.models import MILLI, Cluster, Outcome, Queue, Result, Study, Workload
+from scheduling.models.queues import below
 from scheduling.services.studies.capacity.ladder import way_of
 
 MIDDLE = (5, 95)
@@ -143,3 +146,35 @@ def curve_of(
         step_gpus=study.question["step_gpus"] / MILLI,
         is_quota=study.queue_id is not None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    p90_s: float
+    workloads: int
+
+
+def recorded(
+    cluster: Cluster, begin: datetime, end: datetime, queue: Queue | None = None
+) -> Mapping[str, Recorded]:
+    """GPU class -> of the work submitted in [begin, end) that asked for it first; seconds. Of ``queue`` and
+    all below it, where one is given.
+
+    Who had not started by ``end`` waited until then; who was cancelled before it started is left out.
+    """
+    rows = Workload.objects.filter(
+        cluster=cluster, submitted_at__gte=begin, submitted_at__lt=end, gpus__gt=0
+    ).exclude(outcome=Outcome.CANCELLED, first_started_at=None)
+    if queue is not None:
+        rows = rows.filter(below(queue.cluster_id, queue.path, on="queue__"))
+    known = set(cluster.gpu_classes.values_list("name", flat=True))
+    waits: dict[str, list[float]] = defaultdict(list)
+    for wished, submitted, started in rows.order_by().values_list(
+        "gpu_classes", "submitted_at", "first_started_at"
+    ):
+        first = next((name for name in wished if name in known), "")
+        until = end if started is None else min(started, end)
+        waits[first].append((until - submitted).total_seconds())
+    return {
+        name: Recorded(float(np.percentile(found, 90)), len(found)) for name, found in waits.items()
+    }

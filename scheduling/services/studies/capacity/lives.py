@@ -16,8 +16,13 @@ from scheduling.engine import model as m
 from scheduling.engine.document.reader import parse
 from scheduling.models import Result, Study
 from scheduling.services.ledger.past import Past, past_of
-from scheduling.services.studies.capacity.ladder import changed
-from scheduling.services.studies.capacity.quota import alone_in, names_below, only, with_quota
+from scheduling.services.studies.capacity.ladder import (
+    alone_in,
+    changed,
+    names_below,
+    only,
+    with_quota,
+)
 from scheduling.services.whatif.replay import life
 from scheduling.simulation.ahead.compare import Lived
 

@@ -10,7 +10,7 @@ import pytest
 from scheduling.cluster.connection.client import Client
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, Prediction, Predictor, PredictorKind, Workload
-from scheduling.services.forecasts.recent_waits import RecentWaits
+from scheduling.services.forecasts.predicting import RecentWaits
 from scheduling.services.forecasts.told import Foreseen, Rest, by_end, held_back
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker import held as workers

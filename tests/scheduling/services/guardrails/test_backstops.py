@@ -6,7 +6,7 @@ import pytest
 
 from scheduling.cluster.connection.client import ApiError, Person
 from scheduling.models import GpuClass, PriorityClass, Queue, Quota
-from scheduling.services.clusters import rails
+from scheduling.services.clusters import guardrails
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy import rows as policies
 from scheduling.services.workloads.submit import submit
@@ -19,7 +19,7 @@ from .lab import Lab, Pass, job
 
 def limits(lab: Lab) -> dict[str, dict[str, int]]:
     rows = policies.load(lab.cluster, at=lab.cluster.now())
-    return {n.name: dict(n.hard) for n in rails.rails_of(rows).namespaces}
+    return {n.name: dict(n.hard) for n in guardrails.rails_of(rows).namespaces}
 
 
 def test_backstop_is_the_least_limit_along_the_line(lab: Lab) -> None:
@@ -98,11 +98,11 @@ def test_group_of_a_queue_above_works_in_the_namespaces_below(lab: Lab) -> None:
     top = Queue.objects.get(name="research")
     Queue.objects.create(cluster=lab.cluster, parent=top, name="child", namespace="den")
     rows = policies.load(lab.cluster, at=lab.cluster.now())
-    groups = {n.name: n.groups for n in rails.rails_of(rows).namespaces}
+    groups = {n.name: n.groups for n in guardrails.rails_of(rows).namespaces}
     assert groups == {lab.namespace: ("lab-people",), "den": ("lab-people",)}
 
 
 def test_sharing_a_namespace_with_others_gives_no_rights_there(lab: Lab) -> None:
     Queue.objects.filter(name="products").update(namespace=lab.namespace, access_group="sellers")
     rows = policies.load(lab.cluster, at=lab.cluster.now())
-    assert rails.rails_of(rows).namespaces[0].groups == ()
+    assert guardrails.rails_of(rows).namespaces[0].groups == ()

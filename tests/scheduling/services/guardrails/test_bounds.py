@@ -11,7 +11,7 @@ from scheduling.cluster.connection.client import ConflictError
 from scheduling.cluster.guardrails import NamespaceRail
 from scheduling.cluster.vocabulary.quantities import mib, milli
 from scheduling.models import GpuClass, Queue, Quota
-from scheduling.services.clusters import rails
+from scheduling.services.clusters import guardrails
 from scheduling.services.clusters.namespaces import Machine
 from scheduling.services.policy import rows as policies
 from tests.scheduling.kube import eventually
@@ -27,7 +27,7 @@ Bounds = tuple[int | None, int | None, int | None]
 
 def rail(lab: Lab, *machines: Machine) -> NamespaceRail:
     rows = policies.load(lab.cluster, at=lab.cluster.now())
-    found = rails.rails_of(rows, machines).namespaces
+    found = guardrails.rails_of(rows, machines).namespaces
     return next(n for n in found if n.name == lab.namespace)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduling.models import MILLI, Quota
-from scheduling.services.quotas.shift import Figure
-from scheduling.services.quotas.sums import sums
+from scheduling.services.quotas.shift import Figure, sums
 from tests.factories import NOW
 from tests.scheduling.services.quotas.desk import cell, faults, save
 from workshop.demo.organisation import H100

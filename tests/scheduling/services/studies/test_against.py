@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from scheduling.models import Quota
-from scheduling.services.studies.experiments.against import lacking
+from scheduling.services.studies.experiments.promoting import lacking
 from scheduling.services.studies.experiments.results import Verdict, results
 from tests.factories import NOW, example_cluster
 from tests.lab import ORDER, experiment, lived, with_work

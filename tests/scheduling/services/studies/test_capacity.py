@@ -20,7 +20,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors, running
 from scheduling.services.studies.capacity import asking
-from scheduling.services.studies.capacity.recorded import recorded
+from scheduling.services.studies.capacity.curves import recorded
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of, with_past
 from tests.scheduling.services.studies.made_up import made_up

@@ -9,9 +9,10 @@ import pytest
 
 from scheduling.engine.model import MILLI, Queue, Quota, Sharing
 from scheduling.services.ledger.past import Past
-from scheduling.services.studies.capacity.ladder import changed, ladders
-from scheduling.services.studies.capacity.quota import (
+from scheduling.services.studies.capacity.ladder import (
     alone_in,
+    changed,
+    ladders,
     names_below,
     only,
     quota_ladders,
