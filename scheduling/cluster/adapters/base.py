@@ -8,6 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from scheduling.cluster.adapters.cel import PolicyKind
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
 from scheduling.cluster.adapters.turns import NO_TURN, Turn
 from scheduling.cluster.vocabulary.devices import Claims
@@ -279,6 +280,8 @@ class Adapter(Protocol):
     """By which its controller names it on its pods; empty where kubectl finds them by their owner."""
     makes_queued: bool
     """It makes objects which could be queued themselves; the others make pods."""
+    policy: PolicyKind
+    """How admission policies read it; of a group of pods, each of them."""
 
     @property
     def resource(self) -> str:

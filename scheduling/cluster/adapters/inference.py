@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from scheduling.cluster.adapters import notes
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.cel import TEMPLATE, count, gpus_of, is_noted, policy_kind
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary import labels
@@ -18,6 +19,22 @@ from scheduling.cluster.vocabulary.quantities import whole
 Json = dict[str, Any]
 
 NONE_WANTED = "It asks for no replicas. Set spec.replicas, or the annotation weir.dev/replicas."
+
+
+NO_REPLICAS = (
+    "has(object.spec.replicas) && object.spec.replicas == 0",
+    f"Set spec.replicas: 0 and the annotation {labels.REPLICAS}: COUNT",
+)
+GROUP = "object.spec.leaderWorkerTemplate"
+LEADER, WORKER = f"{GROUP}.leaderTemplate", f"{GROUP}.workerTemplate.spec"
+
+
+def _replicas() -> str:
+    """Those it has, or asks for while it waits."""
+    notes = "object.metadata.annotations"
+    noted = f"{is_noted('object.metadata', labels.REPLICAS)} && {notes}['{labels.REPLICAS}']"
+    waiting = f"{noted}.matches('^[0-9]{{1,9}}$') ? int({notes}['{labels.REPLICAS}']) : 0"
+    return f"[{count('object.spec.replicas', 1)}, {waiting}].max()"
 
 
 class ReplicasAdapter(RoleAdapter):
@@ -54,6 +71,10 @@ class DeploymentAdapter(ReplicasAdapter):
     api_version = "apps/v1"
     plural = "deployments"
     swaps_resources = True
+    policy = policy_kind(
+        kind, plural, api_version, pods=f"[{TEMPLATE}]", waits=NO_REPLICAS,
+        gpus=f"{_replicas()} * {gpus_of(TEMPLATE)}",
+    )  # fmt: skip
 
     def roles(self, obj: Json) -> list[Role]:
         def resize(members: int) -> None:
@@ -81,6 +102,15 @@ class LeaderWorkerSetAdapter(ReplicasAdapter):
     plural = "leaderworkersets"
     pod_label = "leaderworkerset.sigs.k8s.io/name"
     swaps_resources = True
+    policy = policy_kind(
+        kind,
+        plural,
+        api_version,
+        pods=f"[{WORKER}] + (has({LEADER}) ? [{LEADER}.spec] : [])",
+        waits=NO_REPLICAS,
+        gpus=f"{_replicas()} * ((has({LEADER}) ? {gpus_of(f'{LEADER}.spec')} : "
+        f"{gpus_of(WORKER)}) + [{count(f'{GROUP}.size', 1)} - 1, 0].max() * {gpus_of(WORKER)})",
+    )
 
     def roles(self, obj: Json) -> list[Role]:
         own, groups = obj["spec"]["leaderWorkerTemplate"], self.wanted(obj)

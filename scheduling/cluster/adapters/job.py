@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from scheduling.cluster.adapters.cel import DEADLINE, SUSPEND, TEMPLATE, count, gpus_of, policy_kind
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import natural
@@ -25,6 +26,10 @@ class JobAdapter(RoleAdapter):
     plural = "jobs"
     controller = "kubernetes.io/job-controller"
     swaps_resources = True
+    policy = policy_kind(
+        kind, plural, api_version, pods=f"[{TEMPLATE}]", waits=SUSPEND, limit_s=DEADLINE,
+        gpus=f"{count('object.spec.parallelism', 1)} * {gpus_of(TEMPLATE)}",
+    )  # fmt: skip
 
     def trim(self, obj: Json) -> Json:
         obj = super().trim(obj)

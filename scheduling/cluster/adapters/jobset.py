@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from scheduling.cluster.adapters import stages
+from scheduling.cluster.adapters.cel import SUSPEND, count, gpus_of, policy_kind
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import natural
 
 Json = dict[str, Any]
+
+JOBS = "object.spec.replicatedJobs"
 
 
 class JobSetAdapter(RoleAdapter):
@@ -24,6 +27,16 @@ class JobSetAdapter(RoleAdapter):
     makes_queued = True
     takes_affinity = False
     ends: ClassVar = {"Completed": "succeeded", "Failed": "failed"}
+    policy = policy_kind(
+        kind,
+        plural,
+        api_version,
+        pods=f"{JOBS}.map(job, job.template.spec.template.spec)",
+        waits=SUSPEND,
+        gpus=f"{JOBS}.map(job, {count('job.replicas', 1)} * "
+        f"{count('job.template.spec.parallelism', 1)} * "
+        f"{gpus_of('job.template.spec.template.spec')}).sum()",
+    )
 
     def roles(self, obj: Json) -> list[Role]:
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any, ClassVar
 
+from scheduling.cluster.adapters.cel import PolicyKind, count, gpus_of, policy_kind
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import natural
@@ -12,6 +13,33 @@ from scheduling.cluster.vocabulary.quantities import natural
 Json = dict[str, Any]
 
 STRANGE = "It has a role {role}, which its kind does not know. Make its pods part of {known}."
+
+
+RUN_POLICY = (
+    "has(object.spec.runPolicy) && has(object.spec.runPolicy.suspend) && "
+    "object.spec.runPolicy.suspend == true",
+    "Set spec.runPolicy.suspend: true",
+)
+
+
+def _policy(name: str, resource: str, api_version: str, replica_specs: str) -> PolicyKind:
+    """How policies read a kind of ``ReplicaSpecsAdapter``."""
+    field = f"object.spec.{replica_specs}"
+    return policy_kind(
+        name, resource, api_version, pods=_replica_specs(field), waits=RUN_POLICY,
+        gpus=_replica_gpus(field), limit_s="object.spec.runPolicy.activeDeadlineSeconds",
+    )  # fmt: skip
+
+
+def _replica_specs(field: str) -> str:
+    """Pod specs of a map from role to replicas and template."""
+    return f"has({field}) ? {field}.map(role, {field}[role].template.spec) : []"
+
+
+def _replica_gpus(field: str) -> str:
+    role = f"{field}[role]"
+    each = f"{count(f'{role}.replicas', 1)} * {gpus_of(f'{role}.template.spec')}"
+    return f"(has({field}) ? {field}.map(role, {each}).sum() : 0)"
 
 
 class ReplicaSpecsAdapter(RoleAdapter):
@@ -68,6 +96,7 @@ class PyTorchJobAdapter(ReplicaSpecsAdapter):
     makes_queued = True
     controller = "kubeflow.org/training-operator"
     replica_specs = "pytorchReplicaSpecs"
+    policy = _policy(kind, plural, api_version, replica_specs)
     order = ("Worker", "Master")
 
     def _role(self, spec: Json, name: str, own: Json) -> Role:
@@ -90,4 +119,5 @@ class MPIJobAdapter(ReplicaSpecsAdapter):
     makes_queued = True
     controller = "kubeflow.org/mpi-operator"
     replica_specs = "mpiReplicaSpecs"
+    policy = _policy(kind, plural, api_version, replica_specs)
     order = ("Worker", "Launcher")

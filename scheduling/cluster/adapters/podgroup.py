@@ -24,6 +24,7 @@ from scheduling.cluster.adapters import (
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, named_by, priority_class
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.cel import DEADLINE, gpus_of, policy_kind
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.limit_ranges import Defaults
@@ -41,6 +42,13 @@ CROWDED = (
 )
 
 
+GATED = (
+    "has(object.spec.schedulingGates) && "
+    f"object.spec.schedulingGates.exists(g, g.name == '{labels.GATE}')",
+    f"Add the scheduling gate {labels.GATE} to spec.schedulingGates",
+)
+
+
 class PodGroupAdapter:
     kind = "PodGroup"
     api_version = "v1"
@@ -49,6 +57,10 @@ class PodGroupAdapter:
     is_mirrored_whole = False
     pod_label = labels.POD_GROUP
     makes_queued = False
+    policy = policy_kind(
+        "Pod", resource, api_version, pods="[object.spec]", waits=GATED,
+        gpus=gpus_of("object.spec"), limit_s=DEADLINE,
+    )  # fmt: skip
 
     def path(self, namespace: str, name: str = "") -> str:
         base = f"/api/v1/namespaces/{namespace}/pods"

@@ -5,11 +5,31 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar
 
+from scheduling.cluster.adapters.cel import DEADLINE, SUSPEND, count, gpus_of, policy_kind
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import instant, natural
 
 Json = dict[str, Any]
+
+CLUSTER, SUBMITTER = "object.spec.rayClusterSpec", "object.spec.submitterPodTemplate"
+AUTOSCALER = "autoscalerOptions.resources"
+
+
+def _pods_of(spec: str) -> str:
+    """Pod specs of the Ray cluster at ``spec``: its head's and its groups'."""
+    groups = f"{spec}.workerGroupSpecs"
+    workers = f"(has({groups}) ? {groups}.map(g, g.template.spec) : [])"
+    return f"[{spec}.headGroupSpec.template.spec] + {workers}"
+
+
+def _gpus_in(spec: str) -> str:
+    """A group is as large as its autoscaler may make it."""
+    groups, bounds = f"{spec}.workerGroupSpecs", ("replicas", "minReplicas", "maxReplicas")
+    most = f"[{', '.join(count(f'g.{bound}', 0) for bound in bounds)}].max()"
+    each = f"{most} * {count('g.numOfHosts', 1)} * {gpus_of('g.template.spec')}"
+    workers = f"(has({groups}) ? {groups}.map(g, {each}).sum() : 0)"
+    return f"({gpus_of(f'{spec}.headGroupSpec.template.spec')} + {workers})"
 
 
 class RayClusterAdapter(RoleAdapter):
@@ -23,6 +43,10 @@ class RayClusterAdapter(RoleAdapter):
     controller = "ray.io/kuberay-operator"
     swaps_resources = True
     ends: ClassVar = {}
+    policy = policy_kind(
+        kind, plural, api_version, pods=_pods_of("object.spec"), waits=SUSPEND,
+        gpus=_gpus_in("object.spec"), resources=(f"object.spec.{AUTOSCALER}",),
+    )  # fmt: skip
 
     def roles(self, obj: Json) -> list[Role]:
         spec = self.cluster_spec(obj)
@@ -48,6 +72,18 @@ class RayJobAdapter(RayClusterAdapter):
     pod_label = "ray.io/originated-from-cr-name"
     makes_queued = True
     has_helpers = True
+    policy = policy_kind(
+        kind,
+        plural,
+        RayClusterAdapter.api_version,
+        pods=f"(has({CLUSTER}) ? {_pods_of(CLUSTER)} : []) + "
+        f"(has({SUBMITTER}) ? [{SUBMITTER}.spec] : [])",
+        waits=SUSPEND,
+        gpus=f"(has({CLUSTER}) ? {_gpus_in(CLUSTER)} : 0) + "
+        f"(has({SUBMITTER}) ? {gpus_of(f'{SUBMITTER}.spec')} : 0)",
+        limit_s=DEADLINE,
+        resources=(f"{CLUSTER}.{AUTOSCALER}",),
+    )
 
     def cluster_spec(self, obj: Json) -> Json:
         spec = obj["spec"].get("rayClusterSpec")

@@ -27,6 +27,7 @@ from scheduling.cluster.adapters import (
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.cel import PolicyKind
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import endings, labels, limit_ranges
 from scheduling.cluster.vocabulary.devices import Claims
@@ -83,6 +84,7 @@ class RoleAdapter:
     is_mirrored_whole = True
     pod_label = ""
     makes_queued = False
+    policy: PolicyKind
     has_helpers = False
     """It makes pods besides those of its roles."""
     ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}

@@ -7,6 +7,14 @@ from typing import Any
 
 from scheduling.cluster.adapters import stages, steering
 from scheduling.cluster.adapters.base import Admission
+from scheduling.cluster.adapters.cel import (
+    DEADLINE,
+    SUSPEND,
+    count,
+    is_there,
+    limits_of,
+    policy_kind,
+)
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary import runtimes
@@ -24,6 +32,11 @@ VAGUE = (
 )
 
 
+NODE = "object.spec.trainer.resourcesPerNode"
+PATCHED = "j.template.spec.template.spec"
+RUNTIME = "p.trainingRuntimeSpec.template.spec.replicatedJobs"
+
+
 class TrainJobAdapter(RoleAdapter):
     kind = "TrainJob"
     api_version = "trainer.kubeflow.org/v1alpha1"
@@ -32,6 +45,20 @@ class TrainJobAdapter(RoleAdapter):
     makes_queued = True
     controller = "trainer.kubeflow.org/trainjob-controller"
     has_helpers = True
+    policy = policy_kind(
+        kind,
+        plural,
+        api_version,
+        pods="[]",
+        waits=SUSPEND,
+        gpus=f"({is_there(NODE, 'object.spec')} ? "
+        f"{count('object.spec.trainer.numNodes', 1)} * {limits_of(NODE)} : 0)",
+        limit_s=DEADLINE,
+        resources=(NODE,),
+        patches="(has(object.spec.runtimePatches) && object.spec.runtimePatches.exists(p, "
+        f"{is_there(RUNTIME, 'p')} && {RUNTIME}.exists(j, "
+        f"{is_there(PATCHED, 'j')} && [{PATCHED}].exists(s, POD))))",
+    )
 
     def roles(self, obj: Json) -> list[Role]:
         trainer = obj["spec"].get("trainer") or {}

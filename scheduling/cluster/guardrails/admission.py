@@ -21,16 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scheduling.cluster.adapters.cel import IS_GPU, PolicyKind, gpu_variables, is_there, listed
 from scheduling.cluster.guardrails import callers, secrecy
-from scheduling.cluster.guardrails.kinds import (
-    CARRIERS,
-    IS_GPU,
-    KINDS,
-    Kind,
-    gpu_variables,
-    is_there,
-    listed,
-)
+from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS
 from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
@@ -133,7 +126,7 @@ def bound(name: str, spec: Json, inside: Json | None = None, **more: Json) -> li
     ]
 
 
-def rule(kind: Kind, *operations: str) -> Json:
+def rule(kind: PolicyKind, *operations: str) -> Json:
     """What a policy for ``kind`` is asked about."""
     return {
         "apiGroups": [kind.group],
@@ -143,7 +136,7 @@ def rule(kind: Kind, *operations: str) -> Json:
     }
 
 
-def _policy(kind: Kind, terms: Terms) -> list[Json]:
+def _policy(kind: PolicyKind, terms: Terms) -> list[Json]:
     spec = {
         "matchConstraints": {"resourceRules": [rule(kind, "CREATE", "UPDATE")]},
         "variables": [
@@ -173,7 +166,7 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
     return bound(f"weir-{kind.resource}", spec, INSIDE)
 
 
-def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
+def _variables(kind: PolicyKind, terms: Terms) -> dict[str, str]:
     asks = asks_gpus(kind)
     return {
         **gpu_variables(terms.gpu_resources),
@@ -189,7 +182,7 @@ def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
     }
 
 
-def _on_queues(kind: Kind) -> list[Json]:
+def _on_queues(kind: PolicyKind) -> list[Json]:
     if not kind.waits:
         expression = "!variables.asksGpus || variables.askedGpus"
         return [{"expression": expression, "message": kind.remedy}]
@@ -234,7 +227,7 @@ def _on_owners() -> list[Json]:
     ]
 
 
-def _on_waiting(kind: Kind) -> list[Json]:
+def _on_waiting(kind: PolicyKind) -> list[Json]:
     """What waits in a queue is let go by Weir. The cycle would stop what others let go, but until then its
     pods hold GPUs that are another's."""
     if not kind.waits:
@@ -244,7 +237,7 @@ def _on_waiting(kind: Kind) -> list[Json]:
     return [{"expression": expression, "message": _UNGATED if kind.name == "Pod" else _LET_GO}]
 
 
-def _on_growth(kind: Kind) -> list[Json]:
+def _on_growth(kind: PolicyKind) -> list[Json]:
     """What runs holds what its turn gave it. The cycle would cut it back, but the pods that came meanwhile
     stay for as long as their grace lasts."""
     if not kind.waits:
@@ -256,7 +249,7 @@ def _on_growth(kind: Kind) -> list[Json]:
     return [{"expression": expression, "message": _GROWN}]
 
 
-def _on_rollout(kind: Kind) -> list[Json]:
+def _on_rollout(kind: PolicyKind) -> list[Json]:
     """Pods of a new template come beside the old ones, and with every further edit some more."""
     if kind.name not in _ROLLOUTS:
         return []
@@ -268,7 +261,7 @@ def _on_rollout(kind: Kind) -> list[Json]:
     return [{"expression": expression, "message": f"{told} Set {remedy}."}]
 
 
-def _on_grace(kind: Kind) -> list[Json]:
+def _on_grace(kind: PolicyKind) -> list[Json]:
     """Evicted work computes on until its grace ends."""
     if not kind.waits:
         return []
@@ -282,7 +275,7 @@ def _on_grace(kind: Kind) -> list[Json]:
     ]
 
 
-def _on_priority(kind: Kind, priorities: Sequence[str]) -> Json:
+def _on_priority(kind: PolicyKind, priorities: Sequence[str]) -> Json:
     """A template names one of Weir's classes, a new object's the one that its label does; or none."""
     known = f"s.priorityClassName in {listed(priorities)}"
     stood = _stood("priorityClassName")
@@ -302,7 +295,7 @@ def _on_priority(kind: Kind, priorities: Sequence[str]) -> Json:
     }
 
 
-def _on_nodes(kind: Kind) -> Json:
+def _on_nodes(kind: PolicyKind) -> Json:
     condition = f"has(s.nodeName) && s.nodeName != '' && !({_stood('nodeName')})"
     return {
         "expression": f"!{kind.any_pod(condition)} || {callers.IS_NODE}",
@@ -310,7 +303,7 @@ def _on_nodes(kind: Kind) -> Json:
     }
 
 
-def _on_accounts(kind: Kind) -> Json:
+def _on_accounts(kind: PolicyKind) -> Json:
     """Whoever may make pods may act as any account of the namespace: those that were not made for work belong
     to what else stands there, and may do more than people."""
     condition = " || ".join(
@@ -352,7 +345,7 @@ def _carries(meta: str, label: str) -> str:
     return f"('{label}' in {meta}.labels && {meta}.labels['{label}'] != '')"
 
 
-def asks_gpus(kind: Kind) -> str:
+def asks_gpus(kind: PolicyKind) -> str:
     """An extended resource must be in the limits, so of containers those alone are read."""
     containers = " || ".join(
         f"(has(s.{part}) && s.{part}.exists(c, has(c.resources) && {_bounds_gpus('c.resources')}))"

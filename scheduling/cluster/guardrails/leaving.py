@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduling.cluster.adapters.cel import PolicyKind, gpu_variables
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.admission import INSIDE, MOST_GRACE_S, Terms, asks_gpus, bound
-from scheduling.cluster.guardrails.kinds import KINDS, Kind, gpu_variables
+from scheduling.cluster.guardrails.kinds import KINDS
 
 Json = dict[str, Any]
 
@@ -34,7 +35,7 @@ def policies(terms: Terms) -> list[Json]:
     return [*_deployments(terms), *_custom(), *_grace(terms), *_leaving(terms)]
 
 
-def _by_others(*kinds: Kind) -> Json:
+def _by_others(*kinds: PolicyKind) -> Json:
     return {
         "matchConstraints": {
             "resourceRules": [

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scheduling.cluster.adapters.cel import PolicyKind, gpu_variables, is_noted
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.admission import (
     INSIDE,
@@ -26,7 +27,7 @@ from scheduling.cluster.guardrails.admission import (
     queue_of,
     rule,
 )
-from scheduling.cluster.guardrails.kinds import KINDS, Kind, gpu_variables, is_noted
+from scheduling.cluster.guardrails.kinds import KINDS
 from scheduling.cluster.guardrails.users import CRON_JOBS
 from scheduling.cluster.vocabulary import labels
 
@@ -125,7 +126,7 @@ def policies(terms: Terms) -> list[Json]:
     return [part for kind in (*KINDS, CRON_JOBS) for part in _policy(kind, terms)]
 
 
-def _policy(kind: Kind, terms: Terms) -> list[Json]:
+def _policy(kind: PolicyKind, terms: Terms) -> list[Json]:
     own = f"!({callers.IS_OWNED} && {callers.is_controller(terms.namespaces)})"
     spec = {
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
@@ -144,7 +145,7 @@ def _policy(kind: Kind, terms: Terms) -> list[Json]:
     return bound(f"{READERS}{kind.resource}", spec, INSIDE, paramRef=reference)
 
 
-def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
+def _variables(kind: PolicyKind, terms: Terms) -> dict[str, str]:
     queue = queue_of(kind.meta)
     found = {
         "priorities": _priorities(kind),
@@ -193,7 +194,7 @@ def _narrowed() -> dict[str, str]:
     }
 
 
-def _priorities(kind: Kind) -> str:
+def _priorities(kind: PolicyKind) -> str:
     """The class that its label names, else those that its templates do, else the default."""
     label = f"{kind.meta}.labels['{labels.PRIORITY_CLASS}']"
     labelled = f"'{labels.PRIORITY_CLASS}' in {kind.meta}.labels && {label} != ''"
@@ -213,7 +214,7 @@ _NONE, _UNREAD = 2**62, 0
 """Run times that stand for none, and for one in a form that the cycle reads and CEL does not."""
 
 
-def _run_time(kind: Kind) -> str:
+def _run_time(kind: PolicyKind) -> str:
     note = f"{kind.meta}.annotations['{labels.RUN_TIME_LIMIT}']"
     spans = f"{note}.matches('^([0-9]{{1,9}}[hms])+$') ? duration({note}).getSeconds() : {_UNREAD}"
     written = f"{note}.matches('^[0-9]{{1,9}}$') ? int({note}) : ({spans})"
@@ -222,7 +223,7 @@ def _run_time(kind: Kind) -> str:
     return f"(has({field}) && int({field}) > 0 ? int({field}) : {noted})" if field else noted
 
 
-def _validations(kind: Kind) -> list[Json]:
+def _validations(kind: PolicyKind) -> list[Json]:
     queue = "variables.key.substring(6)"
     place = kind.limit_s.removeprefix("object.") or f"the annotation {labels.RUN_TIME_LIMIT}"
     first = "variables.{}[0]".format

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from scheduling.cluster.adapters.cel import gpu_variables
 from scheduling.cluster.guardrails import admission
-from scheduling.cluster.guardrails.kinds import KINDS, gpu_variables
+from scheduling.cluster.guardrails.kinds import KINDS
 from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduling.cluster.guardrails.kinds import Kind
+from scheduling.cluster.adapters.cel import PolicyKind
 from scheduling.cluster.vocabulary import labels
 
 _NOTES, _LABELS = "namespaceObject.metadata.annotations", "namespaceObject.metadata.labels"
@@ -46,7 +46,7 @@ _READS = " || ".join(
 )
 
 
-def on_secrets(kind: Kind) -> dict[str, Any]:
+def on_secrets(kind: PolicyKind) -> dict[str, Any]:
     # What stood before the namespace was taken goes on being edited.
     fresh = "(request.operation == 'CREATE' || variables.podSpecs != variables.podSpecsBefore)"
     return {

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from scheduling.cluster.adapters.cel import PolicyKind, is_noted
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.admission import API, INSIDE, before, bound, rule
-from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS, Kind, is_noted
+from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS
 from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 
 NAME = "weir-user"
 CRON_JOBS = next(kind for kind in CARRIERS if kind.name == "CronJob")
-GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
+GROUPS: tuple[tuple[str, tuple[PolicyKind, ...]], ...] = (
     (NAME, KINDS),
     (f"{NAME}-{CRON_JOBS.resource}", (CRON_JOBS,)),
 )
@@ -33,7 +34,7 @@ def policies(namespaces: Sequence[str]) -> list[Json]:
     return [*writing, *(part for group in GROUPS for part in _guarding(*group, namespaces))]
 
 
-def _writing(name: str, kinds: Sequence[Kind], namespaces: Sequence[str]) -> list[Json]:
+def _writing(name: str, kinds: Sequence[PolicyKind], namespaces: Sequence[str]) -> list[Json]:
     meta = kinds[0].meta
     typed = f"{is_noted(meta, labels.USER)} && {callers.holds(callers.MARKS)}"
     spec = {
@@ -58,7 +59,7 @@ def _writing(name: str, kinds: Sequence[Kind], namespaces: Sequence[str]) -> lis
     ]
 
 
-def _created(kind: Kind) -> Json:
+def _created(kind: PolicyKind) -> Json:
     return {**rule(kind, "CREATE"), "resources": [kind.resource]}
 
 
@@ -76,7 +77,7 @@ def _add(path: str, value: str) -> str:
     return f'JSONPatch{{op: "add", path: "{path}", value: {value}}}'
 
 
-def _guarding(name: str, kinds: Sequence[Kind], namespaces: Sequence[str]) -> list[Json]:
+def _guarding(name: str, kinds: Sequence[PolicyKind], namespaces: Sequence[str]) -> list[Json]:
     meta = kinds[0].meta
     said = f"({is_noted(meta, labels.USER)} ? {meta}.annotations['{labels.USER}'] : '')"
     was = f"(request.operation == 'UPDATE' ? {before(said)} : '')"
