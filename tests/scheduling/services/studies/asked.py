@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from scheduling.services.studies.experiments.against import lacking
-
 from portal.accounts.models import User
 from portal.reports.capacity import capacity as capacity_report
 from scheduling.models import Announcement, Cluster, Queue
@@ -17,6 +15,7 @@ from scheduling.services.studies.adapting import looking
 from scheduling.services.studies.adapting.told import document as adapting_document
 from scheduling.services.studies.capacity import asking as capacities
 from scheduling.services.studies.experiments import asking as experiments
+from scheduling.services.studies.experiments.promoting import lacking
 from scheduling.services.studies.experiments.results import document, results
 from scheduling.services.studies.experiments.taken import TraceAsked
 from tests.adapting import BETTER, WORSE, answer, checked, later, stepped
