@@ -14,7 +14,7 @@ from scheduling.simulation.ahead.correction import (
     LARGE_GPUS,
     Came,
     Correction,
-    Kind,
+    ForecastKind,
     correction_from,
 )
 from scheduling.simulation.traces import Trace
@@ -45,8 +45,8 @@ class Told:
     gpus: int = 1
 
     @property
-    def kind(self) -> Kind:
-        return Kind.of(self.gpus, first=self.at_submit)
+    def kind(self) -> ForecastKind:
+        return ForecastKind.of(self.gpus, first=self.at_submit)
 
 
 def told_over(
@@ -138,8 +138,8 @@ def judge(
     at_submit = [row for row in rows if row[0].at_submit]
     figures = _figures(rows, trace, truth) | _interval(rows)
     figures |= {f"submit_{k}": v for k, v in _figures(at_submit, trace, truth).items()}
-    for kind in (Kind.SMALL, Kind.LARGE):
-        sized = [row for row in rows if (row[0].gpus >= LARGE_GPUS) == (kind is Kind.LARGE)]
+    for kind in (ForecastKind.SMALL, ForecastKind.LARGE):
+        sized = [row for row in rows if (row[0].gpus >= LARGE_GPUS) == (kind is ForecastKind.LARGE)]
         found = _figures(sized, trace, truth)
         figures |= {f"{kind.name.lower()}_{k}": v for k, v in found.items()}
     figures["uncorrected_band_p50_p90_pct"] = _figures(

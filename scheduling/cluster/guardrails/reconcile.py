@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class GuardrailKind:
     """Where objects of a kind are found. ``kept``: given back instead of deleted when unwanted.
     ``optional``: not wanted of an API server that does not serve it. ``only``: the one name of them that
     Weir looks at, whose fields it takes from whoever wrote them.
@@ -52,32 +52,34 @@ class Kind:
         return f"{self.root}{scope}/{self.plural}/{name}"
 
 
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[GuardrailKind, ...] = (
     # Deleting a namespace would delete all that people keep in it.
-    Kind("Namespace", "/api/v1", "namespaces", kept=True),
-    Kind("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True),
-    Kind("PriorityClass", "/apis/scheduling.k8s.io/v1", "priorityclasses"),
-    Kind("ResourceQuota", "/api/v1", "resourcequotas", namespaced=True),
-    Kind("LimitRange", "/api/v1", "limitranges", namespaced=True),
-    Kind("ConfigMap", "/api/v1", "configmaps", namespaced=True, only=PARAMETERS),
-    Kind(
+    GuardrailKind("Namespace", "/api/v1", "namespaces", kept=True),
+    GuardrailKind(
+        "RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True
+    ),
+    GuardrailKind("PriorityClass", "/apis/scheduling.k8s.io/v1", "priorityclasses"),
+    GuardrailKind("ResourceQuota", "/api/v1", "resourcequotas", namespaced=True),
+    GuardrailKind("LimitRange", "/api/v1", "limitranges", namespaced=True),
+    GuardrailKind("ConfigMap", "/api/v1", "configmaps", namespaced=True, only=PARAMETERS),
+    GuardrailKind(
         "MutatingAdmissionPolicy",
         "/apis/admissionregistration.k8s.io/v1",
         "mutatingadmissionpolicies",
         optional=True,
     ),
-    Kind(
+    GuardrailKind(
         "MutatingAdmissionPolicyBinding",
         "/apis/admissionregistration.k8s.io/v1",
         "mutatingadmissionpolicybindings",
         optional=True,
     ),
-    Kind(
+    GuardrailKind(
         "ValidatingAdmissionPolicy",
         "/apis/admissionregistration.k8s.io/v1",
         "validatingadmissionpolicies",
     ),
-    Kind(
+    GuardrailKind(
         "ValidatingAdmissionPolicyBinding",
         "/apis/admissionregistration.k8s.io/v1",
         "validatingadmissionpolicybindings",
@@ -180,7 +182,7 @@ class Patience:
         return True
 
 
-def _marked(client: Client, kind: Kind) -> dict[tuple[str, str, str], Json] | None:
+def _marked(client: Client, kind: GuardrailKind) -> dict[tuple[str, str, str], Json] | None:
     """Those that carry our mark; None where an optional kind is not served."""
     try:
         named = {"fieldSelector": f"metadata.name={kind.only}"} if kind.only else {}

@@ -20,7 +20,7 @@ from scheduling.cluster.guardrails.manifests import (
     RBAC,
     policy_names,
 )
-from scheduling.cluster.guardrails.reconcile import KINDS, Kind
+from scheduling.cluster.guardrails.reconcile import KINDS, GuardrailKind
 from scheduling.cluster.vocabulary import devices, limit_ranges, people, runtimes, volumes
 from scheduling.models.queues import SYSTEM_NAMESPACE
 
@@ -139,14 +139,14 @@ def _acts_on(adapter: Adapter) -> Need:
     return Need(group, resource, verbs, f"to admit and evict work of kind {adapter.kind}")
 
 
-def _keeps(kind: Kind, names: tuple[str, ...]) -> Need:
+def _keeps(kind: GuardrailKind, names: tuple[str, ...]) -> Need:
     """Applying what is not there yet is a create of a name that is known, so rights are limited to names.
     What is given back is never deleted."""
     verbs = _WRITES[:2] if kind.kept else _WRITES
     return Need(*resource_of(kind.list_path), verbs, "to keep the guardrails", names=names)
 
 
-def _named(kind: Kind) -> tuple[str, ...]:
+def _named(kind: GuardrailKind) -> tuple[str, ...]:
     return (kind.only,) if kind.only else ()
 
 

@@ -33,7 +33,7 @@ from scheduling.services.starts.known import Known, known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.starts.refresh import KNOWN_RUNS, OWN_CHANGE, rounded
 from scheduling.services.words.told import Said, sealed_of
-from scheduling.simulation.ahead.correction import Correction, Kind
+from scheduling.simulation.ahead.correction import Correction, ForecastKind
 
 FRESH_S = 5.0
 """A reading of the cluster answers questions for so long: people type faster than plans change."""
@@ -268,7 +268,7 @@ class _Reading:
         if known.ended < KNOWN_RUNS:
             return None
         ahead = look_ahead(asked, known, futures=ASK_FUTURES, only=name)
-        band = correction.correct(ahead.bands()[name], Kind.FIRST)
+        band = correction.correct(ahead.bands()[name], ForecastKind.FIRST)
         if not math.isfinite(band.p90_s):
             return None
         return rounded(asked.now, band.p50_s), rounded(asked.now, band.p90_s)

@@ -25,7 +25,7 @@ from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
 from scheduling.services.tables.passes import keep, last_of
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, Correction, Kind, correction_from
+from scheduling.simulation.ahead.correction import Came, Correction, ForecastKind, correction_from
 
 AGAIN = timedelta(hours=1)
 REMEMBERED = timedelta(days=28)
@@ -60,7 +60,7 @@ def _hour(now: datetime) -> str:
 
 def _kept(known: TaskPass) -> Correction:
     return Correction(
-        {Kind[name]: (middle, far) for name, (middle, far) in dict(known.found).items()}
+        {ForecastKind[name]: (middle, far) for name, (middle, far) in dict(known.found).items()}
     )
 
 
@@ -87,7 +87,7 @@ def came(one: ForecastOutcome, until: datetime, *, started: bool) -> Came:
     """A forecast as the correction learns from it: it waited until then, and started there or waits still."""
     raw, told = Band(one.raw_p50_s, one.raw_p90_s), Band(one.p50_s, one.p90_s)
     waited_s = (until - one.told_at).total_seconds()
-    kind = Kind.of(one.gpus / MILLI, first=one.at_submission)
+    kind = ForecastKind.of(one.gpus / MILLI, first=one.at_submission)
     return Came(raw, one.told_at.timestamp(), waited_s, started, told, kind)
 
 

@@ -32,7 +32,7 @@ from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
 from scheduling.services.starts.known import BOOKED_LATE, Known, known_of
 from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Correction, Kind
+from scheduling.simulation.ahead.correction import Correction, ForecastKind
 
 TASK = "scheduling.tasks.forecast_starts"
 EVERY_S = 20.0
@@ -210,7 +210,7 @@ class _Told:
     ) -> None:
         self.run_s = run_s
         self.work, self.raw, self.after, self.now = work, raw, after, now
-        kind = Kind.of(work.requested_gpus / MILLI, first=first)
+        kind = ForecastKind.of(work.requested_gpus / MILLI, first=first)
         self.band = correction.correct(raw, kind)
         self.why_not = why_not(work, self.band, known.ended)
         wanted: Sequence[str] = work.gpu_classes or list(classes)

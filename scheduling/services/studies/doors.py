@@ -23,7 +23,7 @@ from scheduling.models import Cluster, Result, Study, StudyKind, StudyState, Var
 from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
-from scheduling.services.studies.kinds import KINDS, Kind, kind_of
+from scheduling.services.studies.kinds import KINDS, StudyRules, kind_of
 from scheduling.services.whatif.replay import CancelledError
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def write(
     return study
 
 
-def _refuse_more(cluster: Cluster, row: Kind) -> None:
+def _refuse_more(cluster: Cluster, row: StudyRules) -> None:
     # Two that are asked at once are counted one after the other.
     Cluster.objects.select_for_update().get(pk=cluster.pk)
     open_ = Study.objects.filter(cluster=cluster, kind__in=row.beside, state__in=OPEN)

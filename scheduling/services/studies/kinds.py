@@ -18,7 +18,7 @@ EXPERIMENTS = (EXPERIMENT, ADAPTING)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StudyRules:
     most_open: int
     """Studies of a cluster that wait or run, those of ``beside`` among them."""
     beside: tuple[StudyKind, ...]
@@ -31,21 +31,23 @@ class Kind:
     """A variant that cannot be lived fails alone, and people's choices among them are in the audit log."""
 
 
-KINDS: Mapping[StudyKind, Kind] = {
-    NOW: Kind(20, WHAT_IFS, "Too many questions wait.", timedelta(days=30), is_awaited=True),
-    REPLAY: Kind(20, WHAT_IFS, "Too many questions wait.", timedelta(days=30), is_awaited=True),
+KINDS: Mapping[StudyKind, StudyRules] = {
+    NOW: StudyRules(20, WHAT_IFS, "Too many questions wait.", timedelta(days=30), is_awaited=True),
+    REPLAY: StudyRules(
+        20, WHAT_IFS, "Too many questions wait.", timedelta(days=30), is_awaited=True
+    ),
     # Apart, so that a day of edits keeps no operator from asking.
-    EDIT: Kind(20, (EDIT,), "Too many questions wait.", timedelta(days=30), is_awaited=True),
-    CAPACITY: Kind(1, (CAPACITY,), "A study is being made already.", timedelta(days=400)),
-    EXPERIMENT: Kind(
+    EDIT: StudyRules(20, (EDIT,), "Too many questions wait.", timedelta(days=30), is_awaited=True),
+    CAPACITY: StudyRules(1, (CAPACITY,), "A study is being made already.", timedelta(days=400)),
+    EXPERIMENT: StudyRules(
         5, EXPERIMENTS, "Too many experiments run.", timedelta(days=180), is_compared=True
     ),
-    ADAPTING: Kind(
+    ADAPTING: StudyRules(
         5, EXPERIMENTS, "Too many experiments run.", timedelta(days=180), is_compared=True
     ),
 }
 AWAITED = [name for name, kind in KINDS.items() if kind.is_awaited]
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> StudyRules:
     return KINDS[StudyKind(name)]

@@ -23,7 +23,7 @@ from scheduling.services.whatif import told
 from scheduling.services.whatif.changes import Changes, read
 from scheduling.services.whatif.now import at_once
 from scheduling.services.whatif.replay import replayed
-from scheduling.simulation.ahead.correction import Kind
+from scheduling.simulation.ahead.correction import ForecastKind
 
 DAYS, MOST_DAYS = 7, 28
 FUTURES = 40
@@ -123,12 +123,13 @@ def _ahead(cluster: Cluster, snapshot: m.Snapshot, changes: Changes) -> tuple[An
     correction = correction_of(cluster, snapshot.now)
 
     kinds = {
-        w.name: Kind.of(w.gpus * w.members.min / m.MILLI, first=False) for w in snapshot.workloads
+        w.name: ForecastKind.of(w.gpus * w.members.min / m.MILLI, first=False)
+        for w in snapshot.workloads
     }
 
     def corrected(ahead: Ahead) -> dict[str, Any]:
         return {
-            name: correction.correct(band, kinds.get(name, Kind.SMALL))
+            name: correction.correct(band, kinds.get(name, ForecastKind.SMALL))
             for name, band in ahead.bands().items()
         }
 

@@ -41,7 +41,7 @@ LARGE_GPUS = 8
 """A gang from there on is large."""
 
 
-class Kind(Enum):
+class ForecastKind(Enum):
     """Forecasts that share their levels; how far one miss moves those of P50 and P90, and as how many at most
     the forecasts of a day do: a busy day is one change of load, not thousands."""
 
@@ -50,7 +50,7 @@ class Kind(Enum):
     LARGE = "large", (0.02, 0.01), 60
 
     @classmethod
-    def of(cls, gpus: float, *, first: bool) -> Kind:
+    def of(cls, gpus: float, *, first: bool) -> ForecastKind:
         return cls.FIRST if first else cls.LARGE if gpus >= LARGE_GPUS else cls.SMALL
 
     def __init__(self, _name: str, steps: tuple[float, float], daily: int) -> None:
@@ -68,7 +68,7 @@ class Came:
     after_s: float
     started: bool = True
     said: Band | None = None
-    kind: Kind = Kind.SMALL
+    kind: ForecastKind = ForecastKind.SMALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Correction:
     """Where P50 and P90 lie, in widths beyond the P50 of the futures, by kind; without any bands stay as they
     are."""
 
-    reach: Mapping[Kind, tuple[float, float]] = field(default_factory=dict)
+    reach: Mapping[ForecastKind, tuple[float, float]] = field(default_factory=dict)
 
-    def correct(self, band: Band, kind: Kind = Kind.SMALL) -> Band:
+    def correct(self, band: Band, kind: ForecastKind = ForecastKind.SMALL) -> Band:
         """P50 is a second ahead at least, and P90 no sooner than it."""
         reach = self.reach.get(kind)
         if reach is None or not np.isfinite(band.p90_s):
@@ -97,7 +97,7 @@ def correction_from(came: Iterable[Came], now_s: float) -> Correction:
     scores = _scores(seen)
     weights = _of_late(np.array([now_s - one.at_s for one in seen]), started)
     reach = {}
-    for kind in Kind:
+    for kind in ForecastKind:
         middle, far = levels_of(seen, kind)
         reach[kind] = (
             _quantile(scores, started, weights, middle),
@@ -106,7 +106,7 @@ def correction_from(came: Iterable[Came], now_s: float) -> Correction:
     return Correction(reach)
 
 
-def levels_of(seen: Iterable[Came], kind: Kind) -> tuple[float, float]:
+def levels_of(seen: Iterable[Came], kind: ForecastKind) -> tuple[float, float]:
     """The levels of P50 and P90 that what was told of one kind asks for: lower after hits, higher after
     misses, in the order in which they were known."""
     mine = [one for one in seen if one.kind is kind and one.said is not None]

@@ -29,7 +29,7 @@ from scheduling.services.demand import booking
 from scheduling.services.forecasts import predicting
 from scheduling.services.ledger import workdays
 from scheduling.services.starts import outcomes
-from scheduling.simulation.ahead.correction import Correction, Kind
+from scheduling.simulation.ahead.correction import Correction, ForecastKind
 from tests.costs.scenario import busy_cluster
 from tests.factories import NOW, make_workload
 
@@ -163,8 +163,8 @@ def test_correction_is_learned_once_an_hour(at_one_moment: None) -> None:
     assert outcomes.keep_correction(cluster, NOW) == Correction()
     TaskPass.objects.update(found={"LARGE": [0.5, 1.5]})
 
-    assert outcomes.correction_of(cluster, NOW) == Correction({Kind.LARGE: (0.5, 1.5)})
-    assert outcomes.keep_correction(cluster, NOW) == Correction({Kind.LARGE: (0.5, 1.5)})
+    assert outcomes.correction_of(cluster, NOW) == Correction({ForecastKind.LARGE: (0.5, 1.5)})
+    assert outcomes.keep_correction(cluster, NOW) == Correction({ForecastKind.LARGE: (0.5, 1.5)})
     assert outcomes.keep_correction(cluster, NOW + HOUR) == Correction()
 
 

@@ -20,7 +20,7 @@ from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_from
 from scheduling.services.starts.refresh import why_not
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, Kind, correction_from
+from scheduling.simulation.ahead.correction import Came, ForecastKind, correction_from
 from workshop.demo.past.history import History, job_name
 
 EVERY = timedelta(hours=4)
@@ -80,7 +80,7 @@ class Teller:
         correction = correction_from((_came(one, now) for one in self.told), now.timestamp())
         for name, raw in ahead.bands().items():
             work = self._row_of(name)
-            kind = Kind.of(work.requested_gpus / MILLI, first=name not in self._by_name)
+            kind = ForecastKind.of(work.requested_gpus / MILLI, first=name not in self._by_name)
             band = correction.correct(raw, kind)
             fresh = name in moment.waiting and not _started_by(work, now)
             if fresh and not why_not(work, band, known.ended):

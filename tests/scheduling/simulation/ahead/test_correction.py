@@ -13,7 +13,7 @@ from scheduling.simulation.ahead.correction import (
     LEVELS,
     Came,
     Correction,
-    Kind,
+    ForecastKind,
     correction_from,
     levels_of,
 )
@@ -99,11 +99,11 @@ def test_bands_hold_in_the_long_run_whatever_load_does():
     assert p90 == pytest.approx(0.9, abs=0.05)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", list(ForecastKind))
 def test_misses_of_one_kind_move_its_own_levels_alone(kind):
     dice = np.random.default_rng(4)
     known = [replace(o, said=Band(1.0, 2.0), kind=kind) for o in outcomes(dice, 100)]
-    levels = {each: levels_of(known, each) for each in Kind}
+    levels = {each: levels_of(known, each) for each in ForecastKind}
     assert levels.pop(kind) > LEVELS
     assert set(levels.values()) == {LEVELS}
 
@@ -111,24 +111,24 @@ def test_misses_of_one_kind_move_its_own_levels_alone(kind):
 def test_hits_lower_levels_and_what_may_still_come_moves_none():
     dice = np.random.default_rng(4)
     hits = [replace(o, said=Band(1e9, 1e9)) for o in outcomes(dice, 100)]
-    assert levels_of(hits, Kind.SMALL) < LEVELS
-    assert levels_of([replace(o, started=False) for o in hits], Kind.SMALL) == LEVELS
+    assert levels_of(hits, ForecastKind.SMALL) < LEVELS
+    assert levels_of([replace(o, started=False) for o in hits], ForecastKind.SMALL) == LEVELS
 
 
 def test_busy_day_moves_levels_no_further_than_a_day_of_few():
     dice = np.random.default_rng(4)
     few, many = (
         [replace(o, said=Band(1.0, 1e9)) for o in outcomes(dice, count, every_s=DAY_S / count)]
-        for count in (Kind.SMALL.daily, 40 * Kind.SMALL.daily)
+        for count in (ForecastKind.SMALL.daily, 40 * ForecastKind.SMALL.daily)
     )
-    assert levels_of(many, Kind.SMALL) == pytest.approx(levels_of(few, Kind.SMALL))
+    assert levels_of(many, ForecastKind.SMALL) == pytest.approx(levels_of(few, ForecastKind.SMALL))
 
 
 def test_quiet_cluster_remembers_for_longer():
     dice = np.random.default_rng(4)
     known = outcomes(dice, 60, every_s=2 * HOUR_S, bias=1.0)
-    assert correction_from(known, 30 * DAY_S).reach[Kind.SMALL] == pytest.approx(
-        correction_from(known, 5 * DAY_S).reach[Kind.SMALL]
+    assert correction_from(known, 30 * DAY_S).reach[ForecastKind.SMALL] == pytest.approx(
+        correction_from(known, 5 * DAY_S).reach[ForecastKind.SMALL]
     )
 
 
