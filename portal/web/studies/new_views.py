@@ -180,7 +180,7 @@ def _composing(
         "knobs": [knob for knob in KNOBS if knob.field not in PLANNED_BY],
         "figures": FIGURES,
         "kept_traces": traces.kept(),
-        "endings": traces.ENDINGS,
+        "endings": traces.SENT_AS,
         "most_sent": traces.MOST_SENT,
         "tab": "studies",
     }

@@ -16,6 +16,8 @@ from scheduling.services.errors import ServiceError
 from scheduling.simulation.traces import ENDINGS, Trace, TraceError, read_trace
 from scheduling.simulation.traces.model import Fault
 
+SENT_AS = ENDINGS
+"""What the name of a file that is sent ends in."""
 MOST_SENT = 700 * 1024
 """Bytes of a file that is sent, packed or not: a body has more room than that by the width of base64."""
 MOST_UNPACKED = 16 * 1024 * 1024
