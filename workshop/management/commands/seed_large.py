@@ -22,6 +22,7 @@ from workshop.demo.large import people, work
 from workshop.demo.large.people import People, Tree
 
 MOST = 10_000_000
+LEAST_QUEUES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Command(WeirCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--workloads", type=whole(100, MOST), default=50_000)
-        parser.add_argument("--queues", type=whole(30, 100_000), default=1_000)
+        parser.add_argument("--queues", type=whole(LEAST_QUEUES, 100_000), default=1_000)
         parser.add_argument("--people", type=whole(25, 100_000), default=500)
         parser.add_argument(
             "--clusters", type=whole(1, 100), default=1, help="that share queues and workloads"
@@ -62,6 +63,8 @@ class Command(WeirCommand):
             options["queues"] // options["clusters"],
             options["nodes"] // 2,
         )
+        if each.queues < LEAST_QUEUES:
+            raise CommandError(f"--queues: each cluster needs {LEAST_QUEUES} or more.")
         found = _fill(each, options["clusters"], options["people"])
         self.stdout.write(json.dumps(_sessions(found.by_persona, options["sessions"])))
 
