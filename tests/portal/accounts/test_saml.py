@@ -209,12 +209,16 @@ def test_form_without_an_answer_is_kept_nowhere(sso, sent):
     assert not Session.objects.exists()
 
 
-@pytest.mark.parametrize("sent", ["not base64!", "aGVsbG8=", "PGE+PC9hPg=="])
+@pytest.mark.parametrize(
+    "sent",
+    [b"hello", b"<a></a>", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', b"\xff\x00", None],
+)
 def test_answer_that_is_no_saml_is_refused_as_any_other(sso, sent):
     client = browser()
     ask(client)
+    text = "not base64!" if sent is None else base64.b64encode(sent).decode()
 
-    assert bring(client, {"SAMLResponse": sent}).status_code == 403
+    assert bring(client, {"SAMLResponse": text}).status_code == 403
 
 
 def test_inactive_person_is_not_let_in(sso):

@@ -131,6 +131,7 @@ def test_reserve_refuses_unknown_classes_and_nodes_that_nothing_tells_apart(
 def test_work_outside_the_queues_is_listed_with_the_line_that_labels_it(cluster: Cluster) -> None:
     cluster.queues.filter(name="research").update(namespace="default")
     kube = Client.connect(cluster)
+    kube.create("/api/v1/namespaces", {"metadata": {"name": "legacy"}})
     for name, labels, space in (
         ("told", {QUEUE: "research"}, "default"),
         ("untold", {}, "default"),

@@ -84,7 +84,7 @@ def test_version_is_the_one_that_is_pinned(
     assert binaries.kubernetes_version() == version
 
 
-@pytest.mark.parametrize(("chosen", "number"), zip(("oldest", "newest"), SUPPORTED, strict=True))
+@pytest.mark.parametrize(("chosen", "number"), [("oldest", SUPPORTED[0]), ("newest", SUPPORTED[1])])
 def test_both_ends_of_what_is_supported_are_built(
     monkeypatch: pytest.MonkeyPatch, chosen: str, number: tuple[int, int]
 ) -> None:
