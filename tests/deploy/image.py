@@ -59,7 +59,7 @@ def build(folder: Path, *, anew: bool = False) -> Stage:
     for stage in before:
         found = BASE.match(stage[0][1])
         assert found
-        before_it = folder.with_suffix(f".{found['name']}")
+        before_it = folder.with_name(f"{folder.name}.{found['name']}")
         made[found["name"]] = _build(stage, before_it, made) if anew else _kept(stage, made)
     return _build(last, folder, made)
 

@@ -34,7 +34,7 @@ def twice() -> Iterator[list[dict[str, str]]]:
             raise
         pytest.skip(str(error))
     finally:
-        for root in (*roots, *(root.with_suffix(".build") for root in roots)):
+        for root in (*roots, *(root.with_name(f"{root.name}.build") for root in roots)):
             end_all(root)
             subprocess.run(["rm", "-rf", "--one-file-system", str(root)], check=True)
 
