@@ -114,12 +114,15 @@ manifests: ## The chart as plain manifests and a Kustomize base: VALUES=file, FO
 	@deploy/tools/manifests.sh "$(VALUES)" "$(or $(FOLDER),var/manifests)"
 
 test-nightly: export PYTHONHASHSEED := random
-test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
+test-nightly: .venv/.dev services ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist worksteal tests/scheduling/engine/test_laws.py \
 		tests/walk tests/security/test_hostile_input.py tests/security/test_extreme_numbers.py \
 		tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
+	@# The image built twice, and PostgreSQL away for ten minutes.
+	HYPOTHESIS_PROFILE=nightly WEIR_TEST_DEPLOY=1 $(BIN)/python -m pytest -n 0 tests/deploy/test_reproducible.py
+	HYPOTHESIS_PROFILE=nightly WEIR_TEST_PARTS=1 $(BIN)/python -m pytest -n 0 tests/parts/test_whole.py -k "person_signs or ten-minutes"
 	@# The oldest Kubernetes that Weir is tested with.
 	$(MAKE) test-cluster WEIR_KUBERNETES=oldest
 	@# Both commands of README on each Debian, every test included.

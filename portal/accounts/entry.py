@@ -9,7 +9,6 @@ from typing import Any
 from allauth.account.adapter import get_adapter as get_account_adapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import get_adapter
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -18,22 +17,14 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from requests import RequestException
 
-from portal.accounts import kept, proof
-from portal.accounts.identity import PROVIDER_ID, is_connected
+from portal.accounts import kept, proof, saml
+from portal.accounts.identity import SAML, is_connected, kind, provider_name
 
 View = Callable[..., HttpResponseBase]
 
 
-def provider_name() -> str:
-    """What the button says; empty where no provider is set."""
-    apps: list[dict[str, Any]] = settings.SOCIALACCOUNT_PROVIDERS.get("openid_connect", {}).get(
-        "APPS", []
-    )
-    return apps[0]["name"] if apps else ""
-
-
 @require_POST
-def begin_oidc(request: HttpRequest) -> HttpResponse:
+def begin(request: HttpRequest) -> HttpResponse:
     """Lead to the provider: to sign in, or, for who is signed in, to connect their account with it.
 
     By a page that goes on by itself, not by a redirect: ``form-action`` holds every redirect of a form
@@ -43,22 +34,31 @@ def begin_oidc(request: HttpRequest) -> HttpResponse:
         raise Http404
     if request.user.is_authenticated and not (is_connected(request) or proof.is_proved(request)):
         return proof.to_proof(request)
-    provider = get_adapter().get_provider(request, PROVIDER_ID)
-    process = "connect" if request.user.is_authenticated else "login"
-    # Who is to prove who they are signs in there anew, whoever sits at a browser that the provider knows.
-    anew = {"auth_params": {"prompt": "login"}} if process == "connect" else {}
     try:
-        answer = provider.redirect(request, process=process, next_url=_next(request), **anew)
+        address = _question(request)
     except ImmediateHttpResponse as refusal:
         return refusal.response
     except RequestException:
-        sentence = f"{provider.name} does not answer. Try again, or sign in with a password."
+        sentence = f"{provider_name()} does not answer. Try again, or sign in with a password."
         context = {"sentence": sentence}
-        return render(request, "accounts/oidc_refused.html", context, status=503)
+        return render(request, "accounts/provider_refused.html", context, status=503)
+    context = {"address": address, "provider": provider_name()}
+    return render(request, "accounts/provider_going.html", context)
+
+
+def _question(request: HttpRequest) -> str:
+    """The address that asks the provider. Raises ImmediateHttpResponse, RequestException."""
+    provider = get_adapter().get_provider(request, kind())
+    process = "connect" if request.user.is_authenticated else "login"
+    # Who is to prove who they are signs in there anew, whoever sits at a browser that the provider knows.
+    anew = process == "connect"
+    if kind() == SAML:
+        return saml.question(request, provider, process, _next(request), anew=anew)
+    asked = {"auth_params": {"prompt": "login"}} if anew else {}
+    answer = provider.redirect(request, process=process, next_url=_next(request), **asked)
     if "Location" not in answer.headers:
-        return answer
-    context = {"address": answer.headers["Location"], "provider": provider.name}
-    return render(request, "accounts/oidc_going.html", context)
+        raise ImmediateHttpResponse(answer)
+    return str(answer.headers["Location"])
 
 
 def _next(request: HttpRequest) -> str | None:

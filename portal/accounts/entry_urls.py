@@ -12,7 +12,7 @@ from allauth.mfa.webauthn import views as passkeys
 from allauth.socialaccount.providers.openid_connect.views import callback
 from django.urls import path
 
-from portal.accounts import entry, views
+from portal.accounts import entry, saml, views
 from portal.accounts.proof import proving
 
 proven = partial(proving, reading=True)
@@ -25,10 +25,14 @@ urlpatterns = [
     path("sign-in/second-step/", factors.authenticate, name="mfa_authenticate"),
     path("sign-in/passkey/", passkeys.login_webauthn, name="mfa_login_webauthn"),
     path("sign-in/<str:provider_id>/callback/", callback, name="openid_connect_callback"),
+    path("sign-in/<str:organization_slug>/answer/", saml.answer, name="saml_acs"),
+    path("sign-in/<str:organization_slug>/answer/read/", saml.finish, name="saml_finish_acs"),
+    path("sign-in/<str:organization_slug>/metadata/", saml.metadata, name="saml_metadata"),
     path("sign-in/refused/", entry.refused, name="account_inactive"),
     path("sign-in/refused/", entry.refused, name="account_signup"),
     path("sign-in/refused/", entry.refused, name="socialaccount_signup"),
     path("sign-in/refused/", entry.refused, name="socialaccount_login_cancelled"),
+    path("sign-in/<str:organization_slug>/refused/", entry.refused, name="saml_sls"),
     path(f"{FACTORS}/", factors.index, name="mfa_index"),
     path(f"{FACTORS}/", factors.index, name="mfa_list_webauthn"),
     path(f"{FACTORS}/app/", proven(app.activate_totp), name="mfa_activate_totp"),

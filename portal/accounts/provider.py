@@ -1,7 +1,7 @@
-"""Who somebody is to Weir whom the organisation's provider (OpenID Connect) has signed in.
+"""Who somebody is to Weir whom the organisation's provider (OpenID Connect or SAML) has signed in.
 
-Whoever it names is looked up by the provider's own key of them, the subject, never by a name that could be
-given to somebody else. At the first sign-in the account is made; one that is there already is
+Whoever it names is looked up by the provider's own key of them (the subject, or the NameID), never by a name
+that could be given to somebody else. At the first sign-in the account is made; one that is there already is
 taken over only where it has no password, such as one made for this person beforehand.
 """
 
@@ -21,12 +21,16 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from portal.accounts.audit import record
+from portal.accounts.identity import SAML, kind
 from portal.accounts.models import User
 from portal.accounts.proof import SENTENCE, is_proved, remedy
 from portal.boundary.reading import one_line
 
 MOST_GROUPS = 1000
 LONGEST_GROUP = 255
+LONGEST_WHY = 200
+NAME_ID = "NameID"
+"""Under which claims have a SAML provider's key of its person."""
 PROGRAMS = "svc-"
 """Begins the names of service accounts, so that nobody takes one for a person, here and at the API server."""
 NAME = User._meta.get_field("username")
@@ -83,7 +87,10 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         """The person broke it off, the answer is not of this browser's question, or the provider is away."""
         if error == "cancelled":
             _refuse(request, None, f"{provider.name} did not sign you in. Try again.")
-        why = type(exception).__name__ if exception else "no_question"
+        fallback = type(exception).__name__ if exception else "no_question"
+        why = (
+            cut((extra_context or {}).get("saml_last_error_reason") or "", LONGEST_WHY) or fallback
+        )
         _refuse(
             request, None,
             f"{provider.name} gave no answer that counts."
@@ -113,17 +120,29 @@ def known_in(request: HttpRequest) -> User | None:
 def claims_of(account: SocialAccount) -> Mapping[str, Any]:
     """What the provider says of its person; userinfo stands over the ID token."""
     data = account.extra_data
+    if kind() == SAML:
+        return {**data, NAME_ID: account.uid}
     return {**(data.get("id_token") or {}), **(data.get("userinfo") or {})}
 
 
 def name_in(claims: Mapping[str, Any]) -> str:
-    said = claims.get(settings.WEIR_OIDC_USER_CLAIM, "")
+    said = claims.get(user_claim(), "")
+    # A SAML provider says a list of each attribute.
+    if isinstance(said, list) and len(said) == 1:
+        said = said[0]
     return said if isinstance(said, str) else ""
+
+
+def user_claim() -> str:
+    """The claim or attribute that says a person's name."""
+    by_saml = settings.WEIR_SAML_USER_ATTRIBUTE or NAME_ID
+    return by_saml if kind() == SAML else settings.WEIR_OIDC_USER_CLAIM
 
 
 def groups_in(claims: Mapping[str, Any]) -> list[str] | None:
     """The groups that the claim names, sorted; None where the provider says nothing of groups."""
-    said = claims.get(settings.WEIR_OIDC_GROUPS_CLAIM)
+    claim = settings.WEIR_OIDC_GROUPS_CLAIM
+    said = claims.get(settings.WEIR_SAML_GROUPS_ATTRIBUTE if kind() == SAML else claim)
     if said is None:
         return None
     listed = [said] if isinstance(said, str) else said if isinstance(said, list) else []
@@ -133,7 +152,7 @@ def groups_in(claims: Mapping[str, Any]) -> list[str] | None:
 
 def fault_of(name: str, claim: str = "") -> str:
     """Why a person of this name, which ``claim`` says, can't be kept; empty where they can."""
-    claim = claim or settings.WEIR_OIDC_USER_CLAIM
+    claim = claim or user_claim()
     if not name:
         return f"The provider says no name of yours ('{claim}'). Tell an admin."
     if name.startswith(PROGRAMS):
@@ -163,6 +182,6 @@ def cut(text: str, most: int) -> str:
 
 
 def _refuse(request: HttpRequest, user: User | None, sentence: str, **facts: Any) -> NoReturn:
-    record("sign_in.failed", request, user=user, refused=True, by="oidc", **facts)
-    page = render(request, "accounts/oidc_refused.html", {"sentence": sentence}, status=403)
+    record("sign_in.failed", request, user=user, refused=True, by=kind(), **facts)
+    page = render(request, "accounts/provider_refused.html", {"sentence": sentence}, status=403)
     raise ImmediateHttpResponse(page)

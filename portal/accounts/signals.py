@@ -15,7 +15,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
-from portal.accounts import tries
+from portal.accounts import identity, tries
 from portal.accounts.audit import record
 from portal.accounts.doors import clear_expired_sessions
 from portal.accounts.models import User
@@ -67,7 +67,7 @@ def note_wrong_code(
 
 @receiver(social_account_added)
 def note_connection(request: HttpRequest, sociallogin: Any, **kwargs: Any) -> None:
-    record("oidc.connected", request, user=sociallogin.user)
+    record(f"{identity.kind()}.connected", request, user=sociallogin.user)
 
 
 PROOFS = {

@@ -8,7 +8,7 @@ from portal.accounts import entry, views
 app_name = "accounts"
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign_in"),
-    path("sign-in/oidc/", entry.begin_oidc, name="oidc"),
+    path("sign-in/provider/", entry.begin, name="provider"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", views.account, name="account"),
     path("account/password/", views.password, name="password"),

@@ -19,7 +19,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from portal.accounts import doors, entry
+from portal.accounts import doors, identity
 from portal.accounts.audit import named, record
 from portal.accounts.doors import living_sessions
 from portal.accounts.forms import (
@@ -46,7 +46,7 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        more = {**_demo(), "provider": entry.provider_name()}
+        more = {**_demo(), "provider": identity.provider_name()}
         return super().get_context_data(**kwargs, **more)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -101,7 +101,7 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
         "this_session": digest_of(request.session.session_key or ""),
         "ends": _ends(),
         "factors": _factors(user),
-        "provider": entry.provider_name(),
+        "provider": identity.provider_name(),
         "is_connected": is_connected(request),
         "real_now": timezone.now(),
         "token_form": TokenForm(),

@@ -123,7 +123,7 @@ KINDS: Mapping[str, Kind] = {
 
 SECURITY = frozenset({
     "directory", "factor", "group_rule", "member", "membership", "oidc", "password", "person", "persona",
-    "service_account", "session", "sign_in", "sign_out", "token", "webhook",
+    "saml", "service_account", "session", "sign_in", "sign_out", "token", "webhook",
 })  # fmt: skip
 """What a kind's name begins with that tells who may come in, and as what."""
 

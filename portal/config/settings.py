@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
+    "allauth.socialaccount.providers.saml",
     "allauth.mfa",
     "scheduling",
     "portal.config",
@@ -240,6 +241,9 @@ SOCIALACCOUNT_PROVIDERS = providers(env)
 # Which claims of the provider say a person's name, and the groups they are in.
 WEIR_OIDC_USER_CLAIM = env.str("WEIR_OIDC_USER_CLAIM", default="preferred_username")
 WEIR_OIDC_GROUPS_CLAIM = env.str("WEIR_OIDC_GROUPS_CLAIM", default="groups")
+# Which attributes do where it speaks SAML; a name is the NameID where none is named.
+WEIR_SAML_USER_ATTRIBUTE = env.str("WEIR_SAML_USER_ATTRIBUTE", default="")
+WEIR_SAML_GROUPS_ATTRIBUTE = env.str("WEIR_SAML_GROUPS_ATTRIBUTE", default="groups")
 
 # Mail and webhooks of notices: docs/operations/run.md, "Requests and notices".
 WEIR_ADDRESS = env.str("WEIR_ADDRESS", default="").rstrip("/")

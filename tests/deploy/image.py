@@ -21,7 +21,7 @@ from tests.manual import ROOT
 
 DOCKERFILE = ROOT / "docker/Dockerfile"
 BASE = re.compile(
-    r"python:(?P<python>[\d.]+)-slim-(?P<suite>\w+)(@sha256:\w{64})?(?: AS (?P<name>\w+))?$"
+    r"python:(?P<python>[\d.]+)-slim-(?P<suite>\w+)@(?P<digest>sha256:[0-9a-f]{64})(?: AS (?P<name>\w+))?$"
 )
 PYTHON = (
     "apt-get update -qq && apt-get install -y -qq python3-venv"
@@ -52,14 +52,15 @@ def instructions() -> list[list[tuple[str, str]]]:
     ]
 
 
-def build(folder: Path) -> Stage:
-    """The last stage, in ``folder``. Raises NoRootError."""
+def build(folder: Path, *, anew: bool = False) -> Stage:
+    """The last stage, in ``folder``; ``anew`` with nothing that was kept. Raises NoRootError."""
     made: dict[str, Stage] = {}
     *before, last = instructions()
     for stage in before:
         found = BASE.match(stage[0][1])
         assert found
-        made[found["name"]] = _kept(stage, made)
+        before_it = folder.with_name(f"{folder.name}.{found['name']}")
+        made[found["name"]] = _build(stage, before_it, made) if anew else _kept(stage, made)
     return _build(last, folder, made)
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from scheduling.services.clusters.checkup import NEWEST, OLDEST
+from scheduling.services.clusters.checkup import OLDEST, SUPPORTED
 from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
 from tests.deploy.charts import (
     CHART,
@@ -30,8 +30,8 @@ from tests.deploy.charts import (
 pytestmark = pytest.mark.deploy
 OWN_KINDS = ("ServiceMonitor", "PrometheusRule", "HTTPRoute")
 """Of operators: their schemas are theirs."""
-VERSIONS = tuple(f"{major}.{minor}" for major, minor in (OLDEST, NEWEST))
-"""Both ends of the range that is supported."""
+VERSIONS = tuple(f"{major}.{minor}" for major, minor in (OLDEST, *SUPPORTED))
+"""The oldest that the chart takes, and both ends of the range that is supported."""
 every_set = pytest.mark.parametrize("name", SETS)
 
 
@@ -265,6 +265,18 @@ def test_tls_ends_at_the_ingress_and_the_portal_knows() -> None:
     assert settings_of["WEIR_TLS"] == "true"
     assert settings_of["WEIR_TRUSTED_PROXIES"] == "10.0.0.0/8"
     assert settings_of["WEIR_CSRF_TRUSTED_ORIGINS"] == "https://gpus.example.org"
+
+
+def test_settings_of_a_provider_pass_through_with_the_lines_of_its_certificate() -> None:
+    given = {
+        "WEIR_SAML_ENTITY_ID": "https://sso.example.org/saml",
+        "WEIR_SAML_ADDRESS": "https://sso.example.org/saml/sign-in",
+        "WEIR_SAML_CERTIFICATE": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+        "WEIR_SAML_GROUPS_ATTRIBUTE": "http://schemas.example.org/groups",
+    }
+    told = of_kind(template(EXTERNAL | {"config": {"values": given}}), "ConfigMap")["weir"]["data"]
+
+    assert given.items() <= told.items()
 
 
 def test_streams_are_settings_and_their_ports_are_open_to_the_worker() -> None:

@@ -215,8 +215,8 @@ def test_platforms_of_the_image_are_named_and_this_one_is_among_them() -> None:
     assert platform.machine() in MACHINES.values()
 
 
-def test_every_stage_begins_with_a_base_that_is_known() -> None:
+def test_every_stage_begins_with_one_base_that_is_pinned_by_digest() -> None:
     bases = {image.BASE.match(stage[0][1]) for stage in image.instructions()}
 
-    assert len({(base["python"], base["suite"]) for base in bases if base}) == 1
+    assert len({(base["python"], base["suite"], base["digest"]) for base in bases if base}) == 1
     assert None not in bases

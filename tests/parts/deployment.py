@@ -15,6 +15,7 @@ DOCKER = Path(__file__).resolve().parents[2] / "docker"
 COMPOSE = DOCKER / "compose.yaml"
 DOCKERFILE = DOCKER / "Dockerfile"
 OURS = "docker/Dockerfile"
+TOOLS = {"venv", "compileall"}
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,11 @@ def image_command() -> list[str]:
 
 
 def build_commands() -> list[list[str]]:
-    """What RUN lines of the image call of Weir's own: every command of theirs that begins with python."""
+    """What RUN lines of the image call of Weir's own: every command of theirs that begins with python and is
+    no tool of Python's own."""
     lines = re.findall(r"^RUN (.*)$", _joined(), re.MULTILINE)
     commands = [shlex.split(part) for line in lines for part in line.split("&&")]
-    return [command for command in commands if command[:1] == ["python"] and "venv" not in command]
+    return [c for c in commands if c[:1] == ["python"] and not TOOLS.intersection(c)]
 
 
 def _joined() -> str:

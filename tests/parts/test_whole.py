@@ -31,6 +31,7 @@ pytestmark = pytest.mark.parts
 BACK_S = 60.0
 """A fault is over within this, to the end of work that was submitted after it."""
 RUN_S = 1
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SECRET = secrets.token_urlsafe(50)
 
 
@@ -227,9 +228,17 @@ def kill_redis(weir: Weir) -> None:
 
 
 def restart_postgres(weir: Weir) -> None:
+    without_postgres(weir, "while-postgres-is-away", 2)
+
+
+def without_postgres_for_long(weir: Weir) -> None:
+    without_postgres(weir, "while-postgres-is-away-for-long", 600)
+
+
+def without_postgres(weir: Weir, name: str, seconds: float) -> None:
     weir.database.stop("fast")
-    weir.apply("while-postgres-is-away")
-    time.sleep(2)
+    weir.apply(name)
+    time.sleep(seconds)
     weir.database.start()
 
 
@@ -246,6 +255,7 @@ FAULTS: dict[str, Callable[[Weir], None]] = {
     "redis-killed": kill_redis,
     "postgres-restarted": restart_postgres,
     "postgres-killed": kill_postgres,
+    **({"postgres-away-for-ten-minutes": without_postgres_for_long} if NIGHTLY else {}),
 }
 
 

@@ -334,10 +334,10 @@ ROWS = {
     "no_such_api": Row(NOBODY),
 }
 OPEN = {
-    "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive",
+    "accounts:sign_in", "web:first_admin", "accounts:provider", "account_login", "account_inactive",
     "account_signup", "web:sent_sink",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",
-    "socialaccount_login_cancelled",
+    "socialaccount_login_cancelled", "saml_acs", "saml_finish_acs", "saml_metadata", "saml_sls",
 }  # fmt: skip
 """Addresses for people who are not signed in."""
 

@@ -173,6 +173,7 @@ def organisation() -> Organisation:
             "step": ["connect", "nowhere"],
             "verb": ["decline", "nowhere"],
             "provider_id": ["oidc", "nowhere"],
+            "organization_slug": ["saml", "nowhere"],
             "mode": ["paused", "nowhere"],
             "node": ["node-1", "nowhere"],
             "topic": ["share", "waiting", "evicted", "glossary", "keyboard", "nowhere"],

@@ -84,7 +84,7 @@ ADDRESSES = {
     "accounts:revoke_token": PLAIN,
     "accounts:end_sessions": PLAIN,
     "accounts:end_session": PLAIN,
-    "accounts:oidc": PLAIN,
+    "accounts:provider": PLAIN,
     "accounts:confirm_provider": PLAIN,
     "accounts:go_on": PLAIN,
     **dict.fromkeys(
@@ -95,6 +95,7 @@ ADDRESSES = {
             "mfa_generate_recovery_codes", "mfa_add_webauthn", "mfa_remove_webauthn",
             "mfa_reauthenticate", "mfa_reauthenticate_webauthn", "openid_connect_callback",
             "socialaccount_signup", "socialaccount_login_cancelled",
+            "saml_acs", "saml_finish_acs", "saml_metadata", "saml_sls",
         ),
         PLAIN,
     ),

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from portal.accounts.entry import provider_name
+from portal.accounts.identity import provider_name
 from portal.accounts.models import Persona, User
 from portal.accounts.views import person
 from portal.teams import directory

@@ -100,7 +100,8 @@ def _outside(cluster: Cluster) -> Iterator[str]:
     if gpus := outside_gpus(cluster):
         yield (
             f"Pods without a queue hold {gpus_counted(gpus)}: they stay outside, counted as used, and "
-            "nothing evicts them."
+            f"nothing evicts them. manage.py cluster outside {cluster.name} lists them with what brings"
+            " each in."
         )
     spaces = sorted(cluster.queues.exclude(namespace="").values_list("namespace", flat=True))
     if not spaces:

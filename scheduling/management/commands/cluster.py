@@ -9,12 +9,13 @@ from django.core.management.base import CommandError
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import ApiError, Client
+from scheduling.engine.reasons.wording import plural
 from scheduling.management.command import Parser, refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.models.credentials import is_kept
 from scheduling.services.clusters import add as clusters
-from scheduling.services.clusters import checkup, guardrails
+from scheduling.services.clusters import checkup, guardrails, outside
 from scheduling.services.clusters.connecting import take_in
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.sharing import SAID
@@ -38,6 +39,10 @@ class Command(DatabaseCommand):
         for verb, text in (
             ("classes", "Make GPU classes of what the nodes show."),
             ("check", "Say what the cluster lacks; fails when something needed is missing."),
+            (
+                "outside",
+                "List work with GPUs that names no queue, each with the line that labels it.",
+            ),
             ("guardrails", "Compare the objects that Weir keeps; reads only."),
         ):
             verbs.add_parser(verb, help=text).add_argument("name")
@@ -117,6 +122,15 @@ class Command(DatabaseCommand):
             things = "1 needed thing is" if lacking == 1 else f"{lacking} needed things are"
             raise CommandError(f"{things} missing.", returncode=1)
         self.say("Nothing needed is missing.")
+
+    def _outside(self, *, name: str, **_: Any) -> None:
+        found = outside.look(Cluster.objects.get(name=name))
+        for one in found:
+            of = f" of {one.user}" if one.user else ""
+            self.say(f"{one.namespace}/{one.name}: {one.kind}{of}, {plural(one.gpus, 'GPU')}")
+            self.say(f"      → {one.line or one.remedy}")
+        taken = sum(bool(one.line) for one in found)
+        self.say(f"{len(found)} outside the queues; a label brings {taken} in.")
 
     def _guardrails(self, *, name: str, **_: Any) -> None:
         cluster = Cluster.objects.get(name=name)

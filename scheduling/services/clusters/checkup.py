@@ -31,10 +31,9 @@ Json = dict[str, Any]
 
 OLDEST = (1, 30)
 """The first version that serves ValidatingAdmissionPolicies as v1."""
-NEWEST = (1, 37)
-"""The newest that the tests run on; the older end of those is in ``workshop/testbed/control_plane/build``."""
-RESIZABLE = (1, 36)
-"""The first that lets a suspended Job change its resources, so that a class of another resource fits."""
+SUPPORTED = (1, 36), (1, 37)
+"""The oldest and the newest that the tests run on: ``workshop/testbed/control_plane/build`` pins them. The
+oldest is also the first that lets a suspended Job change its resources."""
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 MANIFESTS = {
     "observe": "docker/kubernetes/observe.yaml",
@@ -123,18 +122,19 @@ def _version(version: Json) -> Iterator[Item]:
             f"Kubernetes {name} is older than {_dotted(OLDEST)}, the oldest that Weir enforces on.",
             "Upgrade the control plane. Observing works without.",
         )
-    elif number < RESIZABLE:
+    elif number < SUPPORTED[0]:
         yield Item(
             Grade.ADVICE,
             "version",
-            f"Kubernetes {name}: a suspended Job cannot change the resource it asks for.",
-            f"From {_dotted(RESIZABLE)} on, work may start on a class of another resource.",
+            f"Kubernetes {name} is older than {_dotted(SUPPORTED[0])}, the oldest that Weir is tested on."
+            " A suspended Job cannot change the resource it asks for.",
+            "Upgrade before you enforce: work may then start on a class of another resource.",
         )
-    elif number > NEWEST:
+    elif number > SUPPORTED[1]:
         yield Item(
             Grade.ADVICE,
             "version",
-            f"Kubernetes {name} is newer than {_dotted(NEWEST)}, the newest that Weir is tested on.",
+            f"Kubernetes {name} is newer than {_dotted(SUPPORTED[1])}, the newest that Weir is tested on.",
             "Read CHANGELOG.md of the newest release before you enforce.",
         )
     else:

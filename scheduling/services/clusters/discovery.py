@@ -192,7 +192,7 @@ def _count_pod(
         return
     holds = False
     for seen in where.get(spec.get("nodeName", ""), ()):
-        gpus = _asked(spec, seen.gpu_class.resource_name)
+        gpus = asked(spec, seen.gpu_class.resource_name)
         if gpus:
             holds = True
             seen.held += gpus
@@ -201,7 +201,7 @@ def _count_pod(
         _note_owner(meta, space)
 
 
-def _asked(spec: Json, resource: str) -> int:
+def asked(spec: Json, resource: str) -> int:
     containers = spec.get("containers") or ()
     limits = (
         ((c.get("resources") or {}).get("limits") or {}).get(resource, "0") for c in containers

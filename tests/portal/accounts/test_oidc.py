@@ -21,7 +21,7 @@ WHO = {"preferred_username": "i.haddad", "given_name": "Ines", "family_name": "H
 
 def begin(client: Client, **fields: str) -> str:
     """The address at the provider that Weir leads to."""
-    page = client.post("/sign-in/oidc/", fields)
+    page = client.post("/sign-in/provider/", fields)
     assert page.status_code == 200, page.content
     return page.context["address"]
 
@@ -56,7 +56,7 @@ def rule(by: User, team: Team, group: str, persona: str, order: int = 100):
 
 def test_without_a_provider_there_is_no_button_and_no_way(client):
     assert "Example SSO" not in client.get("/sign-in/").content.decode()
-    assert client.post("/sign-in/oidc/").status_code == 404
+    assert client.post("/sign-in/provider/").status_code == 404
 
 
 def test_person_unknown_until_now_has_an_account_and_a_session(client, sso):
@@ -142,7 +142,9 @@ def test_session_without_proof_connects_nobody_and_the_owners_proof_completes_no
     back = urlparse(sso.sign_in(begin(client), "sub-thief"))
     time_machine_at(LATER)
 
-    assert client.post("/sign-in/oidc/").headers["Location"].startswith("/account/confirm/?next=")
+    assert (
+        client.post("/sign-in/provider/").headers["Location"].startswith("/account/confirm/?next=")
+    )
     assert client.get(f"{back.path}?{back.query}").status_code == 403
     client.post("/account/confirm/", {"password": "correct horse battery", "next": "/account/"})
 
@@ -227,7 +229,7 @@ def test_provider_that_is_away_is_said(client, sso, settings):
     app = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"][0]
     app["settings"]["server_url"] = "http://127.0.0.1:9/o"
 
-    answer = client.post("/sign-in/oidc/")
+    answer = client.post("/sign-in/provider/")
 
     assert answer.status_code == 503
     assert "Example SSO does not answer" in answer.content.decode()

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Sum
 from django.test import Client
 
-from scheduling.models import Queue, Quota, Share, State, UsageSample, WorkDay, Workload
+from scheduling.models import Cluster, Queue, Quota, Share, State, UsageSample, WorkDay, Workload
 
 pytestmark = pytest.mark.django_db
 SIZE = {"workloads": 200, "queues": 60, "people": 50, "sessions": 50}
@@ -64,13 +64,30 @@ def test_everybody_sees_the_workload_and_the_queue_that_stand_with_their_session
         assert visit(person, f"queues/{person['queue']}/") == 200, person
 
 
-def visit(person: dict[str, str], page: str) -> int:
+def visit(person: dict[str, str], page: str, cluster: str = "large") -> int:
     browser = Client()
     browser.cookies[person["cookie"]] = person["value"]
-    return browser.get(f"/c/large/{page}").status_code
+    return browser.get(f"/c/{cluster}/{page}").status_code
 
 
 @on_postgres
 def test_database_with_a_cluster_is_refused(people: list[dict[str, str]]) -> None:
     with pytest.raises(CommandError, match="empty"):
         call_command("seed_large", **SIZE)
+
+
+@on_postgres
+def test_clusters_share_people_queues_and_work_and_an_admin_sees_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call_command("seed_large", **SIZE, clusters=2, nodes=4)
+    people = json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    assert [(c.name, c.nodes.count()) for c in Cluster.objects.order_by("name")] == [
+        ("large", 4),
+        ("large-01", 4),
+    ]
+    assert Queue.objects.count() == SIZE["queues"]
+    assert Workload.objects.exclude(state=State.FINISHED).count() == SIZE["workloads"]
+    admin = next(one for one in people if one["persona"] == "admin")
+    assert visit(admin, "", "large-01") == visit(admin, "") == 200

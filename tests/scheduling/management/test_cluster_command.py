@@ -9,14 +9,16 @@ import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from scheduling.cluster.connection.client import Client
+from scheduling.cluster.vocabulary.labels import QUEUE, USER
 from scheduling.models import Cluster, ClusterMode
-from tests.scheduling.kube import node, policy
+from tests.scheduling.kube import JOBS, eventually, node, policy
 from workshop.testbed.server import EmbeddedServer
 
 
@@ -124,3 +126,63 @@ def test_reserve_refuses_unknown_classes_and_nodes_that_nothing_tells_apart(
     cluster.gpu_classes.update(node_labels={})
     with pytest.raises(CommandError, match="Name a label that the nodes to reserve carry"):
         run("reserve", "test", "h100")
+
+
+def test_work_outside_the_queues_is_listed_with_the_line_that_labels_it(cluster: Cluster) -> None:
+    cluster.queues.filter(name="research").update(namespace="default")
+    kube = Client.connect(cluster)
+    kube.create("/api/v1/namespaces", {"metadata": {"name": "legacy"}})
+    for name, labels, space in (
+        ("told", {QUEUE: "research"}, "default"),
+        ("untold", {}, "default"),
+        ("elsewhere", {}, "legacy"),
+    ):
+        kube.create(f"/apis/batch/v1/namespaces/{space}/jobs", gpu_job(name, labels))
+    kube.create("/api/v1/namespaces/default/pods", gpu_pod("by-hand", 2))
+    kube.create("/api/v1/namespaces/default/pods", gpu_pod("by-a-set", 3, "StatefulSet"))
+    eventually(lambda: len(kube.get("/api/v1/pods")["items"]) == 5)
+    kube.close()
+
+    said = run("outside", "test")
+
+    assert said.splitlines() == [
+        "default/db: StatefulSet, 3 GPUs",
+        "      → A StatefulSet cannot wait: make it a Job, a Deployment or a LeaderWorkerSet.",
+        "default/by-hand: Pod, 2 GPUs",
+        "      → kubectl -n default label pod by-hand weir.dev/queue=research",
+        "default/untold: Job of ann, 1 GPU",
+        "      → kubectl -n default label job untold weir.dev/queue=research",
+        "legacy/elsewhere: Job of ann, 1 GPU",
+        "      → No queue has the namespace legacy: give it one first.",
+        "4 outside the queues; a label brings 2 in.",
+    ]
+
+
+def test_work_that_somebody_labelled_is_outside_no_more(cluster: Cluster) -> None:
+    cluster.queues.filter(name="research").update(namespace="default")
+    kube = Client.connect(cluster)
+    kube.create(JOBS, gpu_job("untold", {}))
+    kube.patch(f"{JOBS}/untold", {"metadata": {"labels": {QUEUE: "research"}}})
+    kube.close()
+
+    assert run("outside", "test") == "0 outside the queues; a label brings 0 in.\n"
+
+
+def gpu_job(name: str, labels: dict[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": name, "labels": labels, "annotations": {USER: "ann"}},
+        "spec": {"template": {"spec": {**gpu_pod(name, 1)["spec"], "restartPolicy": "Never"}}},
+    }  # fmt: skip
+
+
+def gpu_pod(name: str, gpus: int, owner: str = "") -> dict[str, Any]:
+    owners = [
+        {"apiVersion": "apps/v1", "kind": owner, "name": "db", "uid": "u-db", "controller": True}
+    ]
+    limits = {"limits": {"nvidia.com/gpu": str(gpus)}}
+    return {
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "ownerReferences": owners if owner else []},
+        "spec": {"containers": [{"name": "main", "image": "work", "resources": limits}]},
+    }  # fmt: skip

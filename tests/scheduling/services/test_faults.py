@@ -20,7 +20,7 @@ import time_machine
 
 from scheduling.cluster.connection import client as client_module
 from scheduling.cluster.connection.client import ApiError
-from scheduling.models import Cluster, Quota, State
+from scheduling.models import Cluster, Eviction, Quota, State
 from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
@@ -34,6 +34,7 @@ SETTLED_S = 60.0
 """After the end of a fault."""
 COLLECTED_S = 120.0
 """Pods of a deleted node have 40 s of quarantine and wait for a round of the collector."""
+DAY_S = 24 * 3600
 QUEUES = ("research", "products")
 Fault = Callable[[World], None]
 """Goes on for a while in a thread of its own, then returns and everything works again."""
@@ -248,6 +249,25 @@ def test_clock_that_is_a_minute_off_changes_nothing(world: World, skew_s: int) -
         settle(world, {"research": 12, "products": 0})
         people_act(world)
         settle(world, {"research": 8, "products": 8})
+
+
+def test_cluster_out_of_reach_for_a_day_is_taken_up_where_it_stands(story: World) -> None:
+    """Nobody's plan is made of what was seen last, and what went on there meanwhile is known afterwards."""
+    if isinstance(story.server, RealServer):
+        pytest.skip("a control plane in processes of its own does not follow this clock")
+    before = {w.name: (w.state, w.placement) for w in story.cluster.workloads.all()}
+    with audited(story):
+        story.server.faults.configure(server_error=1.0)
+        story.server.drop_connections()
+        with time_machine.travel(time.time() + DAY_S):
+            results = [cycle(story) for _ in range(5)]
+            assert not any(result and result.written for result in results)
+            now = {w.name: (w.state, w.placement) for w in story.cluster.workloads.all()}
+            assert now == before
+            story.server.faults.clear()
+            people_act(story)
+            settle(story, {"research": 8, "products": 8})
+        assert not Eviction.objects.exclude(rule="reclaim").exists()
 
 
 def test_node_that_falls_silent_for_a_while_costs_nothing(story: World) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -65,8 +65,10 @@ class Portal:
 
 
 @contextmanager
-def large_portal(progress: Progress, sessions: int) -> Iterator[Portal]:
-    """Raises NoPortalError, and PartsError where PostgreSQL or Redis is not installed."""
+def large_portal(progress: Progress, sessions: int, *size: str) -> Iterator[Portal]:
+    """``size`` are words for `seed_large`, which makes one cluster without any.
+
+    Raises NoPortalError, and PartsError where PostgreSQL or Redis is not installed."""
     with postgres() as database, redis_server() as cache:
         environment = {
             **os.environ,
@@ -78,14 +80,15 @@ def large_portal(progress: Progress, sessions: int) -> Iterator[Portal]:
         }
         progress(
             "PostgreSQL is filled: 1,000 queues, 500 people, 50,000 live workloads, a year by the day"
+            + (f" ({' '.join(size)})" if size else "")
         )
-        people = _seed(environment, sessions)
+        people = _seed(environment, sessions, size)
         with _served(environment) as (base, pid):
             yield Portal(base, people, pid, database.dsn)
 
 
-def _seed(environment: Mapping[str, str], sessions: int) -> list[Person]:
-    command = [sys.executable, "manage.py", "seed_large", "--sessions", str(sessions)]
+def _seed(environment: Mapping[str, str], sessions: int, size: Sequence[str]) -> list[Person]:
+    command = [sys.executable, "manage.py", "seed_large", "--sessions", str(sessions), *size]
     done = subprocess.run(  # noqa: S603 - ourselves
         command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=False
     )

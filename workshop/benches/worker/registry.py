@@ -16,6 +16,7 @@ from workshop.benches.worker.foreseen import bench_foreseen
 from workshop.benches.worker.foresight import bench_eta, bench_what_if
 from workshop.benches.worker.live_loop import bench_live_loop
 from workshop.benches.worker.managers import Start, start_reference, start_worker
+from workshop.benches.worker.many_clusters import run_many_clusters
 from workshop.benches.worker.overview import run_overview
 from workshop.benches.worker.pages import run_pages
 from workshop.benches.worker.record import Record, latency, throughput
@@ -57,6 +58,7 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "overview": run_overview,
     "first-run": run_first_run,
     "pages": run_pages,
+    "many-clusters": run_many_clusters,
     "kueue-baseline": partial(_bench, BASELINE, throughput),
     "kueue-large": partial(_bench, LARGE, throughput),
     "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),

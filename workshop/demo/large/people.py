@@ -29,9 +29,12 @@ class Tree:
         return [self.root, *self.departments, *self.leaves]
 
 
-def make_cluster(now: datetime) -> tuple[Cluster, list[GpuClass]]:
+def make_cluster(
+    now: datetime, name: str = "large", nodes_each: int = NODES_EACH
+) -> tuple[Cluster, list[GpuClass]]:
+    """``nodes_each`` nodes of each of two classes."""
     cluster = Cluster.objects.create(
-        name="large", mode="enforce", clock_real=now, clock_start=now, clock_speed=1.0
+        name=name, mode="enforce", clock_real=now, clock_start=now, clock_speed=1.0
     )
     classes = [
         GpuClass.objects.create(
@@ -47,7 +50,7 @@ def make_cluster(now: datetime) -> tuple[Cluster, list[GpuClass]]:
             topology={"rack": f"r{i // 32}"}, ready=i % 97 > 0,
         )
         for c in classes
-        for i in range(NODES_EACH)
+        for i in range(nodes_each)
     )  # fmt: skip
     return cluster, classes
 
@@ -72,9 +75,11 @@ def make_tree(cluster: Cluster, queues: int) -> Tree:
     return Tree(root, departments, leaves)
 
 
-def divide(tree: Tree, classes: Sequence[GpuClass], since: datetime) -> None:
+def divide(
+    tree: Tree, classes: Sequence[GpuClass], since: datetime, nodes_each: int = NODES_EACH
+) -> None:
     """Equal nominal for the leaves, and a division that holds four fifths of it."""
-    each = NODES_EACH * GPUS_EACH // len(tree.leaves) * MILLI
+    each = nodes_each * GPUS_EACH // len(tree.leaves) * MILLI
     below = {queue.pk: 0 for queue in tree.departments}
     for leaf in tree.leaves:
         below[leaf.parent_id or 0] += 1
@@ -131,6 +136,26 @@ def make_people(tree: Tree, count: int) -> People:
         members.append(_member(user, teams[queue.pk], personas[name]))
     Membership.objects.bulk_create(members)
     return found
+
+
+def join_another(found: People, tree: Tree) -> People:
+    """The same people work in a further cluster too: a department of the same number, admins at its root."""
+    personas = ensure_personas(researcher={}, service_owner={}, admin={})
+    name = tree.root.name
+    root = Team.objects.create(name=name, queue=tree.root)
+    Membership.objects.bulk_create(
+        _member(user, root, personas["admin"]) for user in found.by_persona["admin"]
+    )
+    there = {}
+    for queue, users in zip(tree.departments, found.by_department.values(), strict=True):
+        team = Team.objects.create(name=f"{name}-{queue.name}", queue=queue)
+        leads = set(found.by_persona["team lead"])
+        Membership.objects.bulk_create(
+            _member(user, team, personas["team lead" if user in leads else "researcher"])
+            for user in users
+        )
+        there[queue.pk] = users
+    return People(found.by_persona, there)
 
 
 def _member(user: User, team: Team, persona: Persona) -> Membership:

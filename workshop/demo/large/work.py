@@ -24,8 +24,8 @@ from scheduling.models import (
 from workshop.demo.large.people import People, Tree
 
 RUNNING_PART = 0.2
-ENDED = 20_000
-"""Within the last day; those before are known by the day."""
+ENDED_PART = 0.4
+"""So many ended within the last day for each that lives; those before are known by the day."""
 HOURS, DAYS = 14 * 24, 365
 SENTENCE = "Its team-0000 holds 8 h100-80gb, 3 above its fair share of 5."
 
@@ -40,7 +40,7 @@ def live(
     priority = PriorityClass.objects.get(is_default=True)
     rows = (
         _work(cluster, dice, tree.leaves, classes, people, priority, now, i)
-        for i in range(count + ENDED)
+        for i in range(count + int(ENDED_PART * count))
     )
     Workload.objects.bulk_create(_states(rows, dice, count, now), batch_size=1000)
     _transitions(cluster)

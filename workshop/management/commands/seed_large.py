@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.management import CommandError, call_command
@@ -17,9 +19,19 @@ from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
 from scheduling.models import Cluster
 from workshop.demo.large import people, work
-from workshop.demo.large.people import People
+from workshop.demo.large.people import People, Tree
 
 MOST = 10_000_000
+LEAST_QUEUES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """What one cluster has."""
+
+    workloads: int
+    queues: int
+    nodes_of_a_class: int
 
 
 class Command(WeirCommand):
@@ -30,8 +42,12 @@ class Command(WeirCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--workloads", type=whole(100, MOST), default=50_000)
-        parser.add_argument("--queues", type=whole(30, 100_000), default=1_000)
+        parser.add_argument("--queues", type=whole(LEAST_QUEUES, 100_000), default=1_000)
         parser.add_argument("--people", type=whole(25, 100_000), default=500)
+        parser.add_argument(
+            "--clusters", type=whole(1, 100), default=1, help="that share queues and workloads"
+        )
+        parser.add_argument("--nodes", type=whole(2, 50_000), default=2_000, help="of a cluster")
         parser.add_argument("--sessions", type=whole(0, 10_000), default=50)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,18 +58,32 @@ class Command(WeirCommand):
         call_command("migrate", verbosity=0)
         if Cluster.objects.exists():
             raise CommandError("There is a cluster already. Give it an empty database.")
-        found = _fill(options["workloads"], options["queues"], options["people"])
+        each = Each(
+            options["workloads"] // options["clusters"],
+            options["queues"] // options["clusters"],
+            options["nodes"] // 2,
+        )
+        if each.queues < LEAST_QUEUES:
+            raise CommandError(f"--queues: each cluster needs {LEAST_QUEUES} or more.")
+        found = _fill(each, options["clusters"], options["people"])
         self.stdout.write(json.dumps(_sessions(found.by_persona, options["sessions"])))
 
 
 @transaction.atomic
-def _fill(workloads: int, queues: int, count: int) -> People:
+def _fill(each: Each, clusters: int, count: int) -> People:
+    found = _cluster("large", each, lambda tree: people.make_people(tree, count))
+    for number in range(1, clusters):
+        _cluster(f"large-{number:02}", each, lambda tree: people.join_another(found, tree))
+    return found
+
+
+def _cluster(name: str, each: Each, populate: Callable[[Tree], People]) -> People:
     now = timezone.now()
-    cluster, classes = people.make_cluster(now)
-    tree = people.make_tree(cluster, queues)
-    people.divide(tree, classes, now)
-    found = people.make_people(tree, count)
-    work.live(cluster, tree, classes, found, workloads, now)
+    cluster, classes = people.make_cluster(now, name, each.nodes_of_a_class)
+    tree = people.make_tree(cluster, each.queues)
+    people.divide(tree, classes, now, each.nodes_of_a_class)
+    found = populate(tree)
+    work.live(cluster, tree, classes, found, each.workloads, now)
     work.remember(cluster, now)
     return found
 

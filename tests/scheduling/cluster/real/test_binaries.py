@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.services.clusters.checkup import NEWEST
+from scheduling.services.clusters.checkup import SUPPORTED
 from workshop.testbed.control_plane import binaries
 from workshop.testbed.control_plane.binaries import PROGRAMS, NoBinariesError, find
 
@@ -84,10 +84,13 @@ def test_version_is_the_one_that_is_pinned(
     assert binaries.kubernetes_version() == version
 
 
-def test_newest_is_what_the_checkup_calls_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(binaries.CHOICE, raising=False)
+@pytest.mark.parametrize(("chosen", "number"), [("oldest", SUPPORTED[0]), ("newest", SUPPORTED[1])])
+def test_both_ends_of_what_is_supported_are_built(
+    monkeypatch: pytest.MonkeyPatch, chosen: str, number: tuple[int, int]
+) -> None:
+    monkeypatch.setenv(binaries.CHOICE, chosen)
 
-    assert binaries.kubernetes_version().startswith(f"v{NEWEST[0]}.{NEWEST[1]}.")
+    assert binaries.kubernetes_version().startswith(f"v{number[0]}.{number[1]}.")
 
 
 def test_choice_that_there_is_not_is_refused_with_those_that_there_are(

@@ -42,6 +42,7 @@ def test_every_job_is_admitted_and_ends(tmp_path: Path) -> None:
             "first-run",
             "overview",
             "pages",
+            "many-clusters",
             "eta",
             "what-if",
             "foreseen",
