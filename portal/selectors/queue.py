@@ -111,7 +111,7 @@ def pending(queue: Queue, user: User, gpu_class: GpuClass) -> Pending:
         Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
     )
     sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("min_members")))
-    ordered = mine.select_related("queue", "cluster", "start_forecast").order_by(
+    ordered = mine.select_related("queue", "cluster", "start_forecast__gpu_class").order_by(
         "queue__path", F("position").asc(nulls_last=True), "since", "id"
     )
     return Pending(list(ordered[:ROWS]), sums["count"], sums["gpus"] or 0)
