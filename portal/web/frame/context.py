@@ -125,9 +125,7 @@ class Shell:
         """How forecasts of starts have held of late, by class and how far ahead."""
         if self.cluster is None:
             return {}
-        return remembered.lasting(
-            self.cluster, "held", lambda: held_of(self.cluster, self.now)
-        )
+        return remembered.lasting(self.cluster, "held", lambda: held_of(self.cluster, self.now))
 
     @cached_property
     def unread(self) -> int:
