@@ -123,9 +123,10 @@ class Shell:
     @cached_property
     def held(self) -> Held:
         """How forecasts of starts have held of late, by class and how far ahead."""
-        if self.cluster is None:
+        cluster = self.cluster
+        if cluster is None:
             return {}
-        return remembered.lasting(self.cluster, "held", lambda: held_of(self.cluster, self.now))
+        return remembered.lasting(cluster, "held", lambda: held_of(cluster, self.now))
 
     @cached_property
     def unread(self) -> int:

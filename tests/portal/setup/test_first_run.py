@@ -334,9 +334,12 @@ def test_cluster_that_does_not_answer_keeps_nobody_from_reading_what_enforcing_d
     )
 
 
-def test_currency_and_time_zone_are_asked_beside_the_prices(connected, admin):
+def test_currency_and_time_zone_are_asked_beside_the_prices(
+    connected, admin, django_capture_on_commit_callbacks
+):
     typed = {"act": "display", "currency": "USD", "display_time_zone": "America/Denver"}
-    assert admin.post("/set-up/classes/", typed).status_code == 302
+    with django_capture_on_commit_callbacks(execute=True):
+        assert admin.post("/set-up/classes/", typed).status_code == 302
     connected.refresh_from_db()
     assert (connected.currency, connected.display_time_zone) == ("USD", "America/Denver")
     assert "Price per GPU-hour, USD" in admin.get("/set-up/classes/").text

@@ -1,6 +1,7 @@
 """Edits that repeat, and what is to come of the quotas."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -73,14 +74,14 @@ def test_repetition_keeps_the_time_of_the_clock_where_summer_time_ends():
 
 
 def test_second_time_whose_sum_does_not_hold_saves_none(lead, cluster, name):
-    lend = [QuotaCell("speech", "h100-80gb", Field.NOMINAL, 8)]
+    lend = [QuotaCell("speech", "h100-80gb", Field.NOMINAL, Decimal(0))]
     research = Queue.objects.get(name="research")
     save_quotas(
-        queue=research, cells=[*lend, QuotaCell("robotics", "h100-80gb", Field.NOMINAL, 8)],
+        queue=research, cells=[*lend, QuotaCell("robotics", "h100-80gb", Field.NOMINAL, Decimal(12))],
         author=None, reason="Before", effective_from=FROM + 6 * DAY, effective_until=FROM + 9 * DAY,
     )  # fmt: skip
     answer = post(
-        in_utc(lead), {name("speech"): "8", name("vision"): "16"}, repeat="week", times="2", **SPAN
+        in_utc(lead), {name("speech"): "16", name("vision"): "8"}, repeat="week", times="2", **SPAN
     )
     assert answer.status_code == 400
     assert QuotaChange.objects.count() == 1
@@ -88,7 +89,7 @@ def test_second_time_whose_sum_does_not_hold_saves_none(lead, cluster, name):
 
 def test_calendar_tells_begin_and_end_in_order_and_not_what_was_reverted(cluster, lead, name):
     research = Queue.objects.get(name="research")
-    cells = [QuotaCell("vision", "h100-80gb", Field.NOMINAL, 8)]
+    cells = [QuotaCell("vision", "h100-80gb", Field.NOMINAL, Decimal(8))]
     kept, dropped = (
         save_quotas(
             queue=research, cells=cells, author=None, reason=reason,
