@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -45,7 +45,7 @@ from scheduling.services.clusters.classes import (
 from scheduling.services.clusters.connecting import Credentials, connect
 from scheduling.services.policy import knobs
 from scheduling.services.quotas.tree import create_queue, delete_queue
-from scheduling.services.quotas.tree_files import apply_tree, parse, tree_of
+from scheduling.services.quotas.tree_files import apply_figures, apply_tree, parse, tree_of
 
 LONGEST = 131_072
 TYPES: Any = PriorityClass._meta.get_field("type").choices
@@ -250,31 +250,49 @@ class MadeSerializer(serializers.Serializer[Any]):
     queues = serializers.ListField(child=serializers.CharField(), help_text="Paths.")
 
 
+TOP = OpenApiParameter("queue", str, description="Top of a subtree that you divide; default: all.")
+
+
 class Tree(ClusterAdminView):
     """The queue tree as one: all of what is sent, or nothing."""
 
     serializer_class = TreeSerializer
 
-    @extend_schema(parameters=[AT], responses=TreeSerializer)
+    def top(self) -> Queue | None:
+        """The queue that ``queue`` of the query names, if the person divides it; None where it names none,
+        for who administers. Raises Http404 for everything else."""
+        name = self.request.query_params.get("queue")
+        if name is None:
+            self.check()
+            return None
+        mine = dividable_queues(self.person).filter(cluster=self.cluster)
+        return get_object_or_404(mine.select_related("cluster"), name=name)
+
+    @extend_schema(parameters=[AT, TOP], responses=TreeSerializer)
     def get(self, request: Request, cluster: str) -> Response:
         """Every queue below the root that there is today, with the figures in force, as PUT takes them. For
-        who administers."""
-        self.check()
-        return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster))})
+        who administers; of ``queue`` for who divides it."""
+        top = self.top()
+        return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster), top)})
 
-    @call(MadeSerializer, takes=TreeSerializer)
+    @call(MadeSerializer, takes=TreeSerializer, parameters=[TOP])
     def put(self) -> Any:
-        """Make and change the queues that are named, with their figures. Others stay. For who administers."""
-        self.check()
-        given = self.given
+        """Make and change the queues that are named, with their figures. Others stay. For who administers; of
+        ``queue`` who divides it changes the figures, and nothing else."""
+        top, given = self.top(), self.given
         text = yaml.safe_dump({"queues": given["queues"]}, sort_keys=False)
-        made = apply_tree(
-            cluster=self.cluster,
-            queues=parse(text, self.cluster, name="body"),
-            author=self.person,
-            reason=given.get("reason") or "By the API",
-            taking=given.get("taking", ()),
-        )
+        queues = parse(text, self.cluster, name="body")
+        reason = given.get("reason") or "By the API"
+        if top is not None:
+            made = apply_figures(top=top, queues=queues, author=self.person, reason=reason)
+        else:
+            made = apply_tree(
+                cluster=self.cluster,
+                queues=queues,
+                author=self.person,
+                reason=reason,
+                taking=given.get("taking", ()),
+            )
         return {"queues": [str(queue) for queue in made]}
 
 

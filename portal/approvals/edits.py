@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+
+from django.db import transaction
 
 from portal.accounts.models import User
 from portal.approvals.loans.previews import with_loans
@@ -51,21 +54,23 @@ def save(
     effective_until: datetime | None = None,
     version: int | None = None,
     expected: Json | None = None,
+    again: Sequence[tuple[datetime, datetime]] = (),
 ) -> QuotaChange:
     """Save an edit with what is ``expected`` of it, by default planned now, and have the last days lived
-    again with it. Raises as ``save_quotas``."""
+    again with it. In each span of ``again`` it holds once more. Raises as ``save_quotas``; then nothing is
+    saved."""
     expected = planned(queue.cluster, cells) if expected is None else expected
     base = _base(queue, cells)
-    change = save_quotas(
-        queue=queue,
-        cells=cells,
-        author=author,
-        reason=reason,
-        effective_from=effective_from,
-        effective_until=effective_until,
-        version=version,
-        expected=expected,
-    )
+    edit = partial(save_quotas, queue=queue, cells=cells, author=author, reason=reason)
+    with transaction.atomic():
+        change = edit(
+            effective_from=effective_from,
+            effective_until=effective_until,
+            version=version,
+            expected=expected,
+        )
+        for start, end in again:
+            edit(effective_from=start, effective_until=end)
     _keep_replay(change, changes_of(cells), base, author)
     return change
 

@@ -87,6 +87,7 @@ KINDS: Mapping[str, Kind] = {
     "work.priority_set": Kind("Priority of work changed", "work", Capability.ACT),
     "cluster.added": Kind("Cluster connected", "engine", Capability.ADMINISTER),
     "cluster.metrics_set": Kind("GPU metrics set", "engine", Capability.ADMINISTER),
+    "cluster.display_set": Kind("Currency and time zone", "engine", Capability.OPERATE),
     "cluster.mode_set": Kind("Mode set", "engine", Capability.OPERATE),
     "consolidation.ordered": Kind("Consolidation ordered", "engine", Capability.OPERATE),
     "consolidation.cancelled": Kind("Consolidation cancelled", "engine", Capability.OPERATE),

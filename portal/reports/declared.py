@@ -55,6 +55,8 @@ class Report:
     compute: Callable[[Cluster, ReportFilters, User], Any]
     finding: Callable[[Any], Finding]
     letter: Letter
+    compares: bool = False
+    """Whether it holds the range against the one before."""
 
 
 def exported(computed: object, name: str) -> Table | None:

@@ -20,6 +20,7 @@ from portal.display.format import gpus, gpus_counted
 from portal.display.periods import HOUR_S, Floats, Periods, epochs
 from portal.display.spread import share
 from portal.display.units import unit
+from portal.reports import samples
 from portal.reports.evicted import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.longest import waited
@@ -308,12 +309,12 @@ def _lines(scope: Scope, seen: _Seen, periods: Periods) -> tuple[FragmentedMeans
 
 
 def _before(scope: Scope, filters: ReportFilters) -> float | None:
-    """None where none is compared with, or nobody looked at most of it."""
+    """None where none is compared with, or nobody looked at all of it."""
     earlier = filters.before()
     if not filters.compare:
         return None
     seen = _seen(_whole(scope), earlier)
-    if not len(seen.starts_s) or seen.starts_s[0] > (earlier.start + earlier.span / 10).timestamp():
+    if not len(seen.starts_s) or seen.starts_s[0] > samples.reaching(earlier).timestamp():
         return None
     return seen.mean(scope.unit.weights)
 

@@ -23,12 +23,14 @@ _ALL = (
             ("allocated_share_of_ready|allocated_share_of_nominal", "{} allocated"),
             ("really_used_share_of_allocated", "{} of it really used"),
         )),
+        compares=True,
     ),
     Report(
         "use", "Real use",
         "What of the allocated GPUs was really used, what idles now, asked for against used.",
         use, words.use_finding,
         Letter("idle_now", "workload", (("gpus", "{} GPUs idle"), ("user", "of {}"))),
+        compares=True,
     ),
     energy.REPORT,
     Report(
@@ -36,12 +38,14 @@ _ALL = (
         "Queue waits: percentiles over time, by size, by hour of the week.",
         waits, words.waits_finding,
         Letter("classes", "gpu_class", (("p50_s", "P50 {}"), ("p90_s", "P90 {}"))),
+        compares=True,
     ),
     Report(
         "longest", "Longest waits",
         "Who waited longest and why, and all waiting by reason and queue.",
         longest, words.longest_finding,
         Letter("causes", "cause", (("hours", "{} h"), ("share", "{} of all waiting"))),
+        compares=True,
     ),
     reservations.REPORT,
     Report(
@@ -51,6 +55,7 @@ _ALL = (
         Letter("queues", "queue", (
             ("evictions", "{} evictions"), ("lost_gpu_hours", "{} GPU-hours lost"),
         )),
+        compares=True,
     ),
     Report(
         "fairness", "Fairness",
@@ -65,12 +70,14 @@ _ALL = (
         Letter("now", "gpu_class", (
             ("free_gpus", "{} free"), ("fragmented_gpus", "{} of them fragmented"),
         )),
+        compares=True,
     ),
     Report(
         "showback", "Showback",
         "Costs by queue, class and person, idle and lost apart; budgets with their forecast.",
         showback, words.showback_finding,
         Letter("classes", "gpu_class", (("gpu_hours", "{} GPU-hours"),)),
+        compares=True,
     ),
     Report(
         "forecast", "Forecast",

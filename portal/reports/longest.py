@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts.models import User
 from portal.display.csv import Cell, Table
+from portal.reports import samples
 from portal.reports.database import Epoch
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
@@ -251,9 +252,9 @@ def _queues(scope: Scope, found: Iterable[Waited]) -> tuple[tuple[str, float, in
 
 
 def _before(scope: Scope, filters: ReportFilters) -> float | None:
-    """What part of waiting was quota in the period before; None where none is compared with, or where of most
-    of it the reason is not known."""
-    if not filters.compare:
+    """What part of waiting was quota in the period before; None where none is compared with, where work does
+    not reach back to its begin, or where of most of it the reason is not known."""
+    if not filters.compare or not samples.has_work(scope, filters.before()):
         return None
     spent: dict[str, float] = defaultdict(float)
     for one in waited(scope, filters.before()):

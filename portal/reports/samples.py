@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import F, Max, Min, Q, QuerySet, Subquery, Sum
+from django.db.models import F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 
 from portal.display.periods import DAY_S, HOUR_S, Floats, epochs, step_s
@@ -18,6 +18,7 @@ from scheduling.models import Cluster, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 
 FINEST_S = {Resolution.MINUTE: 60, Resolution.HOUR: HOUR_S, Resolution.DAY: DAY_S}
+SAMPLE = timedelta(hours=1)
 SUMS = ("installed", "capacity", "nominal", "allocated", "measured", "used", "pending")
 
 
@@ -78,11 +79,31 @@ def _first_there(
 
 
 def is_known(scope: Scope, filters: ReportFilters) -> bool:
-    """True when samples and work both reach back to the first tenth of the range: then it can be compared
-    with. Samples of what nodes hold may be older than the first workload that the cluster knows of."""
-    least = filters.start + filters.span / 10
+    """True when samples and work both reach back to the begin of the range: then it can be compared with.
+    Samples of what nodes hold may be older than the first workload that the cluster knows of."""
+    least = reaching(filters)
     firsts = scope.once("firsts", lambda: _firsts(scope))
     return all(first is not None and first <= least for first in firsts)
+
+
+def has_work(scope: Scope, filters: ReportFilters) -> bool:
+    """As ``is_known``, of what work alone tells."""
+    _, first = scope.once("firsts", lambda: _firsts(scope))
+    return first is not None and first <= reaching(filters)
+
+
+def reaching(filters: ReportFilters) -> datetime:
+    """What is known from here on reaches back to the begin of the range: coarse samples are of an hour."""
+    return filters.start + min(filters.span / 10, SAMPLE)
+
+
+def known_since(cluster: Cluster) -> datetime | None:
+    """Since when there are both samples and work; None while one is missing. One query."""
+    samples = UsageSample.objects.filter(queue__cluster=OuterRef("pk")).order_by("start")
+    work = Workload.objects.filter(cluster=OuterRef("pk")).order_by("submitted_at")
+    first = Subquery(samples.values("start")[:1]), Subquery(work.values("submitted_at")[:1])
+    found = Cluster.objects.filter(pk=cluster.pk).values_list(*first).get()
+    return None if None in found else max(found)
 
 
 def _firsts(scope: Scope) -> tuple[datetime | None, datetime | None]:

@@ -21,6 +21,7 @@ from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
 from portal.display.spread import share
 from portal.display.units import gpus_each
+from portal.reports import samples
 from portal.reports.declared import Finding
 from portal.reports.entitled import Entitlement
 from portal.reports.fairness import FairnessReport
@@ -53,6 +54,14 @@ def range_note(filters: ReportFilters, until: datetime | None) -> str:
     span = range_label(filters) if filters.preset else span_label(filters)
     note = f"{span}, in {end:%Z}"
     return note + (f" · samples up to {when(until, filters.end, filters.zone)}" if until else "")
+
+
+def not_compared(filters: ReportFilters, since: datetime | None) -> str:
+    """Why the range before is not held against this one; empty where all of it is known."""
+    if since is not None and since <= samples.reaching(filters.before()):
+        return ""
+    said = f"known since {when(since, filters.end, filters.zone)}" if since else "not known yet"
+    return f"Not compared with the {span_label(filters)} before: work and its GPUs are {said}."
 
 
 def span_label(filters: ReportFilters) -> str:

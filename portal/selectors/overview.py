@@ -293,7 +293,9 @@ def longest_waits(
 ) -> list[WithAnnotations[Workload, Since]]:
     """What the person may see and waits longest, each with ``since``."""
     mine = waiting_since(visible_workloads(user).filter(cluster=cluster))
-    rows = mine.select_related("queue", "cluster", "start_forecast").order_by("since", "id")
+    rows = mine.select_related("queue", "cluster", "start_forecast__gpu_class").order_by(
+        "since", "id"
+    )
     return list(rows[:count])
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
-from django.db.models import Count, F, Q, Sum, TextField
+from django.db.models import Count, F, Q, Subquery, Sum, TextField
 from django.db.models.functions import Cast
 
 from portal.accounts.models import User
@@ -111,7 +111,7 @@ def pending(queue: Queue, user: User, gpu_class: GpuClass) -> Pending:
         Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
     )
     sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("min_members")))
-    ordered = mine.select_related("queue", "cluster", "start_forecast").order_by(
+    ordered = mine.select_related("queue", "cluster", "start_forecast__gpu_class").order_by(
         "queue__path", F("position").asc(nulls_last=True), "since", "id"
     )
     return Pending(list(ordered[:ROWS]), sums["count"], sums["gpus"] or 0)
@@ -168,21 +168,30 @@ class Waits:
 
     sizes: list[tuple[str, Spread]]
     every: Spread
-    before: Spread
+    before: Spread | None
+    """None where work is not known for all of it."""
 
 
 def waits(queue: Queue, gpu_class: GpuClass, now: datetime) -> Waits:
     """From submission to first start, seconds. One query."""
     begin = now - timedelta(days=DAYS)
-    started = Workload.objects.filter(
-        subtree(queue),
-        gpu_class=gpu_class,
-        first_started_at__gte=begin - timedelta(days=DAYS),
-        first_started_at__lte=now,
-    ).values_list("first_started_at", "submitted_at", "gpus", "min_members")
+    earlier = begin - timedelta(days=DAYS)
+    first = Workload.objects.filter(cluster=queue.cluster_id).order_by("submitted_at")
+    started = (
+        Workload.objects.filter(
+            subtree(queue),
+            gpu_class=gpu_class,
+            first_started_at__gte=earlier,
+            first_started_at__lte=now,
+        )
+        .annotate(known_since=Subquery(first.values("submitted_at")[:1]))
+        .values_list("first_started_at", "submitted_at", "gpus", "min_members", "known_since")
+    )
     this: list[tuple[float, float]] = []
     before: list[float] = []
-    for at, submitted, size, members in started.iterator():
+    is_known = False
+    for at, submitted, size, members, since in started.iterator():
+        is_known = is_known or since <= earlier
         if at is None:  # excluded by the range; said for the types
             continue
         wait = (at - submitted).total_seconds()
@@ -190,7 +199,8 @@ def waits(queue: Queue, gpu_class: GpuClass, now: datetime) -> Waits:
             this.append((size * members / 1000, wait))
         else:
             before.append(wait)
-    return Waits(_by_size(this), _spread([wait for _, wait in this]), _spread(before))
+    week_before = _spread(before) if is_known else None
+    return Waits(_by_size(this), _spread([wait for _, wait in this]), week_before)
 
 
 def _by_size(waits: Sequence[tuple[float, float]]) -> list[tuple[str, Spread]]:

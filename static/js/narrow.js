@@ -1,5 +1,6 @@
 // On a narrow screen each row of a table is a card of several lines: a long table shows its first few, and all
-// of them when asked. What was opened stays open when the page is kept up to date.
+// of them when asked. Of a page that is long all the same the cards further down show their heads alone. What
+// was opened stays open when the page is kept up to date.
 (() => {
   "use strict";
 
@@ -43,7 +44,65 @@
     part.querySelectorAll(".cards-narrow:not([data-folds])").forEach(fold);
   }
 
+  const LONG_PX = 3000;
+  const LATE_PX = 1500;
+  const HIGH_PX = 260;
+  const narrow = window.matchMedia("(max-width: 720px)");
+  const later = new Set();
+
+  function keyOf(card) {
+    const head = card.querySelector(":scope > .card-head h2");
+    return head ? head.id || head.textContent : "";
+  }
+
+  // What says what is wrong, and what saves, is never folded.
+  function mayFold(card) {
+    return keyOf(card) && !card.matches(":target") &&
+      !card.querySelector("[role=alert], [aria-invalid=true], .button-primary, :target");
+  }
+
+  function foldCard(card) {
+    card.setAttribute("data-folded", "");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "button unfold";
+    button.setAttribute("aria-expanded", "false");
+    button.setAttribute("aria-label", `Show: ${card.querySelector("h2").textContent.trim()}`);
+    button.textContent = "Show";
+    button.addEventListener("click", () => {
+      later.delete(keyOf(card));
+      card.removeAttribute("data-folded");
+      button.remove();
+      // Charts are drawn to the width that they have.
+      window.dispatchEvent(new Event("resize"));
+    });
+    card.querySelector(":scope > .card-head").append(button);
+  }
+
+  function isLate(card) {
+    const box = card.getBoundingClientRect();
+    return box.top + window.scrollY > LATE_PX && box.height > HIGH_PX;
+  }
+
+  function foldCards() {
+    const cards = [...document.querySelectorAll("#content section.card:not([data-folded])")].filter(mayFold);
+    cards.filter((card) => later.has(keyOf(card))).forEach(foldCard);
+  }
+
+  function foldLatest() {
+    if (!narrow.matches || document.documentElement.scrollHeight <= LONG_PX) return;
+    const cards = [...document.querySelectorAll("#content section.card")].filter(mayFold).filter(isLate);
+    cards.filter((card) => !card.parentElement.closest("section.card")).forEach((card) => later.add(keyOf(card)));
+    foldCards();
+  }
+
+  function foldWhatCame(part) {
+    foldAll(part);
+    if (later.size) foldCards();
+  }
+
   foldAll(document);
-  document.addEventListener("weir:came", (event) => foldAll(event.detail));
-  document.addEventListener("htmx:afterSettle", () => foldAll(document));
+  window.addEventListener("load", foldLatest);
+  document.addEventListener("weir:came", (event) => foldWhatCame(event.detail));
+  document.addEventListener("htmx:afterSettle", () => foldWhatCame(document));
 })();

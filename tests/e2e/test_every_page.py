@@ -250,6 +250,23 @@ def test_long_table_folds_on_a_narrow_screen_and_opens_for_good(page, cluster):
     assert rows.count() == every
 
 
+def test_late_cards_of_a_long_page_show_their_heads_on_a_narrow_screen(page, cluster):
+    sign_in(page, User.objects.get(username="admin"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/c/fra1/policy/")
+    folded = page.locator("section.card[data-folded]")
+    expect(folded.first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3000
+    fields, count = folded.first.locator("tbody tr"), folded.count()
+    expect(fields.first).to_be_hidden()
+    folded.first.get_by_role("button", name=re.compile("^Show: ")).click()
+    expect(folded).to_have_count(count - 1)
+    expect(page.get_by_role("button", name="Save the policy")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 844})
+    for card in folded.all():
+        expect(card.locator("tbody tr").first).to_be_visible()
+
+
 def test_table_of_a_wide_screen_is_whole(page, cluster):
     sign_in(page, User.objects.get(username="admin"))
     page.goto("/audit/")

@@ -271,6 +271,19 @@ def test_diff_names_each_figure_that_apply_would_change_and_then_there_is_none(
     assert weir("quota", "diff", "-f", str(file), user="admin").exit_code == 0
 
 
+def test_lead_keeps_the_own_subtree_in_a_file(weir, cluster, tmp_path):
+    file = tmp_path / "research.yaml"
+    own = ("--queue", "research")
+    file.write_text(weir("quota", "export", *own, user="lead").stdout)
+    same = weir("quota", "diff", "-f", str(file), *own, user="lead")
+    assert (same.exit_code, same.stdout) == (0, "The file says what is in force.\n")
+    file.write_text("queues: [{name: vision, nominal: {h100-80gb: 9}}]")
+    done = weir("quota", "apply", "-f", str(file), *own, "--reason", "x", "-y", user="lead")
+    assert (done.exit_code, done.stdout) == (0, "research/vision\n")
+    again = weir("quota", "diff", "-f", str(file), *own, user="lead")
+    assert again.exit_code == 0
+
+
 def test_tree_is_exported_as_of_a_day(weir, cluster):
     now = yaml.safe_load(weir("quota", "export", user="admin").stdout)
     before = weir("quota", "export", "--at", "1999-01-05T10:00:00Z", user="admin").stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
+from urllib.parse import quote
 
 import click
 
@@ -28,25 +29,30 @@ TAKING = click.option(
 )  # fmt: skip
 
 
+QUEUE = click.option("--queue", metavar="NAME", help="A queue that you divide: what is below it.")
+
+
 @click.command("export")
+@QUEUE
 @click.option("--at", help="As of an instant, such as 2026-01-05T10:00:00Z.")
 @click.pass_obj
-def export(given: Given, /, at: str | None) -> None:
+def export(given: Given, /, queue: str | None, at: str | None) -> None:
     """The tree with the figures in force, as a file that `quota apply` takes."""
     api = given.api()
-    told = api.get(api.within("tree"), at=at)
+    told = api.get(place(api, queue), at=at)
     if not printed(given, told):
         document(told, YAML)
 
 
 @click.command("diff")
 @FILE
+@QUEUE
 @click.pass_context
-def diff(context: click.Context, /, file: IO[str]) -> None:
+def diff(context: click.Context, /, file: IO[str], queue: str | None) -> None:
     """What `quota apply` of a file would change. Nothing is saved; exit code 6 where it is anything."""
     given: Given = context.obj
     queues, api = _queues(file), given.api()
-    found = list(differences(api.get(api.within("tree"))["queues"], queues))
+    found = list(differences(api.get(place(api, queue))["queues"], queues))
     if not printed(given, found):
         print_differences(found)
     if found:
@@ -55,14 +61,24 @@ def diff(context: click.Context, /, file: IO[str]) -> None:
 
 @click.command("apply")
 @FILE
+@QUEUE
 @click.option("--reason", required=True)
 @TAKING
 @YES
 @click.pass_obj
-def apply(given: Given, /, file: IO[str], reason: str, taking: Sequence[str], yes: bool) -> None:
-    """Make and change the queues of a file with their figures, all or nothing; others stay."""
+def apply(
+    given: Given,
+    /,
+    file: IO[str],
+    queue: str | None,
+    reason: str,
+    taking: Sequence[str],
+    yes: bool,
+) -> None:
+    """Make and change the queues of a file with their figures, all or nothing; others stay. Of a queue that
+    you divide it changes the figures alone."""
     queues, api = _queues(file), given.api()
-    found = list(differences(api.get(api.within("tree"))["queues"], queues))
+    found = list(differences(api.get(place(api, queue))["queues"], queues))
     if not found:
         if not printed(given, {"queues": []}):
             print_differences(found)
@@ -71,16 +87,24 @@ def apply(given: Given, /, file: IO[str], reason: str, taking: Sequence[str], ye
         print_differences(found)
     many = f"{len(found)} change{'' if len(found) == 1 else 's'}"
     sure(f"Apply {many} of {file.name}?", yes=yes)
-    made = put_tree(api, queues, reason, taking)
+    made = put_tree(api, queues, reason, taking, below=queue)
     if not printed(given, made):
         for path in made["queues"]:
             click.echo(safe(path))
 
 
-def put_tree(api: Api, queues: Tree, reason: str, taking: Sequence[str]) -> dict[str, Any]:
+def place(api: Api, queue: str | None) -> str:
+    """Where the tree is read and written, or what is below ``queue``: one address, by which a write knows
+    what was read."""
+    return api.within("tree") + (f"?queue={quote(queue)}" if queue else "")
+
+
+def put_tree(
+    api: Api, queues: Tree, reason: str, taking: Sequence[str], *, below: str | None = None
+) -> dict[str, Any]:
     """The paths of the queues that stand there then, as ``queues``."""
     sent = {"queues": queues, "reason": reason, "taking": taking}
-    made: dict[str, Any] = api.put(api.within("tree"), sent)
+    made: dict[str, Any] = api.put(place(api, below), sent)
     return made
 
 

@@ -21,6 +21,8 @@ from portal.teams.factors import asked_of, must_have
 from portal.web.frame.menu import Section, begin, sections
 from portal.web.frame.remembered import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
+from scheduling.services.starts.held import held_of
+from scheduling.services.starts.tell import Held
 
 THEMES = ("light", "dark")
 STALE_CYCLES = 4
@@ -117,6 +119,14 @@ class Shell:
         """Whether it asks the person."""
         user = self.request.user
         return user.is_authenticated and must_have(user)
+
+    @cached_property
+    def held(self) -> Held:
+        """How forecasts of starts have held of late, by class and how far ahead."""
+        cluster = self.cluster
+        if cluster is None:
+            return {}
+        return remembered.lasting(cluster, "held", lambda: held_of(cluster, self.now))
 
     @cached_property
     def unread(self) -> int:

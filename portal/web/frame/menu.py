@@ -135,6 +135,9 @@ class _Menu:
         yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):
             yield from self.entry("Engine", "server", "web:cluster")
+        if self.cluster.mode != ClusterMode.OBSERVE and is_admin(self.user):
+            url = f"{reverse('web:set_up_step', args=['classes'])}?cluster={self.cluster.name}"
+            yield Entry("Classes, prices", "sliders", url, self.path.startswith("/set-up/"))
         if is_operator(self.user) or leads_in(self.user, self.cluster):
             yield from self.entry("Alerts", "bell", "web:alerts", below=("alerts",))
         if may_audit(self.user):

@@ -22,6 +22,8 @@ Value = TypeVar("Value")
 
 MOST = 512
 """Values of a process; those asked for least recently go first."""
+LASTING = 12
+"""What lasts is kept for so many times as long."""
 
 
 @dataclass(slots=True)
@@ -45,11 +47,18 @@ class Remembered:
 
         Who comes while it is made waits for it. What ``make`` raises is raised, and nothing is kept.
         """
-        slot = self._slot((cluster.pk, cluster.revision, key))
+        return self._kept((cluster.pk, cluster.revision, key), make, settings.WEIR_REMEMBERED_S)
+
+    def lasting(self, cluster: Cluster, key: Hashable, make: Callable[[], Value]) -> Value:
+        """As ``of``, of what moves by the hour: whatever the revision, and for longer."""
+        return self._kept((cluster.pk, None, key), make, LASTING * settings.WEIR_REMEMBERED_S)
+
+    def _kept(self, key: Hashable, make: Callable[[], Value], for_s: float) -> Value:
+        slot = self._slot(key)
         with slot.lock:
             if slot.until <= self._clock():
                 slot.value = make()
-                slot.until = self._clock() + settings.WEIR_REMEMBERED_S
+                slot.until = self._clock() + for_s
             made: Value = slot.value
             return made
 

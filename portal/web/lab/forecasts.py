@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 
 from portal.display.adding_up import rounded
 from portal.display.format import duration, number, zone
@@ -91,11 +92,11 @@ def page(cluster: Cluster, asked: AskedForecast, seen: QuerySet[Workload]) -> Fo
     """None where nothing was forecast that has come due."""
     now = cluster.now()
     since = now - timedelta(days=asked.days)
-    how = {"at_submission": not asked.hourly, "gpu_class": asked.gpu_class}
-    rows = scored(cluster, since, now, **how)  # type: ignore[arg-type]
+    how: dict[str, Any] = {"at_submission": not asked.hourly, "gpu_class": asked.gpu_class}
+    rows = scored(cluster, since, now, **how)
     if not rows:
         return None
-    earlier = scored(cluster, since - timedelta(days=asked.days), since, **how)  # type: ignore[arg-type]
+    earlier = _before(cluster, since - timedelta(days=asked.days), since, how)
     late = [one for one in rows if (one.came_s or 0) > one.p90_s]
     days = _days(rows, cluster.display_time_zone)
     most = max([40.0, *(d.error_pct or 0 for d in days), *(d.naive_pct or 0 for d in days)])
@@ -122,6 +123,16 @@ def page(cluster: Cluster, asked: AskedForecast, seen: QuerySet[Workload]) -> Fo
         unscored=max(0, started.count() - len(rows)),
         run=ForecastRun.objects.filter(cluster=cluster).first(),
     )
+
+
+def _before(
+    cluster: Cluster, since: datetime, until: datetime, how: dict[str, Any]
+) -> list[ForecastOutcome]:
+    """Of the period before; none where forecasts were not told yet when it began."""
+    first = ForecastOutcome.objects.filter(workload__cluster=cluster).aggregate(at=Min("told_at"))
+    if first["at"] is None or first["at"] > since:
+        return []
+    return scored(cluster, since, until, **how)
 
 
 def x(pct: float) -> float:

@@ -117,7 +117,7 @@ def _first(cluster: Cluster, user: User, states: Sequence[str]) -> list[Workload
     ordered = in_order(mine, BY_STATE, cluster.now())
     if states == WAITING:
         ordered = mine.order_by(F("position").asc(nulls_last=True), "submitted_at", "id")
-    related = ("queue", "gpu_class", "priority_class", "cluster", "start_forecast")
+    related = ("queue", "gpu_class", "priority_class", "cluster", "start_forecast__gpu_class")
     return list(ordered.select_related(*related)[:MOST])
 
 

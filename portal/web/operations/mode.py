@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -21,6 +21,8 @@ from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster, ClusterMode, Node, Standing, State
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters import add as clusters
+from scheduling.services.clusters.discovery import absent
+from scheduling.services.errors import ServiceError
 
 MEANING = {
     ClusterMode.OBSERVE: "Weir plans and shows what it would do, and writes nothing to the cluster.",
@@ -113,9 +115,21 @@ def _outside(cluster: Cluster) -> Iterator[str]:
         f"{counted(len(spaces), 'namespace')}: {named}. Label what creates it first."
     )
     yield (
-        "These namespaces get a ResourceQuota, a LimitRange and the Pod Security level of their queue; one "
-        "that does not exist is made."
+        "These namespaces get a ResourceQuota, a LimitRange and the Pod Security level of their queue; "
+        f"{_made(cluster, spaces)}."
     )
+
+
+def _made(cluster: Cluster, spaces: Sequence[str]) -> str:
+    """Which of ``spaces`` are made, in words."""
+    try:
+        missing = absent(cluster, spaces)
+    except ServiceError:
+        return "one that does not exist is made"
+    if not missing:
+        return "all of them exist"
+    verbs = ("does", "is") if len(missing) == 1 else ("do", "are")
+    return "{} {} not exist and {} made".format(and_list(missing), *verbs)
 
 
 def outside_gpus(cluster: Cluster) -> float:

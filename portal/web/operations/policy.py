@@ -47,10 +47,12 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         typed = request.GET
         values, faults = _typed(typed)
         seen = None if faults else tried(request.user, found, changes_of_policy(found, values))
+    groups = _groups(found, typed, faults)
     context = {
         "cluster": found,
         "is_draft": typed is request.GET,
-        "groups": _groups(found, typed, faults),
+        "groups": groups,
+        "edited": [row for _, rows in groups for row in rows if row["was"]],
         "faults": faults,
         "told": seen,
         "reason": typed.get("reason", ""),
@@ -111,9 +113,11 @@ def _groups(
     for knob in KNOBS:
         value = values[knob.field]
         shown = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        text = typed.get(knob.field, shown)
         row = {
             "knob": knob,
-            "value": typed.get(knob.field, shown),
+            "value": text,
+            "was": shown or "no bound" if text.strip() != shown else "",
             "default": "no bound" if knob.default is None else knob.default,
             "own": value != knob.default,
             "fault": faults.get(knob.field, ""),

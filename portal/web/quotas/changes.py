@@ -14,6 +14,8 @@ from portal.approvals.edits import expectation
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
 from scheduling.models import Queue, QuotaChange
+from scheduling.services.quotas.coming import Step
+from scheduling.services.quotas.coming import coming as steps_of
 from scheduling.services.quotas.faults import WORDS
 from scheduling.services.quotas.save import Field, history, may_revert
 
@@ -56,6 +58,21 @@ def entry(change: QuotaChange, queue: Queue, user: User, now: datetime) -> Entry
 
 
 @dataclass(frozen=True, slots=True)
+class Coming:
+    """Figures that change at a moment to come."""
+
+    step: Step
+    lines: list[ChangedFigure]
+    may_revert: bool
+
+
+def coming(queue: Queue, user: User, now: datetime) -> list[Coming]:
+    """What is to come of the subtree, the soonest first, as far as the user sees its queues."""
+    reading = _Reading.of(queue, user, now)
+    return [one for step in steps_of(queue, now) if (one := reading.coming(step))]
+
+
+@dataclass(frozen=True, slots=True)
 class _Reading:
     """``seen`` are names of queues, ``divided`` their keys."""
 
@@ -73,6 +90,12 @@ class _Reading:
         lines = list(_lines(cell for cell in change.cells if cell["queue"] in self.seen))
         revertible = change.queue_id in self.divided and may_revert(change, self.now)
         return Entry(change, lines, revertible) if lines else None
+
+    def coming(self, step: Step) -> Coming | None:
+        lines = list(_lines(cell for cell in step.cells if cell["queue"] in self.seen))
+        change = step.change
+        mine = change is not None and change.queue_id in self.divided
+        return Coming(step, lines, mine and not step.is_end) if lines else None
 
 
 def _in(queues: QuerySet[Queue], queue: Queue) -> QuerySet[Queue]:

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 
 from portal.boundary.reading import instant
 from portal.display.format import zone
+from portal.web.quotas.again import Span, repeated
 from scheduling.models import GpuClass, Queue
 from scheduling.services.quotas.faults import shown, stored
 from scheduling.services.quotas.save import Fault, Field, Grid, GridRow, QuotaCell, Values
@@ -51,6 +52,10 @@ class Typed:
     end: datetime | None = None
     texts: dict[str, str] = field(default_factory=dict)
     cells: list[QuotaCell] = field(default_factory=list)
+    repeat: str = ""
+    times: str = ""
+    again: list[Span] = field(default_factory=list)
+    """When it holds once more; empty where it does not repeat."""
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -60,6 +65,8 @@ def read(post: Mapping[str, str], base: Grid, zone_name: str) -> Typed:
         reason=post.get("reason", ""),
         effective_from=post.get("effective_from", "").strip(),
         effective_until=post.get("effective_until", "").strip(),
+        repeat=post.get("repeat", ""),
+        times=post.get("times", "").strip(),
     )
     for row in base.rows[1:]:
         for gpu_class in base.gpu_classes:
@@ -69,6 +76,13 @@ def read(post: Mapping[str, str], base: Grid, zone_name: str) -> Typed:
                     _read_cell(typed, text, row, gpu_class, each)
     typed.start = _instant(typed, "effective_from", zone(zone_name))
     typed.end = _instant(typed, "effective_until", zone(zone_name))
+    if typed.repeat and not typed.faults:
+        span = (typed.start, typed.end)
+        found = repeated(typed.repeat, typed.times, span, zone(zone_name))
+        if isinstance(found, Fault):
+            typed.faults.append(found)
+        else:
+            typed.again = found
     return typed
 
 

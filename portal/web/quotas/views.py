@@ -25,7 +25,7 @@ from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.quotas.changes import entries
+from portal.web.quotas.changes import coming, entries
 from portal.web.quotas.looking import shown_at, told_of
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import Told, planned
@@ -71,6 +71,7 @@ def moment_of(request: HttpRequest) -> Moment:
 
 
 LAST_CHANGES = 3
+MOST_COMING = 6
 STALE = "stale"
 """Code of the fault that reading mends: the page that tells it shows what is in force now."""
 
@@ -118,7 +119,7 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
         return _page(request, top, grid(top, now), typed=typed, seen=seen)
     if not faults:
         try:
-            return _saved(request, top, _store(request, top, typed))
+            return _saved(request, top, _store(request, top, typed), len(typed.again))
         except QuotaError as refused:
             faults = list(refused.faults)
         except ServiceError as refused:
@@ -136,6 +137,7 @@ def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
         effective_until=typed.end,
         version=_version(request.POST.get("version", "")),
         expected=planned(top.cluster, typed.cells),
+        again=typed.again,
     )
 
 
@@ -146,16 +148,17 @@ def _version(text: str) -> int | None:
         return None
 
 
-def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpResponse:
+def _saved(request: HttpRequest, top: Queue, change: QuotaChange, again: int = 0) -> HttpResponse:
     count, zone = counted(len(change.cells), "edit"), Shell(request).zone
     start = "with the next cycle"
     if change.effective_from > change.at:
         start = f"from {when(change.effective_from, change.at, zone)}"
+    more = f", {again + 1} times" if again else ""
     spared = change.effective_from + timedelta(seconds=top.cluster.lowering_grace_s)
     grace = ""
     if any(map(_lowers, change.cells)):
         grace = f" What it lowers evicts nobody before {when(spared, change.at, zone)}."
-    messages.success(request, f"Saved {count}, in force {start}.{grace}")
+    messages.success(request, f"Saved {count}, in force {start}{more}.{grace}")
     return redirect(_here(request))
 
 
@@ -189,6 +192,7 @@ def _page(
     divides = may_divide(request, top)
     editable = divides and moment.at is None
     listed, count = entries(top, person(request), top.cluster.now(), most=LAST_CHANGES)
+    steps = coming(top, person(request), top.cluster.now())
     table = make_table(
         shown,
         chosen=request.GET.getlist("class"),
@@ -215,6 +219,8 @@ def _page(
         "editable": editable and len(table.rows) > 1,
         "may_divide": divides,
         "may_edit_queue": may_edit_queue(request.user, top),
+        "coming": steps[:MOST_COMING],
+        "coming_count": len(steps),
         "changes": listed,
         "change_count": count,
     }

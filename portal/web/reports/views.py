@@ -24,6 +24,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.display.csv import Cell, Table, csv_lines
 from portal.display.format import class_number
+from portal.reports import words
 from portal.reports.cells import head, is_number, said
 from portal.reports.declared import Computed, Report, exported
 from portal.reports.figures import fragmentation as figures
@@ -31,7 +32,9 @@ from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm, form_of
 from portal.reports.fragmentation import SHOWN, FragmentationReport, lost_of
 from portal.reports.kinds import REPORTS
+from portal.reports.samples import known_since
 from portal.reports.saved import views_of
+from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
@@ -205,6 +208,9 @@ def _page(
     cluster: Cluster,
 ) -> HttpResponse:
     context |= {"report": computed, "title": declared.title}
+    if declared.compares and context["filters"].compare:
+        since = remembered.lasting(cluster, "known since", lambda: known_since(cluster))
+        context["not_compared"] = words.not_compared(context["filters"], since)
     show_all = "all" in request.GET
     if not computed.is_empty:
         context["finding"] = declared.finding(computed)

@@ -10,14 +10,15 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from portal.web.frame.requests import PersonRequest
-from portal.web.setup.forms import ClassForm, NewClassForm, PriorityForm
+from portal.web.setup.forms import ClassForm, DisplayForm, NewClassForm, PriorityForm
 from scheduling.models import Cluster, PriorityClass
+from scheduling.services.clusters.add import set_display
 from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
 from scheduling.services.errors import ServiceError
 
 
 def classes(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
-    """Three forms of one page; the button says which."""
+    """Four forms of one page; the button says which."""
     act = request.POST.get("act", "")
     forms = [
         ClassForm(request.POST if act == "save" else None, gpu_class=found)
@@ -25,6 +26,10 @@ def classes(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str
     ]
     new = NewClassForm(request.POST if act == "add" else None)
     priority = PriorityForm(request.POST if act == "priority" else None)
+    display = DisplayForm(
+        request.POST if act == "display" else None,
+        initial={name: getattr(cluster, name) for name in DisplayForm.base_fields},
+    )
     # Each is asked, so that every fault is shown at once.
     sound = not [form for form in forms if not form.is_valid()]
     if act == "save" and sound and _save(request, cluster, forms):
@@ -35,8 +40,11 @@ def classes(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str
         return redirect("web:set_up_step", "classes")
     if act == "priority" and priority.is_valid() and _prioritise(request, priority):
         return redirect("web:set_up_step", "classes")
-    every = [*forms, new, priority]
+    if act == "display" and display.is_valid() and _display(request, cluster, display):
+        return redirect(request.get_full_path())
+    every = [*forms, new, priority, display]
     return {
+        "display": display,
         "forms": forms,
         "new": new,
         "priority": priority,
@@ -70,6 +78,15 @@ def _add(request: PersonRequest, cluster: Cluster, form: NewClassForm) -> bool:
     )
     if made:
         messages.success(request, f"GPU class {made} is there.")
+    return made is not None
+
+
+def _display(request: PersonRequest, cluster: Cluster, form: DisplayForm) -> bool:
+    made = form.done(lambda: set_display(cluster=cluster, author=request.user, **form.cleaned_data))
+    if made:
+        messages.success(
+            request, f"Prices are in {made.currency}, days begin in {made.display_time_zone}."
+        )
     return made is not None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
 
@@ -126,6 +127,28 @@ class ClassForm(WeirForm):
             field.widget.attrs["aria-label"] = f"{words} of {gpu_class.name}"
 
 
+class DisplayForm(WeirForm):
+    """In which currency prices are, and in which time zone days begin."""
+
+    currency = forms.RegexField(
+        r"^[A-Z]{3}$",
+        help_text="Three letters, such as EUR or USD; prices are not converted",
+        error_messages={"required": "Write a currency.", "invalid": "Write three letters: USD."},
+    )
+    display_time_zone = forms.CharField(
+        max_length=60,
+        label="Time zone",
+        help_text="Such as Europe/Berlin; each person may choose another",
+        error_messages={"required": "Write a time zone, or UTC."},
+    )
+
+    def clean_display_time_zone(self) -> str:
+        name: str = self.cleaned_data["display_time_zone"]
+        if name not in available_timezones():
+            raise forms.ValidationError("Unknown time zone. Write one such as Europe/Berlin.")
+        return name
+
+
 class NewClassForm(WeirForm):
     """A GPU class that no node shows yet."""
 
@@ -166,6 +189,8 @@ class TreeForm(WeirForm):
     """Namespaces that stand on the cluster, which the person may say they looked at."""
     told = ""
     """What stands there, and what becomes of it."""
+    missing: Sequence[tuple[str, str]] = ()
+    """Namespaces that the cluster does not have, with the one that has nearly that name, if any."""
     tree = forms.CharField(
         max_length=LONGEST,
         label="Queues as YAML",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
@@ -17,7 +18,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
 from scheduling.models import Cluster, Sharing
-from scheduling.services.clusters.discovery import propose
+from scheduling.services.clusters.discovery import Seen, propose
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import set_policy
 from scheduling.services.policy.sharing import SAID, called
@@ -51,7 +52,8 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         except TreeError as error:
             faults = [str(fault) for fault in error.faults]
         else:
-            if _apply(request, cluster, tree, form):
+            form.missing = _missing(request, cluster, tree, seen)
+            if not form.missing and _apply(request, cluster, tree, form):
                 return redirect("web:set_up_step", "people")
     classes = list(cluster.gpu_classes.all())
     return {
@@ -64,7 +66,7 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         "ways": [(way.value, called(way), said) for way, said in SAID.items()],
         "there": cluster.queues.exclude(parent=None).order_by("path"),
         "asks_file": "file" in request.POST,
-        "faulty": bool(faults or form.errors or form.standing),
+        "faulty": bool(faults or form.errors or form.standing or form.missing),
         "root": cluster.queues.filter(parent=None).first(),
     }
 
@@ -106,6 +108,26 @@ def _apply(
     for sentence in _past_installed(cluster, tree):
         messages.warning(request, sentence)
     return True
+
+
+NEARLY = 0.7
+"""How alike two names are, of 1, that may be one name misspelt."""
+
+
+def _missing(
+    request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], seen: Seen | None
+) -> list[tuple[str, str]]:
+    """Namespaces of the tree that are not there, and were not said to be meant: enforcing would make them."""
+    if seen is None:
+        return []
+    known = {*seen.names, *cluster.queues.values_list("namespace", flat=True), ""}
+    named = {spec.namespace for top in tree for spec, _ in top.walk()}
+    if named - known <= set(request.POST.getlist("making")):
+        return []
+    return [
+        (name, next(iter(get_close_matches(name, seen.names, n=1, cutoff=NEARLY)), ""))
+        for name in sorted(named - known)
+    ]
 
 
 def _past_installed(cluster: Cluster, tree: Sequence[QueueSpec]) -> list[str]:

@@ -22,7 +22,7 @@ from portal.display.later import unfinished
 from portal.selectors.lost import lost_by
 from portal.teams.reading import reader_of
 from scheduling.models import Eviction, GpuClass, Queue, Share, Workload
-from scheduling.services.starts.tell import Said, said
+from scheduling.services.starts.tell import Said, like, said, trust
 from scheduling.services.words.rules import cause_of, label_of
 from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
 
@@ -324,7 +324,15 @@ register.filter("tells_time", sentences.tells_time)
 @register.simple_tag(takes_context=True)
 def predicted(context: Context, workload: Workload) -> Said:
     """Its predicted start as it is said now; read the row with the workload."""
-    return said(getattr(workload, "start_forecast", None), context["shell"].now)
+    row, shell = getattr(workload, "start_forecast", None), context["shell"]
+    return said(row, shell.now, shell.held if row and row.p50_at else None)
+
+
+@register.simple_tag(takes_context=True)
+def trust_in(context: Context, start: datetime, gpu_class: GpuClass) -> str:
+    """How forecasts like that of a start there, made now, have held."""
+    shell = context["shell"]
+    return trust(like(shell.held, gpu_class.name, (start - shell.now).total_seconds()))
 
 
 @register.simple_tag(takes_context=True)

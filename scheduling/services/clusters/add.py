@@ -73,6 +73,30 @@ def set_mode(
     return True
 
 
+DISPLAYED = ("currency", "display_time_zone")
+
+
+@transaction.atomic
+def set_display(
+    *, cluster: Cluster, currency: str, display_time_zone: str, author: AbstractBaseUser | None
+) -> Cluster:
+    """Say in which currency its prices are, and in which time zone its days begin. Nothing is converted."""
+    before = {name: getattr(cluster, name) for name in DISPLAYED}
+    cluster.currency, cluster.display_time_zone = currency, display_time_zone
+    cluster._history_user = author  # type: ignore[attr-defined]  # read by simple_history
+    cluster.save(update_fields=DISPLAYED)
+    announce(
+        "cluster.display_set",
+        actor=author,
+        cluster=cluster,
+        subject=cluster.name,
+        before=before,
+        after={name: getattr(cluster, name) for name in DISPLAYED},
+    )
+    cluster.touch()
+    return cluster
+
+
 def reserve(gpu_class: GpuClass, nodes: Mapping[str, str] | None) -> GpuClass:
     """Keep nodes for GPU work from the next pass of the guardrails on: those with the labels ``nodes``,
     all of the class where that is empty, none with None. Raises ServiceError at ``nodes``.

@@ -90,7 +90,12 @@ class Seen:
     namespaces: Sequence[NamespaceSeen]
     """Those that hold GPUs, most first."""
     nodes: int
-    every_namespace: int
+    names: frozenset[str]
+    """Of every namespace that there is."""
+
+    @property
+    def every_namespace(self) -> int:
+        return len(self.names)
 
     @property
     def gpus(self) -> int:
@@ -127,7 +132,7 @@ def look(cluster: Cluster) -> Seen:
         _count_pod(pod, where, found)
     holding = [n for n in found.values() if n.held]
     holding.sort(key=lambda n: (-sum(n.held.values()), n.name))
-    return Seen(classes, holding, len(nodes), len(labels))
+    return Seen(classes, holding, len(nodes), frozenset(labels))
 
 
 def has_namespace(cluster: Cluster, name: str) -> bool:
@@ -138,6 +143,13 @@ def has_namespace(cluster: Cluster, name: str) -> bool:
         except NotFoundError:
             return False
     return True
+
+
+def absent(cluster: Cluster, names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that are no namespace of it. Raises ServiceError when it does not answer."""
+    with talking_to(cluster) as client:
+        known = {one["metadata"]["name"] for one in _list(client, "namespaces")}
+    return sorted(set(names) - known)
 
 
 def what_stands(cluster: Cluster, name: str) -> str | None:

@@ -32,7 +32,8 @@ FIGURES = {
     "lending_limit": Field.LENDING_LIMIT,
     "weight": Field.WEIGHT,
 }
-KEYS = ("name", "namespace", "access_group", "priority", "queues", *FIGURES)
+SHAPE = ("namespace", "access_group", "priority")
+KEYS = ("name", *SHAPE, "queues", *FIGURES)
 MOST_QUEUES = 2000
 
 
@@ -206,10 +207,47 @@ def apply_tree(
     return made
 
 
-def tree_of(cluster: Cluster, at: datetime) -> list[dict[str, Any]]:
-    """What a file says of every queue below the root with the figures in force at ``at``, as ``parse``
-    reads it."""
-    rows = grid(cluster.queues.get(parent=None), at).rows
+@transaction.atomic
+def apply_figures(
+    *, top: Queue, queues: Sequence[QueueSpec], author: AbstractBaseUser | None, reason: str
+) -> list[Queue]:
+    """Give the queues below ``top`` that are named their figures, all or nothing; nothing else of a queue
+    changes. Raises QuotaError; ServiceError for a queue that is not below it, or stands elsewhere in it."""
+    there = {row.queue.name: row.queue for row in grid(top, top.cluster.now()).rows[1:]}
+    found = []
+    for spec, above in _with_above(queues, top.name):
+        queue = there.get(spec.name)
+        if queue is None or queue.parent is None or queue.parent.name != above:
+            raise ServiceError(
+                "not_there",
+                f"{above} has no queue {spec.name[:63]} right below it.",
+                f"A file of {top.name} gives figures to queues that are there. Add or move queues on the "
+                "page Quotas first.",
+                field="queues",
+            )
+        if any(getattr(spec, key) not in ("", 0, getattr(queue, key)) for key in SHAPE):
+            raise ServiceError(
+                "not_figures",
+                f"The file says more of {spec.name} than its figures.",
+                "Take namespace, access group and priority out, or change them on the queue's page.",
+                field="queues",
+            )
+        found.append(queue)
+    if cells := _changed(top, list(_cells(queues))):
+        save_quotas(queue=top, cells=cells, author=author, reason=reason)
+    return found
+
+
+def _with_above(queues: Sequence[QueueSpec], above: str) -> Iterator[tuple[QueueSpec, str]]:
+    for spec in queues:
+        yield spec, above
+        yield from _with_above(spec.queues, spec.name)
+
+
+def tree_of(cluster: Cluster, at: datetime, top: Queue | None = None) -> list[dict[str, Any]]:
+    """What a file says of every queue below ``top``, by default the root, with the figures in force at
+    ``at``, as ``parse`` reads it."""
+    rows = grid(top or cluster.queues.get(parent=None), at).rows
     below: dict[int | None, list[dict[str, Any]]] = {}
     for row in reversed(rows):
         below.setdefault(row.queue.parent_id, []).insert(0, _told(row, below.get(row.queue.pk, [])))
@@ -220,9 +258,7 @@ def tree_of(cluster: Cluster, at: datetime) -> list[dict[str, Any]]:
 def _told(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
     """Without what is empty, and without figures that are the default."""
     queue, told = row.queue, {"name": row.queue.name}
-    said: dict[str, Any] = {
-        key: getattr(queue, key) for key in ("namespace", "access_group", "priority")
-    }
+    said: dict[str, Any] = {key: getattr(queue, key) for key in SHAPE}
     for key, kind in FIGURES.items():
         figures = {name: values.get(kind) for name, values in row.values.items()}
         default = Values().get(kind)

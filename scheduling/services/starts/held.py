@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
+
 from scheduling.models import Cluster, ForecastOutcome
 from scheduling.simulation.ahead.bands import horizon
 
@@ -88,17 +90,23 @@ def scored(
     queue_path: str = "",
 ) -> list[ForecastOutcome]:
     """Forecasts whose start came in the span."""
-    rows = ForecastOutcome.objects.filter(
-        workload__cluster=cluster,
-        started_at__gte=since,
-        started_at__lte=until,
-        at_submission=at_submission,
-    )
+    rows = _of_span(cluster, since, until, at_submission=at_submission)
     if gpu_class:
         rows = rows.filter(gpu_class__name=gpu_class)
     if queue_path:
         rows = rows.filter(workload__queue__path__startswith=queue_path)
     return list(rows.select_related("workload__queue", "gpu_class").order_by("started_at", "id"))
+
+
+def _of_span(
+    cluster: Cluster, since: datetime, until: datetime, *, at_submission: bool = True
+) -> QuerySet[ForecastOutcome]:
+    return ForecastOutcome.objects.filter(
+        workload__cluster=cluster,
+        started_at__gte=since,
+        started_at__lte=until,
+        at_submission=at_submission,
+    )
 
 
 def score(label: str, rows: Sequence[ForecastOutcome]) -> Score:
@@ -133,10 +141,12 @@ def groups(rows: Sequence[ForecastOutcome]) -> list[tuple[str, list[Score]]]:
 def held_of(cluster: Cluster, now: datetime) -> dict[tuple[str, int], Share]:
     """(class, horizon) -> how many started before their P90, of the last 30 days; class "" is all."""
     found: dict[tuple[str, int], list[bool]] = {}
-    for one in scored(cluster, now - SCORED, now):
-        name = one.gpu_class.name if one.gpu_class else ""
-        held = (one.came_s or 0) <= one.p90_s
-        for key in ((name, horizon(one.p50_s)), ("", horizon(one.p50_s)), (name, -1), ("", -1)):
+    rows = _of_span(cluster, now - SCORED, now).order_by()
+    columns = ("gpu_class__name", "p50_s", "p90_s", "told_at", "started_at")
+    for name, p50_s, p90_s, told_at, started_at in rows.values_list(*columns):
+        held = (started_at - told_at).total_seconds() <= p90_s
+        far = horizon(p50_s)
+        for key in {(name or "", far), ("", far), (name or "", -1), ("", -1)}:
             found.setdefault(key, []).append(held)
     return {key: Share(sum(held), len(held)) for key, held in found.items()}
 

@@ -38,10 +38,15 @@ class Said:
 
     @property
     def trust(self) -> str:
-        """'9 of 10 such forecasts held', or that too few have come due."""
-        if self.held is None or self.held.of < FEW:
-            return "too few such forecasts have come due to say how far to trust it"
-        return f"{round(self.held.pct / 10)} of 10 such forecasts held"
+        """'18 of 20 like it held', or that too few have come due."""
+        return trust(self.held)
+
+
+def trust(share: Share | None) -> str:
+    """How far a forecast is to be trusted, by those like it that have come due."""
+    if share is None or share.of < FEW:
+        return "too few like it have come due"
+    return f"{share.count:,} of {share.of:,} like it held"
 
 
 DUE = "Its P50 has passed: it may start any moment."
@@ -70,11 +75,15 @@ def said(row: StartForecast | None, now: datetime, held: Held | None = None) -> 
 
 
 def _share(row: StartForecast, held: Held) -> Share | None:
-    """Of its class and horizon; where those are few, of its horizon."""
     assert row.p50_at is not None  # noqa: S101 - asked of told ones alone
     name = row.gpu_class.name if row.gpu_class else ""
-    far = horizon((row.p50_at - row.at).total_seconds())
-    for key in ((name, far), ("", far), (name, -1)):
+    return like(held, name, (row.p50_at - row.at).total_seconds())
+
+
+def like(held: Held, gpu_class: str, p50_s: float) -> Share | None:
+    """Of its class and horizon; where those are few, of its horizon, else of its class."""
+    far = horizon(p50_s)
+    for key in ((gpu_class, far), ("", far), (gpu_class, -1)):
         share = held.get(key)
         if share is not None and share.of >= FEW:
             return share

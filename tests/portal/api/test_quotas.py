@@ -125,3 +125,40 @@ def test_change_shows_only_cells_of_queues_that_one_may_see(api):
     [change] = api("researcher").get(CHANGES).data["results"]
     assert {cell["queue"] for cell in change["cells"]} <= {"pretraining", "alignment"}
     assert api("q.nguyen").get(CHANGES).data["results"] == []
+
+
+def test_lead_exports_and_applies_the_figures_of_the_own_subtree(api, cluster):
+    tree = "/api/v1/clusters/fra1/tree"
+    lead = api("lead")
+    assert lead.get(tree).status_code == 404
+    told = lead.get(f"{tree}?queue=research").json()
+    names = [one["name"] for one in told["queues"]]
+    assert "vision" in names
+    assert "products" not in names
+    next(one for one in told["queues"] if one["name"] == "vision")["nominal"]["h100-80gb"] = 9
+    done = lead.put(f"{tree}?queue=research", {**told, "reason": "By file"}, format="json")
+    assert done.status_code == 200
+    assert Quota.objects.get(change__reason="By file").nominal_gpus == 9000
+
+
+@pytest.mark.parametrize(
+    ("user", "queue", "file", "status"),
+    [
+        ("lead", "products", {"name": "assistant"}, 404),
+        ("researcher", "research", {"name": "vision"}, 404),
+        ("lead", "research", {"name": "products"}, 400),
+        ("lead", "research", {"name": "new"}, 400),
+        ("lead", "research", {"name": "pretraining"}, 400),
+        ("lead", "research", {"name": "vision", "queues": [{"name": "speech"}]}, 400),
+        ("lead", "research", {"name": "vision", "namespace": "kube-system"}, 400),
+        ("lead", "research", {"name": "vision", "nominal": {"h100-80gb": 400}}, 400),
+    ],
+)
+def test_file_of_a_subtree_changes_nothing_outside_and_no_shape(
+    api, cluster, user, queue, file, status
+):
+    answer = api(user).put(
+        f"/api/v1/clusters/fra1/tree?queue={queue}", {"queues": [file]}, format="json"
+    )
+    assert answer.status_code == status
+    assert not QuotaChange.objects.exists()

@@ -72,10 +72,23 @@ def test_part_of_quota_is_compared_with_the_period_before(small: Small) -> None:
     filters = small.last(compare=True)
     before = started(small.vision, small.h100, wait_s=3600, at=filters.start - HOUR)
     waits_for(before, before.submitted_at, Reason.AT_LIMIT)
+    make_workload(
+        small.vision,
+        submitted_at=filters.before().start,
+        finished_at=filters.before().start,
+        state=State.FINISHED,
+    )
     after = started(small.vision, small.h100, wait_s=3600)
     waits_for(after, after.submitted_at, Reason.NO_FREE_GPUS)
     report = longest(small.cluster, filters, small.operator)
     assert (report.share("share", "limit"), report.before_quota_share) == (0.0, 1.0)
+
+
+def test_period_before_that_work_does_not_reach_back_to_is_not_compared_with(small: Small) -> None:
+    filters = small.last(compare=True)
+    before = started(small.vision, small.h100, wait_s=3600, at=filters.start - HOUR)
+    waits_for(before, before.submitted_at, Reason.AT_LIMIT)
+    assert longest(small.cluster, filters, small.operator).before_quota_share is None
 
 
 def test_period_before_whose_reasons_are_not_known_is_not_compared_with(small: Small) -> None:

@@ -7,10 +7,21 @@ from html import unescape
 import pytest
 
 from portal.accounts.models import User
+from portal.audit.models import AuditEntry
 from portal.setup import inviting
+from portal.web.operations.mode import effects
 from portal.web.setup.forms import ClassForm, proposed_rate
 from scheduling.cluster.connection.client import Client
-from scheduling.models import Cluster, Credential, GpuClass, Node, PriorityClass, Queue, Quota
+from scheduling.models import (
+    Cluster,
+    ClusterMode,
+    Credential,
+    GpuClass,
+    Node,
+    PriorityClass,
+    Queue,
+    Quota,
+)
 from scheduling.models.credentials import read
 from scheduling.services.policy.sharing import SAID
 from workshop.testbed.server import EmbeddedServer
@@ -287,8 +298,79 @@ def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, ad
     told = " ".join(admin.get("/set-up/enforce/").text.split())
     assert "Pods without a queue hold 6 GPUs" in told
     assert "without the label weir.dev/queue is refused in 3 namespaces" in told
-    assert "one that does not exist is made" in told
+    assert "level of their queue; all of them exist." in told
     assert "6 GPU" in admin.get("/set-up/would/").text
+
+
+def misspelt(admin, **more):
+    tree = "queues: [{name: a, namespace: vsion}, {name: b, namespace: other}]"
+    return admin.post("/set-up/queues/", {"file": "1", "tree": tree, **more})
+
+
+@pytest.mark.parametrize("making", [[], ["other"], ["vision"]])
+def test_namespace_of_a_file_that_is_not_there_is_asked_about(connected, admin, making):
+    asked = misspelt(admin, making=making)
+    assert asked.status_code == 400
+    assert "fra1 has no namespace of these names" in asked.text
+    assert "vsion: did you mean vision?" in asked.text
+    assert asked.text.count('name="making"') == 2
+    assert not Queue.objects.exclude(parent=None).exists()
+
+
+def test_namespace_that_is_meant_is_named_before_it_is_made(connected, admin):
+    assert misspelt(admin, making=["vsion", "other"]).status_code == 302
+    planned(connected)
+    told = unescape(admin.get("/set-up/enforce/").text)
+    assert "other and vsion do not exist and are made." in told
+
+
+def test_cluster_that_does_not_answer_keeps_nobody_from_reading_what_enforcing_does(
+    connected, admin
+):
+    admin.post("/set-up/queues/", {"keep": "1", **LOOKED})
+    Cluster.objects.update(kubeconfig="", api_url="https://127.0.0.1:1")
+    assert "one that does not exist is made" in " ".join(
+        effects(Cluster.objects.get(), ClusterMode.ENFORCE)
+    )
+
+
+def test_currency_and_time_zone_are_asked_beside_the_prices(
+    connected, admin, django_capture_on_commit_callbacks
+):
+    typed = {"act": "display", "currency": "USD", "display_time_zone": "America/Denver"}
+    with django_capture_on_commit_callbacks(execute=True):
+        assert admin.post("/set-up/classes/", typed).status_code == 302
+    connected.refresh_from_db()
+    assert (connected.currency, connected.display_time_zone) == ("USD", "America/Denver")
+    assert "Price per GPU-hour, USD" in admin.get("/set-up/classes/").text
+    entry = AuditEntry.objects.get(kind="cluster.display_set")
+    assert entry.before == {"currency": "EUR", "display_time_zone": "UTC"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("currency", "euro", "Write three letters: USD."),
+        ("display_time_zone", "Mars", "Unknown time zone."),
+    ],
+)
+def test_currency_or_zone_that_is_none_is_refused_at_its_field(
+    connected, admin, field, value, said
+):
+    typed = {"act": "display", "currency": "USD", "display_time_zone": "UTC", field: value}
+    answer = admin.post("/set-up/classes/", typed)
+    assert answer.status_code == 400
+    assert said in answer.context["display"].errors[field][0]
+    assert Cluster.objects.get().currency == "EUR"
+
+
+@pytest.mark.parametrize(("mode", "stands"), [("observe", False), ("enforce", True)])
+def test_classes_and_prices_stand_in_the_menu_once_the_set_up_is_over(
+    connected, admin, mode, stands
+):
+    Cluster.objects.update(mode=mode)
+    page = admin.get("/teams/").text
+    assert ('href="/set-up/classes/?cluster=fra1"' in page) is stands
 
 
 def test_file_that_guarantees_more_than_there_is_says_so(connected, admin):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from portal.web.operations.each_way import each_way
+from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster, Study, Workload
 from scheduling.services.policy.sharing import SAID
 from scheduling.services.studies import running
@@ -50,6 +51,19 @@ def test_preview_without_a_cluster_says_why_and_the_policy_is_still_saved(cluste
 
     assert admin.post(URL, {**edit, "reason": "Even load"}).status_code == 302
     assert Cluster.objects.get(name="fra1").placement == "spread"
+
+
+@pytest.mark.parametrize("way", ["preview", "draft"])
+def test_field_that_is_edited_says_what_it_was_and_no_other_does(cluster, as_user, way):
+    Cluster.objects.update(placement="spread", lowering_grace_s=5400)
+    admin = as_user("admin")
+    typed = {"lowering_grace_s": "0", "placement": "spread"}
+    draft = admin.get(URL, {**typed, DRAFT: "1"}) if way == "draft" else None
+    page = text(draft or admin.post(URL, {**typed, "preview": "1"}))
+    assert "1 field edited and not saved" in page
+    assert page.count('class="is-edited"') == 1
+    assert "was 5400" in page
+    assert "edited and not saved" not in text(admin.get(URL))
 
 
 def test_value_that_is_wrong_is_named_before_anything_is_planned(cluster, as_user):
