@@ -25,6 +25,7 @@ from portal.idempotency import kept
 
 Handler = Callable[..., Response]
 IF_MATCH, KEY = "If-Match", "Idempotency-Key"
+SAFE_READS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ VERSIONED: Mapping[str, Versioned] = {
     "AdaptingParameterView": Versioned(apart=ADAPTS),
     "AlertDetail": Versioned(apart=ALERT),
     "ConsolidationDetail": Versioned(),
-    "GroupRuleDetail": Versioned(),
+    "GroupRules": Versioned(),
     "LoanAct": DECIDED,
     "LoanDetail": REQUEST,
     "NoticePreferences": Versioned(),
@@ -58,22 +59,22 @@ VERSIONED: Mapping[str, Versioned] = {
     "OneGpuClass": Versioned(),
     "OnePriorityClass": Versioned(),
     "OneQueue": Versioned(apart=frozenset({"shares"})),
-    "OneTeam": Versioned(),
-    "PersonDetail": Versioned(),
-    "PersonaDetail": Versioned(),
+    "Teams": Versioned(),
+    "People": Versioned(),
+    "Personas": Versioned(),
     "PolicyView": Versioned(),
     "QuotaList": Versioned(methods=frozenset({"POST"})),
     "RequestAct": DECIDED,
     "RequestDetail": REQUEST,
     "RuleDetail": Versioned(),
     "SavedViewDetail": Versioned(),
-    "ServiceAccountDetail": Versioned(apart=frozenset({"tokens"})),
+    "ServiceAccounts": Versioned(apart=frozenset({"tokens"})),
     "StudyDetail": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
     "TeamMember": Versioned(),
     "Tree": Versioned(),
 }
 """View -> how its version is told."""
-ONLY_ENDED = frozenset({"SessionDetail", "ServiceTokenDetail", "TokenDetail", "WebhookDetail"})
+ONLY_ENDED = frozenset({"Sessions", "ServiceTokens", "Tokens", "WebhookDetail"})
 """Views of what nobody edits: it is ended, whatever it was."""
 ONLY_READ = frozenset({"QuotaPreview"})
 """Views whose POST changes nothing, so that it may be sent as often as one likes."""
@@ -85,7 +86,9 @@ def takes_version(view: object, method: str) -> bool:
 
 
 def tells_version(view: object, method: str) -> bool:
-    return method in ("GET", "HEAD") and type(view).__name__ in VERSIONED
+    if method not in SAFE_READS or getattr(view, "action", None) == "list":
+        return False
+    return type(view).__name__ in VERSIONED
 
 
 def takes_key(view: object, method: str) -> bool:
@@ -117,7 +120,7 @@ def _conditional(view: Any, handler: Handler) -> Handler:
         def fields() -> dict[str, str]:
             # What the view found before it had its turn may be what another has changed since.
             vars(view).pop("cluster", None)
-            return _fields(view, lambda: type(view).get(view, request, *args, **kwargs).data)
+            return _fields(view, lambda: view.get(request, *args, **kwargs).data)
 
         wanted = request.headers.get(IF_MATCH)
         if wanted is None:

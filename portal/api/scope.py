@@ -55,8 +55,11 @@ class PersonView(GenericAPIView[Any]):
             setattr(self, method.lower(), guarded(self, method, handler))
 
     def get_queryset(self) -> QuerySet[Any]:
-        drawn = getattr(self, "queryset", None) if self.is_schema else None
-        return self.rows() if drawn is None else drawn.none()
+        if not self.is_schema:
+            return self.rows()
+        meta = getattr(self.get_serializer_class(), "Meta", None)
+        model = getattr(meta, "model", None)
+        return super().get_queryset().none() if model is None else model._default_manager.none()
 
     def rows(self) -> QuerySet[Any]:
         """Those that the person may see. Not asked while the schema is drawn."""

@@ -17,10 +17,9 @@ from portal.api import (
     letters,
     loans,
     logs,
-    members,
     notices,
     people,
-    persona_previews,
+    personas,
     previews,
     processes,
     quotas,
@@ -31,6 +30,7 @@ from portal.api import (
     setting_up,
     streams,
     studies,
+    teams,
     workloads,
 )
 from portal.reports.kinds import REPORTS
@@ -40,36 +40,20 @@ app_name = "api"
 CLUSTER = "clusters/<slug:cluster>"
 WORKLOAD = f"{CLUSTER}/workloads/<str:uid>"
 REQUEST = f"{CLUSTER}/requests/<int:pk>"
-ACCOUNTS = "teams/<str:team>/service-accounts"
-ACCOUNT = f"{ACCOUNTS}/<str:account>"
 
 urlpatterns = [
     path("me", people.Me.as_view(), name="me"),
-    path("tokens", people.TokenList.as_view(), name="tokens"),
-    path("tokens/<int:pk>", people.TokenDetail.as_view(), name="token"),
-    path("sessions", access.SessionList.as_view(), name="sessions"),
-    path("sessions/<str:key>", access.SessionDetail.as_view(), name="session"),
-    path("group-rules", access.GroupRuleList.as_view(), name="group_rules"),
-    path("group-rules/<int:pk>", access.GroupRuleDetail.as_view(), name="group_rule"),
-    path(ACCOUNTS, access.ServiceAccountList.as_view(), name="service_accounts"),
-    path(ACCOUNT, access.ServiceAccountDetail.as_view(), name="service_account"),
-    path(f"{ACCOUNT}/tokens", access.ServiceTokenList.as_view(), name="service_tokens"),
-    path(f"{ACCOUNT}/tokens/<int:pk>", access.ServiceTokenDetail.as_view(), name="service_token"),
-    path("people", members.PersonList.as_view(), name="people"),
-    path("people/<str:username>", members.PersonDetail.as_view(), name="person"),
-    path("people/<str:username>/may", members.PersonMay.as_view(), name="person_may"),
-    path("teams", members.Teams.as_view(), name="teams"),
-    path("teams/<str:name>", members.OneTeam.as_view(), name="team"),
-    path(
-        "teams/<str:name>/members/<str:username>", members.TeamMember.as_view(), name="team_member"
-    ),
-    path("personas", members.Personas.as_view(), name="personas"),
-    path("personas/<str:name>", members.PersonaDetail.as_view(), name="persona"),
-    path(
-        "personas/<str:name>/preview",
-        persona_previews.PersonaPreview.as_view(),
-        name="persona_preview",
-    ),
+    *people.Tokens.addresses(),
+    *access.Sessions.addresses(),
+    *access.GroupRules.addresses(),
+    *access.ServiceAccounts.addresses(),
+    *access.ServiceTokens.addresses(),
+    *people.People.addresses(),
+    path("people/<str:username>/may", people.PersonMay.as_view(), name="person_may"),
+    *teams.Teams.addresses(),
+    path("teams/<str:name>/members/<str:username>", teams.TeamMember.as_view(), name="team_member"),
+    *personas.Personas.addresses(),
+    path("personas/<str:name>/preview", personas.PersonaPreview.as_view(), name="persona_preview"),
     path("processes", processes.ProcessList.as_view(), name="processes"),
     path("streams", streams.StreamList.as_view(), name="streams"),
     path("notices", notices.NoticeList.as_view(), name="notices"),
