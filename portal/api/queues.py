@@ -1,17 +1,32 @@
-"""Queues with their shares."""
+"""Queues with their shares, each and as one tree."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import yaml
 from django.db.models import QuerySet
-from rest_framework import generics, serializers
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from portal.api.scope import ClusterView, named
+from portal.accounts.models import Scope
+from portal.api.calls import call
+from portal.api.clusters import ClusterAdminView
+from portal.api.errors import refuse
+from portal.api.nouns import ClusterNoun
+from portal.api.quotas import AT, asked_at
+from portal.api.scope import named
+from portal.boundary.reading import one_line
 from portal.selectors.fields import CpusField, GpusField
-from portal.teams.access import visible_queues
-from scheduling.models import Queue, Share, StepKind
+from portal.teams.access import dividable_queues, editable_queues, visible_queues
+from scheduling.models import Queue, Share, StepKind, Stop
 from scheduling.services.policy.sharing import SAID
+from scheduling.services.quotas.tree import create_queue, delete_queue
+from scheduling.services.quotas.tree_files import apply_tree, parse, tree_of
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -110,21 +125,93 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         read_only_fields = fields
 
 
-class QueueView(ClusterView):
-    serializer_class = QueueSerializer
-    queryset = Queue.objects.none()
+class NewQueueSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    parent: Any = serializers.CharField(max_length=63, help_text="Name of the queue above.")
+    priority = serializers.IntegerField(min_value=-1000, max_value=1000, required=False)
+    stop = serializers.ChoiceField(choices=[stop.value for stop in Stop], required=False)
+    namespace = serializers.CharField(max_length=63, required=False, validators=[one_line])
+    taking = serializers.CharField(
+        max_length=63,
+        required=False,
+        validators=[one_line],
+        help_text="The namespace once more, by an admin who was shown in a refusal what stands in it.",
+    )
+
+
+class Queues(ClusterNoun):
+    """Queues you may see, with their shares."""
+
+    at, key, names = "queues", "<str:name>", ("queues", "queue")
+    one = "One queue with its shares."
+    serializer_class, takes = QueueSerializer, NewQueueSerializer
+    lookup_field = "name"
+    write_scope = Scope.QUOTAS
 
     def rows(self) -> QuerySet[Queue]:
         seen: Any = visible_queues(self.person).filter(cluster=self.cluster)
         tree: QuerySet[Queue] = seen.with_tree_fields()
         return tree.select_related("parent").prefetch_related("shares__gpu_class")
 
+    def make(self) -> Any:
+        """Add a queue below one whose quotas you divide. It starts without quota."""
+        mine = dividable_queues(self.person).filter(cluster=self.cluster)
+        if not mine.exists():
+            raise Http404
+        values = dict(self.given)
+        parent = mine.select_related("cluster").filter(name=values.pop("parent")).first()
+        if parent is None:
+            refuse("parent", "You divide no queue of that name.")
+        if "stop" in values:
+            values["stop"] = Stop(values["stop"])
+        made = create_queue(parent=parent, author=self.person, **values)
+        return Queue.objects.with_tree_fields().get(pk=made.pk)
 
-class QueueList(QueueView, generics.ListAPIView[Queue]):
-    """The quota tree you may see, parents before children, each with its newest shares."""
+    def remove(self, row: Queue) -> None:
+        """Remove an empty queue below one that you divide."""
+        mine = editable_queues(self.person).select_related("cluster")
+        delete_queue(queue=get_object_or_404(mine, pk=row.pk), author=self.person)
 
 
-class QueueDetail(QueueView, generics.RetrieveAPIView[Queue]):
-    """One queue with its newest shares."""
+class TreeSerializer(serializers.Serializer[Any]):
+    queues = serializers.ListField(
+        child=serializers.DictField(), help_text="As the YAML file of the first run has them."
+    )
+    reason = serializers.CharField(max_length=500, required=False, validators=[one_line])
+    taking = serializers.ListField(
+        child=serializers.CharField(max_length=63, validators=[one_line]),
+        required=False,
+        help_text="Namespaces of which you were shown in a refusal what stands in them.",
+    )
 
-    lookup_field = "name"
+
+class MadeSerializer(serializers.Serializer[Any]):
+    queues = serializers.ListField(child=serializers.CharField(), help_text="Paths.")
+
+
+class Tree(ClusterAdminView):
+    """The queue tree as one: all of what is sent, or nothing."""
+
+    serializer_class = TreeSerializer
+
+    @extend_schema(parameters=[AT], responses=TreeSerializer)
+    def get(self, request: Request, cluster: str) -> Response:
+        """Every queue below the root that there is today, with the figures in force, as PUT takes them. For
+        who administers."""
+        self.check()
+        return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster))})
+
+    @call(MadeSerializer, takes=TreeSerializer)
+    def put(self) -> Any:
+        """Make and change the queues that are named, with their figures. Others stay. For who administers."""
+        self.check()
+        given = self.given
+        text = yaml.safe_dump({"queues": given["queues"]}, sort_keys=False)
+        made = apply_tree(
+            cluster=self.cluster,
+            queues=parse(text, self.cluster, name="body"),
+            author=self.person,
+            reason=given.get("reason") or "By the API",
+            taking=given.get("taking", ()),
+        )
+        return {"queues": [str(queue) for queue in made]}
