@@ -1,4 +1,4 @@
-"""Acts on workloads beside the plain verbs: another priority class, and one act on several."""
+"""One act on several workloads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from rest_framework import serializers
 from portal.accounts.models import Scope
 from portal.api.calls import call
 from portal.api.scope import ClusterView
-from portal.api.workloads import WorkloadAction, WorkloadSerializer
 from portal.teams.several import Answer, act, look_up
 from scheduling.models import Workload
-from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.several import MOST, Action
 
 LONGEST_NAME = 63
@@ -62,19 +60,6 @@ class WorkloadAnswerSerializer(serializers.Serializer[Answer]):
 class ActedSerializer(serializers.Serializer[Any]):
     done = serializers.IntegerField(help_text="How many were done.")
     results = WorkloadAnswerSerializer(many=True)
-
-
-class WorkloadPriority(WorkloadAction):
-    @call(WorkloadSerializer, takes=PriorityClassSerializer, code=202)
-    def post(self, uid: str) -> Any:
-        """Give a workload that waits or runs another priority class: one that your persona and that of its
-        user allow."""
-
-        def give(workload: Workload, *, user: str) -> None:
-            name = self.given["priority_class"]
-            workloads.set_priority_class(workload, name=name, user=user)
-
-        return self.act(uid, give)
 
 
 class WorkloadActions(ClusterView):

@@ -63,11 +63,8 @@ class AuditList(PersonView, generics.ListAPIView[AuditEntry]):
     """Entries newest first: all of them, or those about the queues whose log you read."""
 
     serializer_class = AuditEntrySerializer
-    queryset = AuditEntry.objects.none()
 
-    def get_queryset(self) -> QuerySet[AuditEntry]:
-        if self.is_schema:
-            return AuditEntry.objects.none()
+    def rows(self) -> QuerySet[AuditEntry]:
         if not may_audit(self.person):
             raise Http404
         return Asked(self.request.query_params.dict()).of(visible_entries(self.person))

@@ -1,24 +1,14 @@
-"""Change what waits, and see before what that does to its start."""
+"""What may be changed of what waits, and what that does to its start."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from portal.api.calls import call
-from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer, at_fields
-from portal.api.workloads import (
-    WorkloadAction,
-    WorkloadSerializer,
-    WorkloadView,
-    check_may_operate,
-)
-from portal.teams import changing
+from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer
 from portal.teams.changing import Compared, Foreseen
-from scheduling.models import Workload
 from scheduling.services.workloads.change import Change
 
 
@@ -61,32 +51,6 @@ class ForeseenSerializer(serializers.Serializer[Foreseen]):
 class ComparedSerializer(serializers.Serializer[Compared]):
     before = ForeseenSerializer()
     after = ForeseenSerializer()
-
-
-class WorkloadChange(WorkloadAction):
-    @call(WorkloadSerializer, takes=ChangeSerializer, code=202)
-    def post(self, uid: str) -> Any:
-        """Change what a waiting workload asks for, in the cluster and in your name. It keeps its submit time.
-
-        What its kind cannot change in place is refused with the way that is left."""
-
-        def write(workload: Workload, *, user: str) -> None:
-            with at_fields():
-                changing.change(self.person, workload, asked_in(self.request))
-
-        return self.act(uid, write)
-
-
-class WorkloadChangePreview(WorkloadView):
-    serializer_class = ComparedSerializer
-
-    @call(ComparedSerializer, takes=ChangeSerializer)
-    def post(self, uid: str) -> Any:
-        """What that does to its start, as it is and as it would be, by the next plan. It saves nothing."""
-        workload = get_object_or_404(self.get_queryset(), uid=uid)
-        check_may_operate(self.person, workload)
-        with at_fields():
-            return changing.preview(self.person, workload, asked_in(self.request))
 
 
 def asked_in(request: Request) -> Change:

@@ -12,8 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.calls import call
-from portal.api.nouns import Noun
+from portal.api.nouns import Noun, verb
 from portal.api.scope import ClusterView, named, sent
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
@@ -62,6 +61,10 @@ class NewClusterSerializer(serializers.Serializer[Any]):
     ca = serializers.CharField(max_length=LONGEST, required=False)
 
 
+class ModeSerializer(serializers.Serializer[Any]):
+    mode = serializers.ChoiceField(choices=ClusterMode.choices)
+
+
 class Clusters(Noun):
     """Clusters you may see."""
 
@@ -80,22 +83,14 @@ class Clusters(Noun):
         name = given.pop("name")
         return connect(name=name, credentials=Credentials(**given), author=self.person)
 
-
-class ModeSerializer(serializers.Serializer[Any]):
-    mode = serializers.ChoiceField(choices=ClusterMode.choices)
-
-
-class ClusterModeView(ClusterView):
-    serializer_class = ModeSerializer
-    write_scope = Scope.ALL
-
-    @call(ClusterSerializer, takes=ModeSerializer)
-    def post(self) -> Any:
+    @verb("mode", ClusterSerializer, takes=ModeSerializer)
+    def mode(self) -> Any:
         """Observe, enforce or pause the cluster from the next cycle on. For operators."""
+        found = self.get_object()
         if not is_operator(self.person):
             raise Http404
-        set_mode(self.cluster, ClusterMode(self.given["mode"]), author=self.person)
-        return self.cluster
+        set_mode(found, ClusterMode(self.given["mode"]), author=self.person)
+        return found
 
 
 class NodeSerializer(serializers.ModelSerializer[Node]):
@@ -134,10 +129,9 @@ class NodeList(ClusterView, generics.ListAPIView[Node]):
     """Nodes of a cluster as the mirror last saw them."""
 
     serializer_class = NodeSerializer
-    queryset = Node.objects.none()
     filterset_fields = ["gpu_class__name", "ready"]
 
-    def get_queryset(self) -> QuerySet[Node]:
+    def rows(self) -> QuerySet[Node]:
         return Node.objects.filter(cluster=self.cluster).select_related("gpu_class", "node_pool")
 
 
@@ -159,7 +153,6 @@ class GuardrailList(ClusterView, generics.ListAPIView[Guardrail]):
     """Objects that Weir keeps on the cluster, as they stood when it compared them last. For operators."""
 
     serializer_class = GuardrailSerializer
-    queryset = Guardrail.objects.none()
     filterset_fields = ["kind", "namespace", "standing"]
 
     def rows(self) -> QuerySet[Guardrail]:

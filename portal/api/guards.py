@@ -49,13 +49,13 @@ DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
 VERSIONED: Mapping[str, Versioned] = {
     "AdaptationView": Versioned(apart=frozenset({"due_at", "why", "parameters"})),
     "AdaptingParameterView": Versioned(apart=ADAPTS),
-    "AlertDetail": Versioned(apart=ALERT),
-    "ConsolidationDetail": Versioned(),
+    "Alerts": Versioned(apart=ALERT),
+    "Consolidations": Versioned(),
     "GroupRules": Versioned(),
     "LoanAct": DECIDED,
-    "LoanDetail": REQUEST,
+    "Loans": REQUEST,
     "NoticePreferences": Versioned(),
-    "OfferDetail": Versioned(),
+    "Offers": Versioned(),
     "GpuClasses": Versioned(),
     "PriorityClasses": Versioned(),
     "Queues": Versioned(apart=frozenset({"shares"})),
@@ -65,16 +65,16 @@ VERSIONED: Mapping[str, Versioned] = {
     "PolicyView": Versioned(),
     "QuotaList": Versioned(methods=frozenset({"POST"})),
     "RequestAct": DECIDED,
-    "RequestDetail": REQUEST,
-    "RuleDetail": Versioned(),
-    "SavedViewDetail": Versioned(),
+    "Requests": REQUEST,
+    "RequestRules": Versioned(),
+    "SavedViews": Versioned(),
     "ServiceAccounts": Versioned(apart=frozenset({"tokens"})),
-    "StudyDetail": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
+    "Studies": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
     "TeamMember": Versioned(),
     "Tree": Versioned(),
 }
 """View -> how its version is told."""
-ONLY_ENDED = frozenset({"Sessions", "ServiceTokens", "Tokens", "WebhookDetail"})
+ONLY_ENDED = frozenset({"Sessions", "ServiceTokens", "Tokens", "Webhooks"})
 """Views of what nobody edits: it is ended, whatever it was."""
 ONLY_READ = frozenset({"QuotaPreview"})
 """Views whose POST changes nothing, so that it may be sent as often as one likes."""
@@ -86,9 +86,8 @@ def takes_version(view: object, method: str) -> bool:
 
 
 def tells_version(view: object, method: str) -> bool:
-    if method not in SAFE_READS or getattr(view, "action", None) == "list":
-        return False
-    return type(view).__name__ in VERSIONED
+    is_one = getattr(view, "action", "retrieve") == "retrieve"
+    return is_one and method in SAFE_READS and type(view).__name__ in VERSIONED
 
 
 def takes_key(view: object, method: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework import generics, serializers
 
+from portal.api.nouns import ClusterNoun
 from portal.api.scope import ClusterView, named
 from portal.display.filters import DecisionFilter, EvictionFilter
 from portal.selectors.fields import GpuHoursField, GpusField
@@ -62,22 +63,16 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
         read_only_fields = fields
 
 
-class CycleView(ClusterView):
-    serializer_class = CycleSerializer
-    queryset = Cycle.objects.none()
-
-    def get_queryset(self) -> QuerySet[Cycle]:
-        return Cycle.objects.filter(cluster=self.cluster).order_by("-number")
-
-
-class CycleList(CycleView, generics.ListAPIView[Cycle]):
+class Cycles(ClusterNoun):
     """Passes of the engine, newest first."""
 
-
-class CycleDetail(CycleView, generics.RetrieveAPIView[Cycle]):
-    """One pass of the engine."""
-
+    at, key, names = "cycles", "<int:number>", ("cycles", "cycle")
+    one = "One pass of the engine."
+    serializer_class = CycleSerializer
     lookup_field = "number"
+
+    def rows(self) -> QuerySet[Cycle]:
+        return Cycle.objects.filter(cluster=self.cluster).order_by("-number")
 
 
 class DecisionSerializer(PartySerializer):
@@ -116,7 +111,6 @@ class DecisionList(ClusterView, generics.ListAPIView[Decision]):
 
     serializer_class = DecisionSerializer
     filterset_class = DecisionFilter
-    queryset = Decision.objects.none()
 
     def rows(self) -> QuerySet[Decision]:
         return (
@@ -197,7 +191,6 @@ class EvictionList(ClusterView, generics.ListAPIView[Eviction]):
 
     serializer_class = EvictionSerializer
     filterset_class = EvictionFilter
-    queryset = Eviction.objects.none()
 
     def rows(self) -> QuerySet[Eviction]:
         seen = visible_workloads(self.person).filter(cluster=self.cluster).values("pk")

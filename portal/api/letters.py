@@ -7,10 +7,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from rest_framework import generics, serializers
+from rest_framework import serializers
 
 from portal.accounts.models import Scope
 from portal.api.calls import call
+from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView
 from portal.notices import dead, webhooks
@@ -38,32 +39,26 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
     address = serializers.CharField(max_length=500, help_text="https, of a host outside.")
 
 
-class WebhookList(PersonView, generics.ListAPIView[Webhook]):
+class Webhooks(Noun):
     """Your webhooks, without their secrets."""
 
-    serializer_class = WebhookSerializer
+    at, key, names = "notices/webhooks", "<int:pk>", ("webhooks", "webhook")
+    serializer_class, takes = WebhookSerializer, NewWebhookSerializer
+    shows_new, shown_once = WebhookMadeSerializer, "secret"
+    make_scope = SESSION_ONLY
     queryset = Webhook.objects.none()
     pagination_class = None
-    write_scope = SESSION_ONLY
 
-    def get_queryset(self) -> QuerySet[Webhook]:
-        return Webhook.objects.none() if self.is_schema else self.person.webhooks.all()
+    def rows(self) -> QuerySet[Webhook]:
+        return self.person.webhooks.all()
 
-    @call(WebhookMadeSerializer, takes=NewWebhookSerializer, code=201)
-    def post(self) -> Any:
+    def make(self) -> Any:
         """Make a webhook."""
-        made, secret = webhooks.add(self.person, **self.given)
-        made.secret = secret  # type: ignore[attr-defined]
-        return made
+        return webhooks.add(self.person, **self.given)
 
-
-class WebhookDetail(PersonView):
-    write_scope = Scope.ALL
-
-    @call()
-    def delete(self, pk: int) -> None:
+    def remove(self, row: Webhook) -> None:
         """Remove a webhook; what waits for it goes with it."""
-        webhooks.remove(self.person, get_object_or_404(self.person.webhooks, pk=pk))
+        webhooks.remove(self.person, row)
 
 
 class WebhookTest(PersonView):
@@ -88,38 +83,24 @@ class DeadLetterSerializer(serializers.ModelSerializer[Letter]):
         return dead.place(letter)
 
 
-class DeadLetterView(PersonView):
-    write_scope = Scope.ALL
-
-    def letter(self, pk: int) -> Letter:
-        if not is_operator(self.person):
-            raise Http404
-        return get_object_or_404(dead.dead(), pk=pk)
-
-
-class DeadLetters(PersonView, generics.ListAPIView[Letter]):
+class DeadLetters(Noun):
     """Letters that did not arrive, the newest first. For operators; what stands in them is not shown."""
 
+    at, key, names = "dead-letters", "<int:pk>", ("dead_letters", "dead_letter")
     serializer_class = DeadLetterSerializer
     queryset = Letter.objects.none()
 
-    def get_queryset(self) -> QuerySet[Letter]:
-        if self.is_schema:
-            return Letter.objects.none()
+    def rows(self) -> QuerySet[Letter]:
         if not is_operator(self.person):
             raise Http404
         return dead.dead()
 
-
-class DeadLetterAgain(DeadLetterView):
-    @call()
-    def post(self, pk: int) -> None:
+    @verb("again")
+    def again(self) -> None:
         """Try a dead letter again, at once."""
-        dead.try_again(self.person, self.letter(pk))
+        dead.try_again(self.person, self.get_object())
 
-
-class DeadLetterDrop(DeadLetterView):
-    @call()
-    def post(self, pk: int) -> None:
+    @verb("drop")
+    def drop(self) -> None:
         """Drop a dead letter; the notice stays in the inbox."""
-        dead.drop(self.person, self.letter(pk))
+        dead.drop(self.person, self.get_object())

@@ -1,15 +1,11 @@
-"""Log and events of a workload, read from its cluster in the caller's name."""
+"""What is told of the log and the events of a workload."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
-from portal.api.calls import call
-from portal.api.workloads import WorkloadView
-from portal.selectors.logs import reads_as
 from scheduling.services.workloads import logs as service
 
 
@@ -61,28 +57,3 @@ class EventSerializer(serializers.Serializer[Any]):
 
 class EventsSerializer(serializers.Serializer[Any]):
     events = EventSerializer(many=True)
-
-
-class WorkloadLog(WorkloadView):
-    serializer_class = LogSerializer
-    pagination_class = None
-
-    @call(LogSerializer, parameters=[LogQuerySerializer])
-    def get(self, uid: str) -> Any:
-        """The last lines that one container wrote. The cluster decides whether you may read them."""
-        work = get_object_or_404(self.get_queryset(), uid=uid)
-        asked = LogQuerySerializer(data=self.request.query_params)
-        asked.is_valid(raise_exception=True)
-        return service.log(work, user=reads_as(self.person, work), **asked.validated_data)
-
-
-class WorkloadEvents(WorkloadView):
-    serializer_class = EventsSerializer
-    pagination_class = None
-
-    @call(EventsSerializer)
-    def get(self, uid: str) -> Any:
-        """What the cluster says happened to its object and pods, the newest first."""
-        work = get_object_or_404(self.get_queryset(), uid=uid)
-        found = service.events(work, user=reads_as(self.person, work))
-        return {"events": found}

@@ -7,7 +7,8 @@ document says what their docstrings say, that of the class of the list, and ``on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from inspect import cleandoc
 from typing import Any, ClassVar
@@ -17,16 +18,30 @@ from django.urls import URLPattern, path, reverse
 from rest_framework.mixins import ListModelMixin, RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import ViewSetMixin
 
 from portal.accounts.models import Scope
+from portal.api.calls import Handler, Kind, call
 from portal.api.scope import ClusterView, PersonView
 from portal.teams.access import is_admin
 
-Kind = type[BaseSerializer[Any]]
 ACTS: Mapping[str, str] = {"create": "make", "update": "change", "destroy": "remove"}
 """Action of the framework -> what a noun declares it by."""
+READS = ("list", "retrieve")
+NO_NAME = re.compile(r"\W")
+
+
+def verb(
+    at: str, gives: Kind | None = None, *, by: str = "post", **more: Any
+) -> Callable[[Handler], Handler]:
+    """A call (see ``calls.call``) on one row of a noun: ``by`` that method, a step below its address."""
+
+    def declare(handler: Handler) -> Handler:
+        act: Any = call(gives, **more)(handler)
+        act.at, act.by = at, by
+        return act  # type: ignore[no-any-return]
+
+    return declare
 
 
 class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
@@ -54,6 +69,10 @@ class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
         """The new row, with its secret where one is ``shown_once``."""
         raise NotImplementedError
 
+    def edited_row(self) -> Any:
+        """What PUT changes."""
+        return self.get_object()
+
     def change(self, row: Any) -> Any:
         """The row as it is from now on; None where nothing is left of it."""
         raise NotImplementedError
@@ -65,12 +84,12 @@ class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
         self._check()
         self.takes = self.reads()
         row = self._with_secret(*self.make()) if self.shown_once else self.make()
-        headers = {"Location": self._address(row)} if self.is_located else None
+        headers = {"Location": self.address(row)} if self.is_located else None
         return Response(self.get_serializer(row).data, HTTPStatus.CREATED, headers=headers)
 
     def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         self._check()
-        row = self.change(self.get_object())
+        row = self.change(self.edited_row())
         if row is None:
             return Response(status=HTTPStatus.NO_CONTENT)
         return Response(self.get_serializer(row).data)
@@ -88,7 +107,7 @@ class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
         setattr(row, self.shown_once, secret)
         return row
 
-    def _address(self, row: Any) -> str:
+    def address(self, row: Any) -> str:
         steps = {**self.kwargs, self.lookup_url_kwarg or self.lookup_field: row.pk}
         return reverse(f"api:{self.names[1]}", kwargs=steps)
 
@@ -103,23 +122,29 @@ class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
     def says(self) -> str:
         """What the API's document says of this action."""
         action, about = str(self.action), type(self).__doc__
-        act = getattr(type(self), ACTS.get(action, ""), None)
+        act = getattr(type(self), ACTS.get(action, action if action not in READS else ""), None)
         told = about if action in ("list", "create") else self.one
         return cleandoc((act and act.__doc__) or told or "")
 
     @classmethod
     def addresses(cls) -> list[URLPattern]:
-        """Those of its list and of one, as far as they take any method."""
+        """Those of its list, of one and of its verbs, as far as they take any method."""
         taken = [action for action, act in ACTS.items() if cls._declares(act)]
         many = {"get": "list"} if cls.is_listed else {}
         many |= {"post": "create"} if "create" in taken else {}
         one = {"get": "retrieve"} if cls.one else {}
         one |= {"put": "update"} if "update" in taken else {}
         one |= {"delete": "destroy"} if "destroy" in taken else {}
-        both = ((cls.at, many), (f"{cls.at}/{cls.key}", one))
+        verbs = [
+            (f"{cls.at}/{cls.key}/{act.at}", {act.by: name}, f"{cls.names[1]}_{act.at}")
+            for name in dir(cls)
+            if hasattr(act := getattr(cls, name), "at")
+        ]
+        listed, shown = cls.names
+        rows = [(cls.at, many, listed), (f"{cls.at}/{cls.key}", one, shown), *verbs]
         return [
-            path(at, cls.as_view(actions), name=name)
-            for (at, actions), name in zip(both, cls.names, strict=True)
+            path(at, cls.as_view(actions), name=NO_NAME.sub("_", name))
+            for at, actions, name in rows
             if actions
         ]
 

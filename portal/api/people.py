@@ -15,9 +15,8 @@ from rest_framework import generics, serializers
 from portal.accounts import doors
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Scope, User
-from portal.api.calls import call
 from portal.api.errors import refuse
-from portal.api.nouns import Noun
+from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView, named
 from portal.boundary.reading import one_line
@@ -173,6 +172,26 @@ class ActiveSerializer(serializers.Serializer[Any]):
     is_active = serializers.BooleanField()
 
 
+class LineSerializer(serializers.Serializer[Any]):
+    group = serializers.CharField()
+    what = serializers.CharField()
+    where = serializers.CharField()
+    source: Any = serializers.CharField(help_text="The membership that gives it, or who could.")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    yes = serializers.BooleanField()
+    sentence = serializers.CharField()
+    persona = serializers.CharField(help_text="Empty where no membership is what allows it.")
+    team = serializers.CharField()
+
+
+class MaySerializer(serializers.Serializer[Any]):
+    may = LineSerializer(many=True)
+    may_not = LineSerializer(many=True)
+    answer = AnswerSerializer(allow_null=True, help_text="Null where nothing was asked.")
+
+
 class People(Noun):
     """Yourself, and the members of your teams and of those below, with their memberships there."""
 
@@ -200,34 +219,10 @@ class People(Noun):
         people.set_active(by=self.person, person=row, active=self.given["is_active"])
         return row
 
-
-class LineSerializer(serializers.Serializer[Any]):
-    group = serializers.CharField()
-    what = serializers.CharField()
-    where = serializers.CharField()
-    source: Any = serializers.CharField(help_text="The membership that gives it, or who could.")
-
-
-class AnswerSerializer(serializers.Serializer[Any]):
-    yes = serializers.BooleanField()
-    sentence = serializers.CharField()
-    persona = serializers.CharField(help_text="Empty where no membership is what allows it.")
-    team = serializers.CharField()
-
-
-class MaySerializer(serializers.Serializer[Any]):
-    may = LineSerializer(many=True)
-    may_not = LineSerializer(many=True)
-    answer = AnswerSerializer(allow_null=True, help_text="Null where nothing was asked.")
-
-
-class PersonMay(PersonView):
-    """What a person may do, and why: the check of every page, call and file."""
-
-    serializer_class = MaySerializer
-
-    @call(
+    @verb(
+        "may",
         MaySerializer,
+        by="get",
         parameters=[
             OpenApiParameter("capability", str, enum=CAPABILITIES),
             OpenApiParameter(
@@ -235,7 +230,8 @@ class PersonMay(PersonView):
             ),
         ],
     )
-    def get(self, username: str) -> Any:
+    def may(self, username: str) -> Any:
+        """What a person may do, and why: the check of every page, call and file."""
         about = get_object_or_404(visible_people(self.person), username=username)
         return {
             "may": may(self.person, about),

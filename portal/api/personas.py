@@ -6,14 +6,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
-from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
 from portal.accounts.capabilities import Reach
-from portal.accounts.models import Persona, Scope
-from portal.api.calls import call
-from portal.api.nouns import Noun
-from portal.api.scope import PersonView, named
+from portal.accounts.models import Persona
+from portal.api.nouns import Noun, verb
+from portal.api.scope import named
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_admin
@@ -85,34 +83,6 @@ class PersonaWriteSerializer(serializers.Serializer[Any]):
         return PersonaValues(**self.validated_data)
 
 
-class Personas(Noun):
-    """Personas of your teams; all of them for who hands some out, operates or administers."""
-
-    at, key, names = "personas", "<str:name>", ("personas", "persona")
-    one = "One persona. For who administers."
-    serializer_class, takes = PersonaSerializer, PersonaWriteSerializer
-    lookup_field = "name"
-    is_for_admins = True
-
-    def rows(self) -> QuerySet[Persona]:
-        if self.action != "list" and not is_admin(self.person):
-            raise Http404
-        rows = visible_personas(self.person)
-        return rows.prefetch_related("priority_classes", "gpu_classes")
-
-    def make(self) -> Any:
-        """Make a persona. For who administers."""
-        return save_persona(by=self.person, values=self.sent.values())
-
-    def change(self, row: Persona) -> Any:
-        """Change it: what is not sent is set to its default."""
-        return save_persona(by=self.person, values=self.sent.values(), persona=row)
-
-    def remove(self, row: Persona) -> None:
-        """Remove it, while nobody has it."""
-        delete_persona(by=self.person, persona=row)
-
-
 class PersonaHolderSerializer(serializers.Serializer[Any]):
     user = serializers.CharField()
     teams: Any = serializers.ListField(child=serializers.CharField())
@@ -151,17 +121,34 @@ class PersonaPreviewSerializer(serializers.Serializer[Any]):
     )
 
 
-class PersonaPreview(PersonView):
-    """The edited persona, tried and undone. For who administers."""
+class Personas(Noun):
+    """Personas of your teams; all of them for who hands some out, operates or administers."""
 
-    serializer_class = PersonaPreviewSerializer
-    queryset = Persona.objects.none()
-    write_scope = Scope.ALL
+    at, key, names = "personas", "<str:name>", ("personas", "persona")
+    one = "One persona. For who administers."
+    serializer_class, takes = PersonaSerializer, PersonaWriteSerializer
+    lookup_field = "name"
+    is_for_admins = True
 
-    @call(PersonaPreviewSerializer, takes=PersonaWriteSerializer)
-    def post(self, name: str) -> Any:
-        """What saving this would do; nothing is saved. What is not sent is set to its default."""
-        if not is_admin(self.person):
+    def rows(self) -> QuerySet[Persona]:
+        if self.action != "list" and not is_admin(self.person):
             raise Http404
-        persona = get_object_or_404(Persona, name=name)
-        return preview(by=self.person, persona=persona, values=self.sent.values())
+        rows = visible_personas(self.person)
+        return rows.prefetch_related("priority_classes", "gpu_classes")
+
+    def make(self) -> Any:
+        """Make a persona. For who administers."""
+        return save_persona(by=self.person, values=self.sent.values())
+
+    def change(self, row: Persona) -> Any:
+        """Change it: what is not sent is set to its default."""
+        return save_persona(by=self.person, values=self.sent.values(), persona=row)
+
+    def remove(self, row: Persona) -> None:
+        """Remove it, while nobody has it."""
+        delete_persona(by=self.person, persona=row)
+
+    @verb("preview", PersonaPreviewSerializer, takes=PersonaWriteSerializer)
+    def preview(self) -> Any:
+        """What saving this would do; nothing is saved. What is not sent is set to its default."""
+        return preview(by=self.person, persona=self.get_object(), values=self.sent.values())

@@ -1,58 +1,24 @@
-"""Planned on the live cluster: what would start a workload, and what an edit of quotas would do."""
+"""Planned on the live cluster: what an edit of quotas would do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.calls import call
 from portal.api.quotas import CellSerializer, as_cell, check_cells
 from portal.api.scope import ClusterView, sent
-from portal.api.workloads import WorkloadView
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.previews import document, seen_by
-from portal.selectors.sooner import sooner
-from scheduling.services.errors import ServiceError
 from scheduling.services.whatif.documents import changes_of
 from scheduling.services.whatif.preview import preview
 
 Json = dict[str, Any]
-
-
-class RelaxationSerializer(serializers.Serializer[Any]):
-    """One change that would start it now."""
-
-    change = serializers.CharField(help_text="What is changed, as `gpu_class`.")
-    value: Any = serializers.JSONField(allow_null=True)
-    gpu_class = serializers.CharField(help_text="On which it would start.")
-    queue = serializers.CharField(help_text="Whose limit it is; empty where it is none.")
-    evicts_gpus = serializers.FloatField(help_text="That others would give up first.")
-    sentence = serializers.CharField()
-
-
-class SoonerSerializer(serializers.Serializer[Any]):
-    changes = RelaxationSerializer(many=True)
-
-
-class WorkloadSooner(WorkloadView):
-    serializer_class = SoonerSerializer
-    pagination_class = None
-
-    @call(SoonerSerializer)
-    def get(self, uid: str) -> Any:
-        """What would start it now: each change of one input within your reach, planned anew, the cheapest
-        first. Empty where nothing would."""
-        work = get_object_or_404(self.get_queryset(), uid=uid)
-        if not work.is_waiting:
-            raise ServiceError("not_waiting", f"{work.name} does not wait.", "See its state.")
-        return {"changes": sooner(self.person, work).changes}
 
 
 class EditSerializer(serializers.Serializer[Any]):

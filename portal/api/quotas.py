@@ -144,7 +144,6 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
 
     serializer_class = QuotaSerializer
     filterset_class = QuotaFilter
-    queryset = Quota.objects.none()
     write_scope = Scope.QUOTAS
 
     def rows(self) -> QuerySet[Quota]:
@@ -248,7 +247,6 @@ class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
     """Who changed which quotas, when and why, newest first."""
 
     serializer_class = QuotaChangeSerializer
-    queryset = QuotaChange.objects.none()
 
     def rows(self) -> QuerySet[QuotaChange]:
         own = own_queues(self.person).filter(cluster=self.cluster)

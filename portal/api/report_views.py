@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework import serializers
 
-from portal.accounts.models import Scope
-from portal.api.calls import call
-from portal.api.scope import ClusterView
+from portal.api.nouns import ClusterNoun
 from portal.reports import saved
 from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
@@ -29,33 +28,22 @@ class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
         validators: list[Any] = []
 
 
-class SavedViews(ClusterView):
-    write_scope = Scope.ALL
-    serializer_class = SavedViewSerializer
+class SavedViews(ClusterNoun):
+    """Views of reports that you keep."""
+
+    at, key, names = "reports/views", "<int:pk>", ("report_views", "report_view")
+    one = "One view that you keep."
+    serializer_class = takes = SavedViewSerializer
     queryset = SavedView.objects.none()
     pagination_class = None
 
-    @call(SavedViewSerializer, many=True)
-    def get(self) -> Any:
-        """Views of reports that you keep."""
+    def rows(self) -> QuerySet[SavedView]:
         return saved.views_of(self.person, self.cluster)
 
-    @call(SavedViewSerializer, takes=SavedViewSerializer, code=201)
-    def post(self) -> Any:
+    def make(self) -> Any:
         """Keep a view; one of yours of that name becomes this one."""
         return saved.save_view(user=self.person, cluster=self.cluster, **self.given)
 
-
-class SavedViewDetail(ClusterView):
-    write_scope = Scope.ALL
-    serializer_class = SavedViewSerializer
-    queryset = SavedView.objects.none()
-
-    @call(SavedViewSerializer)
-    def get(self, pk: int) -> Any:
-        return saved.view_of(self.person, self.cluster, pk)
-
-    @call()
-    def delete(self, pk: int) -> None:
+    def remove(self, row: SavedView) -> None:
         """No longer keep it."""
-        saved.view_of(self.person, self.cluster, pk).delete()
+        row.delete()

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers
 
 from portal.accounts.models import Scope
-from portal.api.calls import call
-from portal.api.scope import ClusterView, named, sent
+from portal.api.nouns import ClusterNoun
+from portal.api.scope import named
 from portal.approvals import automatic
 from portal.approvals.models import ApprovalRule
 from portal.selectors.fields import GpusField
 from portal.teams.access import visible_queues
+from scheduling.models import Queue
 from scheduling.services.errors import ServiceError
 
 
@@ -42,43 +40,34 @@ class SetRuleSerializer(serializers.Serializer[Any]):
     from_siblings = serializers.BooleanField(required=False, default=False)
 
 
-class RuleView(ClusterView):
-    queryset = ApprovalRule.objects.none()
+@extend_schema_view(update=extend_schema(responses={200: RuleSerializer, 204: None}))
+class RequestRules(ClusterNoun):
+    """Approval rules of the queues that you see."""
+
+    at, key, names = "request-rules", "<str:queue>", ("request_rules", "request_rule")
+    one = "The rule of a queue that you see."
+    serializer_class, takes = RuleSerializer, SetRuleSerializer
+    lookup_field, lookup_url_kwarg = "queue__name", "queue"
+    write_scope = Scope.QUOTAS
 
     def rows(self) -> QuerySet[ApprovalRule]:
         seen = visible_queues(self.person).filter(cluster=self.cluster)
         rows = ApprovalRule.objects.filter(queue__in=seen)
         return rows.select_related("queue", "author").order_by("queue__path")
 
-
-class RuleList(RuleView, generics.ListAPIView[ApprovalRule]):
-    """Approval rules of the queues that you see."""
-
-    serializer_class = RuleSerializer
-
-
-class RuleDetail(RuleView):
-    serializer_class = SetRuleSerializer
-    write_scope = Scope.QUOTAS
-
-    @call(RuleSerializer)
-    def get(self, queue: str) -> Any:
-        """The rule of a queue that you see."""
-        return get_object_or_404(self.get_queryset(), queue__name=queue)
-
-    @extend_schema(request=SetRuleSerializer, responses={200: RuleSerializer, 204: None})
-    def put(self, request: Request, cluster: str, queue: str) -> Response:
-        """Set the rule of a queue that you divide; 204 where it was taken away."""
-        mine = [one for one in automatic.settable_queues(self.person) if one.name == queue]
-        found = next((one for one in mine if one.cluster_id == self.cluster.pk), None)
+    def edited_row(self) -> Queue:
+        """The queue: it needs no rule yet."""
+        mine = automatic.settable_queues(self.person)
+        name, here = self.kwargs["queue"], self.cluster.pk
+        found = next((q for q in mine if q.name == name and q.cluster_id == here), None)
         if found is None:
             raise ServiceError(
                 "gone",
                 "There is no such queue, or you do not divide it.",
                 "Name one that you divide.",
             )
-        typed = sent(SetRuleSerializer, request)
-        made = automatic.set_rule(by=self.person, queue=found, **typed.validated_data)
-        if made is None:
-            return Response(status=status.HTTP_204_NO_CONTENT)
-        return Response(RuleSerializer(made).data)
+        return found
+
+    def change(self, row: Queue) -> Any:
+        """Set the rule of a queue that you divide; 204 where it was taken away."""
+        return automatic.set_rule(by=self.person, queue=row, **self.given)

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers, status
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.calls import call
+from portal.api.nouns import ClusterNoun
 from portal.api.requested import (
     ForwardSerializer,
     GrantSerializer,
@@ -58,12 +59,12 @@ class RequestsView(ClusterView):
             exc = serializers.ValidationError(faults)
         return super().handle_exception(exc)
 
-    def told(self, request: QuotaRequest, code: int = status.HTTP_200_OK) -> Response:
-        fresh = get_object_or_404(self.get_queryset(), pk=request.pk)
-        address = reverse("api:request", args=[self.cluster.name, fresh.pk])
-        data = RequestSerializer(fresh, context=self.get_serializer_context()).data
-        headers = {"Location": address} if code == status.HTTP_201_CREATED else None
-        return Response(data, status=code, headers=headers)
+    def fresh(self, request: QuotaRequest) -> QuotaRequest:
+        return get_object_or_404(self.get_queryset(), pk=request.pk)
+
+    def told(self, request: QuotaRequest) -> Response:
+        context = self.get_serializer_context()
+        return Response(RequestSerializer(self.fresh(request), context=context).data)
 
     def wish(self, asked: dict[str, Any]) -> Wish:
         """Raises ServiceError at a queue that the person may not ask for, or does not see."""
@@ -105,41 +106,35 @@ STATE = OpenApiParameter(
 )
 
 
-class RequestList(RequestsView, generics.ListAPIView[QuotaRequest]):
+@extend_schema_view(list=extend_schema(parameters=[STATE]))
+class Requests(RequestsView, ClusterNoun):
     """Requests that you may see, the last moved first."""
 
+    at, key, names = "requests", "<int:pk>", ("requests", "request")
+    one = "One request with its life and its comments."
+    takes = WishSerializer
+    is_located = True
+
     def rows(self) -> QuerySet[QuotaRequest]:
+        if self.action != "list":
+            return super().rows()
         wanted = self.request.query_params.get("state", "all")
         return narrowed(super().rows(), self.person, wanted)
 
-    @extend_schema(parameters=[STATE])
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().get(request, *args, **kwargs)
-
-    @extend_schema(request=WishSerializer, responses={201: RequestSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def make(self) -> Any:
         """Ask for quota, a boost, a queue or access. Submitted at once unless it is a draft; nothing is kept
         where it cannot be."""
-        asked = sent(WishSerializer, request)
-        wish = self.wish(asked.validated_data)
-        keep = doors.save_draft if asked.validated_data["draft"] else doors.submit_new
-        return self.told(keep(by=self.person, wish=wish), status.HTTP_201_CREATED)
+        wish = self.wish(self.given)
+        keep = doors.save_draft if self.given["draft"] else doors.submit_new
+        return self.fresh(keep(by=self.person, wish=wish))
 
-
-class RequestDetail(RequestsView, generics.RetrieveAPIView[QuotaRequest]):
-    """One request with its life and its comments."""
-
-    @extend_schema(request=WishSerializer, responses=RequestSerializer)
-    def put(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def change(self, row: QuotaRequest) -> Any:
         """Edit your draft, or what was sent back to you; submitted again unless `draft`."""
-        mine = self.get_object()
-        check(self.person, mine, Verb.SAVE)
-        asked = sent(WishSerializer, request)
-        wish = self.wish(asked.validated_data)
-        made = doors.save_draft(by=self.person, wish=wish, request=mine)
-        if not asked.validated_data["draft"]:
+        check(self.person, row, Verb.SAVE)
+        made = doors.save_draft(by=self.person, wish=self.wish(self.given), request=row)
+        if not self.given["draft"]:
             made = doors.submit(by=self.person, request=made)
-        return self.told(made)
+        return self.fresh(made)
 
 
 class RequestPreview(RequestsView):

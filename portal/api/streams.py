@@ -32,9 +32,7 @@ class StreamList(PersonView, generics.ListAPIView[Any]):
     queryset = Stream.objects.none()
     pagination_class = None
 
-    def get_queryset(self) -> QuerySet[Any]:
-        if self.is_schema:
-            return Stream.objects.none()
+    def rows(self) -> QuerySet[Any]:
         if not is_operator(self.person):
             raise Http404
         return standings()  # type: ignore[return-value] # a list is listed as well

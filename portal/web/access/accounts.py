@@ -6,11 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.forms import TokenForm
 from portal.accounts.proof import proving
@@ -21,7 +19,8 @@ from portal.teams.giving import givable, led_teams
 from portal.teams.models import ServiceAccount, Team
 from portal.teams.sight import person_for
 from portal.web.access.forms import ServiceAccountForm
-from portal.web.frame.requests import act_view
+from portal.web.frame.forms import saved, typed
+from portal.web.frame.requests import act_view, form_view
 from scheduling.services.errors import ServiceError
 
 
@@ -36,24 +35,19 @@ def _account(request: HttpRequest, team: str, account: str) -> ServiceAccount:
     return get_object_or_404(found, user__username=account)
 
 
-@login_required
+@form_view
 @proving
-@require_http_methods(["GET", "HEAD", "POST"])
 def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
     """The accounts of a team with their tokens, and a form for one more."""
     user, found = person(request), _team(request, team)
-    if request.method != "POST":
-        return _page(request, found)
-    form = ServiceAccountForm(request.POST, personas=givable(user, found))
-    if not form.is_valid():
-        return _page(request, found, 400, form=form)
-    try:
-        account = service.make(user, found, request=request, **form.cleaned_data)
-    except ServiceError as refusal:
-        form.add_error(refusal.field, str(refusal))
-        return _page(request, found, 400, form=form)
-    messages.success(request, f"{account} is made. Give it a token below.")
-    return redirect("web:service_accounts", team=found.name)
+    form = ServiceAccountForm(typed(request), personas=givable(user, found))
+
+    def save() -> ServiceAccount:
+        return service.make(user, found, request=request, **form.cleaned_data)
+
+    if saved(request, form, save, lambda made: f"{made} is made. Give it a token below."):
+        return redirect("web:service_accounts", team=found.name)
+    return _page(request, found, 400 if form.errors else 200, form=form)
 
 
 @act_view
@@ -65,9 +59,8 @@ def delete_account(request: HttpRequest, team: str, account: str) -> HttpRespons
     return redirect("web:service_accounts", team=team)
 
 
-@login_required
+@act_view
 @proving
-@require_POST
 def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     """Make a token and show it, this once."""
     found = _account(request, team, account)

@@ -10,11 +10,12 @@ from portal.accounts.models import Persona
 from portal.boundary.reading import one_line
 from portal.teams.directory_models import LONGEST_GROUP
 from portal.teams.models import Team
+from portal.web.frame.forms import WeirForm
 
 REQUIRED = {"required": "Choose one.", "invalid_choice": "Choose one of the listed."}
 
 
-class GroupRuleForm(forms.Form):
+class GroupRuleForm(WeirForm):
     group = forms.CharField(
         max_length=LONGEST_GROUP,
         validators=[one_line],
@@ -38,7 +39,7 @@ class GroupRuleForm(forms.Form):
         return 100 if order is None else order
 
 
-class ServiceAccountForm(forms.Form):
+class ServiceAccountForm(WeirForm):
     name = forms.CharField(
         max_length=100,
         error_messages={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 
 from portal.accounts.entry import provider_name
 from portal.accounts.models import Persona, User
@@ -12,8 +12,8 @@ from portal.accounts.views import person
 from portal.teams import directory
 from portal.teams.models import GroupRule, SeenGroups, Team
 from portal.web.access.forms import GroupRuleForm
+from portal.web.frame.forms import form_page, saved, typed
 from portal.web.frame.requests import act_view, form_view
-from scheduling.services.errors import ServiceError
 
 
 def _ruler(request: HttpRequest) -> User:
@@ -27,19 +27,26 @@ def _ruler(request: HttpRequest) -> User:
 def group_rules(request: HttpRequest) -> HttpResponse:
     """The rules, and a form for one more."""
     user = _ruler(request)
-    if request.method != "POST":
-        return _page(request, GroupRuleForm())
-    form = GroupRuleForm(request.POST)
-    if not form.is_valid():
-        return _page(request, form, 400)
-    try:
-        rule = directory.add_rule(user, request=request, **form.cleaned_data)
-    except ServiceError as refusal:
-        form.add_error(refusal.field, str(refusal))
-        return _page(request, form, 400)
-    said = f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
-    messages.success(request, said)
-    return redirect("web:group_rules")
+    form = GroupRuleForm(typed(request))
+
+    def save() -> GroupRule:
+        return directory.add_rule(user, request=request, **form.cleaned_data)
+
+    if saved(request, form, save, _said):
+        return redirect("web:group_rules")
+    rules = GroupRule.objects.select_related("team__queue__cluster", "persona")
+    context = {
+        "rules": rules.prefetch_related("memberships"),
+        "teams": Team.objects.all(),
+        "personas": Persona.objects.all(),
+        "provider": provider_name(),
+        "seen": SeenGroups.objects.count(),
+    }
+    return form_page(request, "web/access/groups.html", form, context)
+
+
+def _said(rule: GroupRule) -> str:
+    return f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
 
 
 @act_view
@@ -50,16 +57,3 @@ def delete_rule(request: HttpRequest, pk: int) -> HttpResponse:
     directory.delete_rule(user, rule, request=request)
     messages.success(request, said)
     return redirect("web:group_rules")
-
-
-def _page(request: HttpRequest, form: GroupRuleForm, status: int = 200) -> HttpResponse:
-    rules = GroupRule.objects.select_related("team__queue__cluster", "persona")
-    context = {
-        "form": form,
-        "rules": rules.prefetch_related("memberships"),
-        "teams": Team.objects.all(),
-        "personas": Persona.objects.all(),
-        "provider": provider_name(),
-        "seen": SeenGroups.objects.count(),
-    }
-    return render(request, "web/access/groups.html", context, status=status)

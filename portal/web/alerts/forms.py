@@ -13,7 +13,7 @@ from portal.alerts.rules import Wish, led
 from portal.teams.access import is_operator, visible_queues
 from portal.teams.models import Team
 from portal.teams.people import visible_teams
-from portal.web.people.forms import WeirForm
+from portal.web.frame.forms import WeirForm
 from scheduling.models import Cluster, GpuClass, Queue
 
 MINUTE, HOUR = 60, 3600

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -19,9 +18,8 @@ from portal.display.csv import csv_lines
 from portal.display.format import counted, duration, zone
 from portal.web.alerts.views import opened
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, act_view, page_view
+from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
 from scheduling.models import Cluster
-from scheduling.services.errors import ServiceError
 
 
 @act_view
@@ -29,10 +27,7 @@ def test(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Send a made-up firing of the rule, and say who hears of it by which way."""
     found = opened(request, cluster)
     rule = get_object_or_404(visible(request.user, found), pk=pk)
-    try:
-        messages.success(request, _said(send_test(rule, by=request.user)))
-    except ServiceError as refused:
-        messages.error(request, str(refused))
+    acted(request, lambda: send_test(rule, by=request.user), _said)
     return redirect("web:alert_rule", found.name, rule.pk)
 
 

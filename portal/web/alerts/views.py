@@ -21,6 +21,7 @@ from portal.display.format import counted, duration, zone
 from portal.display.sentences import and_list
 from portal.web.alerts.forms import RuleForm, initial
 from portal.web.frame.context import Shell
+from portal.web.frame.forms import saved
 from portal.web.frame.requests import PersonRequest, act_view, form_view, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster
@@ -50,14 +51,12 @@ def opened(request: PersonRequest, name: str) -> Cluster:
 
 def _page(request: PersonRequest, cluster: Cluster, edited: Rule | None) -> HttpResponse:
     form = _form(request, cluster, edited)
-    if request.method == "POST" and form.is_valid():
-        try:
-            saved = save(by=request.user, cluster=cluster, wish=form.wish(), rule=edited)
-        except ServiceError as refused:
-            form.refuse(refused)
-        else:
-            messages.success(request, f"Saved: {words.fires(saved)}.")
-            return redirect("web:alerts", cluster.name)
+
+    def keep() -> Rule:
+        return save(by=request.user, cluster=cluster, wish=form.wish(), rule=edited)
+
+    if saved(request, form, keep, lambda rule: f"Saved: {words.fires(rule)}."):
+        return redirect("web:alerts", cluster.name)
     only_mine = request.GET.get("show") == "mine"
     found = rows(request.user, cluster, only_mine=only_mine)
     open_form = edited is not None or "new" in request.GET or request.method == "POST"

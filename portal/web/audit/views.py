@@ -9,12 +9,10 @@ from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils.formats import date_format
-from django.views.decorators.http import require_safe
 
 from portal.accounts.capabilities import Capability
 from portal.audit.chain import verify
@@ -25,7 +23,7 @@ from portal.display.csv import Table, csv_lines
 from portal.teams.rights import rights_of
 from portal.web.audit.words import name_of, words_of
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 
 PAGE = 50
 MOST_CHANGES = 3
@@ -67,8 +65,7 @@ class Line:
         return max(0, len(self.changes) - MOST_CHANGES)
 
 
-@login_required
-@require_safe
+@page_view
 def audit(request: PersonRequest) -> HttpResponse:
     _check(request)
     asked = Asked(request.GET.dict())
@@ -95,8 +92,7 @@ def audit(request: PersonRequest) -> HttpResponse:
     return render(request, "web/audit/audit.html", context)
 
 
-@login_required
-@require_safe
+@page_view
 def audit_csv(request: PersonRequest) -> HttpResponse:
     """What the filters leave, newest first."""
     _check(request)

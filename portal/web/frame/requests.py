@@ -23,6 +23,7 @@ class PersonRequest(HttpRequest):
 
 
 View = TypeVar("View", bound=Callable[..., Any])
+Made = TypeVar("Made")
 
 
 def page_view(view: View) -> View:
@@ -40,15 +41,17 @@ def act_view(view: View) -> View:
     return login_required(require_POST(view))
 
 
-def acted(request: HttpRequest, act: Callable[[], object], said: str = "") -> bool:
-    """Whether the service did it; what it ``said``, or its refusal, stands on the page that follows."""
+def acted(
+    request: HttpRequest, act: Callable[[], Made], said: str | Callable[[Made], str] = ""
+) -> bool:
+    """Whether the service did it; what is ``said`` of it, or its refusal, stands on the page that follows."""
     try:
-        act()
+        made = act()
     except ServiceError as refused:
         messages.error(request, str(refused))
         return False
     if said:
-        messages.success(request, said)
+        messages.success(request, said if isinstance(said, str) else said(made))
     return True
 
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
 from portal.boundary.reading import whole_or
 from portal.notices import inbox
 from portal.notices.models import Kind, Way, When
 from portal.notices.times import hours_of, preferences_of, ways_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
 from portal.web.notices.ways import ways_card
-from scheduling.services.errors import ServiceError
 
 BADGES = {
     Kind.EVICTED: ("evicted", "warn"),
@@ -64,8 +60,7 @@ class Row:
     ways: frozenset[Way]
 
 
-@login_required
-@require_safe
+@page_view
 def notices(request: PersonRequest) -> HttpResponse:
     """Grouped by the thing: what needs the reader first, then what is new."""
     return page(request)
@@ -94,8 +89,7 @@ def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse
     return render(request, "web/notices/notices.html", context, status=status)
 
 
-@login_required
-@require_POST
+@act_view
 def read(request: PersonRequest) -> HttpResponse:
     """Mark as read: those of one thing, or all."""
     about = request.POST.get("about")
@@ -103,13 +97,13 @@ def read(request: PersonRequest) -> HttpResponse:
     return redirect("web:notices")
 
 
-@login_required
-@require_POST
+@act_view
 def preferences(request: PersonRequest) -> HttpResponse:
     """When to be told of which kind, and the hours of the digest and of quiet."""
     post = request.POST
     quiet = [whole_or(post.get(name, ""), NO_HOUR) for name in ("quiet_from", "quiet_until")]
-    try:
+
+    def save() -> None:
         inbox.set_preferences(
             request.user,
             preferences={kind: post[kind] for kind in Kind.values if kind in post},
@@ -118,8 +112,6 @@ def preferences(request: PersonRequest) -> HttpResponse:
             quiet_from=None if quiet[0] == NO_HOUR else quiet[0],
             quiet_until=None if quiet[1] == NO_HOUR else quiet[1],
         )
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-    else:
-        messages.success(request, "Saved. It holds for what comes from now on.")
+
+    acted(request, save, "Saved. It holds for what comes from now on.")
     return redirect("web:notices")

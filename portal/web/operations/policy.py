@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.each_way import each_way, live_each_way
 from portal.web.operations.mode import operated
 from portal.web.quotas.preview import Told, tried
@@ -23,8 +21,7 @@ from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_
 from scheduling.services.whatif.documents import changes_of_policy
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     """Operators read it; who administers changes it, with a reason."""
     found = operated(request, cluster)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 
 from portal.audit.reading import may_audit
 from portal.streams.standing import standings
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.operations.drawing import last_hours
 from portal.web.operations.health import changed_today, health_of
 from portal.web.operations.hours import hours_of
@@ -53,8 +51,7 @@ class Kind:
     total: int
 
 
-@login_required
-@require_safe
+@page_view
 def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     rails = list(found.guardrails.all())

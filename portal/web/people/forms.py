@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, time, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -14,33 +13,14 @@ from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import Persona, User
 from portal.teams.models import Team
 from portal.teams.personas import PersonaValues
+from portal.web.frame.forms import WeirForm
 from scheduling.models import MILLI, GpuClass, PriorityClass, Queue
-from scheduling.services.errors import ServiceError
 
 HOUR_S = 3600
 MOST_GPUS = 1_000_000
 MOST_HOURS = 100_000
 GRANT = "grants."
 NUMBER = {"invalid": "Write a number, or leave it empty for no limit."}
-
-
-Made = TypeVar("Made")
-
-
-class WeirForm(forms.Form):
-    """A form that takes a service's refusal at the field it names."""
-
-    def refuse(self, error: ServiceError) -> None:
-        field = error.field if error.field in self.fields else None
-        self.add_error(field, str(error))
-
-    def done(self, act: Callable[[], Made]) -> Made | None:
-        """What the service made of it; None where it refused, which then stands at its field."""
-        try:
-            return act()
-        except ServiceError as refused:
-            self.refuse(refused)
-            return None
 
 
 class PersonForm(WeirForm):

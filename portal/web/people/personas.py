@@ -10,6 +10,7 @@ from portal.accounts.models import Persona
 from portal.teams.access import is_admin
 from portal.teams.persona_preview import Preview, preview
 from portal.teams.personas import delete_persona, save_persona
+from portal.web.frame.forms import form_page
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.forms import PersonaForm, initial_of
 from portal.web.people.matrix import matrix
@@ -55,8 +56,8 @@ def _form(request: PersonRequest, persona: Persona | None) -> HttpResponse:
                 return _saved(request, form, persona)
         except ServiceError as refused:
             form.refuse(refused)
-    context = {"persona": persona, "form": form, "touched": _touched(persona), "preview": shown}
-    return render(request, "web/people/persona.html", context, status=400 if form.errors else 200)
+    context = {"persona": persona, "touched": _touched(persona), "preview": shown}
+    return form_page(request, "web/people/persona.html", form, context)
 
 
 def _to_confirm(

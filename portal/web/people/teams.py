@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 
 from portal.teams import people as doors
 from portal.teams.access import is_admin
 from portal.teams.giving import givable
 from portal.teams.memberships import remove_member, set_member
-from portal.teams.models import Team
+from portal.teams.models import Membership, Team
 from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
+from portal.web.frame.forms import form_page, saved
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view
 from portal.web.people.forms import MemberForm, TeamForm
 
@@ -21,22 +21,21 @@ from portal.web.people.forms import MemberForm, TeamForm
 def teams(request: PersonRequest) -> HttpResponse:
     """Every team that the person sees; who administers adds one."""
     form = TeamForm(request.POST or None)
-    if request.method == "POST":
-        if not is_admin(request.user):
-            raise Http404
-        made: Team | None = None
-        if form.is_valid():
-            made = form.done(lambda: doors.save_team(by=request.user, **form.cleaned_data))
-        if made:
-            messages.success(request, f"Team {made.name} is there. Add its members.")
-            return redirect("web:team", made.name)
+    if request.method == "POST" and not is_admin(request.user):
+        raise Http404
+
+    def save() -> Team:
+        return doors.save_team(by=request.user, **form.cleaned_data)
+
+    made = saved(request, form, save, lambda one: f"Team {one.name} is there. Add its members.")
+    if made:
+        return redirect("web:team", made.name)
     seen = visible_teams(request.user).select_related("queue__cluster")
     context = {
         "teams": seen.prefetch_related("memberships__persona", "memberships__user"),
-        "form": form,
         "is_admin": is_admin(request.user),
     }
-    return render(request, "web/people/teams.html", context, status=400 if form.errors else 200)
+    return form_page(request, "web/people/teams.html", form, context)
 
 
 @form_view
@@ -49,38 +48,32 @@ def team(request: PersonRequest, team: str) -> HttpResponse:
         if form is None:
             raise Http404
         zone = request.user.display_time_zone or found.queue.cluster.display_time_zone
-        if form.is_valid() and give(request, found, form, zone):
+        if give(request, found, form, zone):
             return redirect("web:team", found.name)
     members = found.memberships.select_related("user", "persona")
     context = {
         "team": found,
         "members": members.prefetch_related(person_for(request.user, "given_by")),
-        "form": form,
         "gives": gives,
         "is_admin": is_admin(request.user),
     }
-    status = 400 if form is not None and form.errors else 200
-    return render(request, "web/people/team.html", context, status=status)
+    return form_page(request, "web/people/team.html", form, context)
 
 
 def _member_form(request: PersonRequest, team: Team) -> MemberForm:
-    return MemberForm(
-        request.POST or None,
-        personas=givable(request.user, team),
-    )
+    return MemberForm(request.POST or None, personas=givable(request.user, team))
 
 
 def give(request: PersonRequest, team: Team, form: MemberForm, zone: str) -> bool:
     """Whether the person has the persona now; its last day ends in ``zone``."""
-    person, persona = form.cleaned_data["user"], form.cleaned_data["persona"]
-    made = form.done(
-        lambda: set_member(
+
+    def save() -> Membership:
+        person, persona = form.cleaned_data["user"], form.cleaned_data["persona"]
+        return set_member(
             by=request.user, team=team, person=person, persona=persona, until=form.ends(zone)
         )
-    )
-    if made:
-        messages.success(request, f"{person} is {persona} in {team}.")
-    return made is not None
+
+    return bool(saved(request, form, save, lambda one: f"{one.user} is {one.persona} in {team}."))
 
 
 @act_view

@@ -12,9 +12,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.reports import budgets
 from portal.reports.models import Budget
+from portal.web.frame.forms import WeirForm
 from portal.web.frame.requests import PersonRequest, act_view, form_view
 from portal.web.frame.shell import get_cluster
-from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from portal.accounts.models import User
@@ -23,7 +21,7 @@ from portal.selectors.logs import use_of
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
@@ -44,8 +42,7 @@ NEVER_ASKS = ("never_fits", "nodes_out", "no_such_class", "misrouted")
 """Reasons of work that no queue asks for: nothing of the hatch is its."""
 
 
-@login_required
-@require_safe
+@page_view
 def workload(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     work = seen(request.user, found).filter(uid=uid).first()

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.display.filters import GROUPS, WorkloadFilter
 from portal.selectors.workloads import rows
 from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
 from portal.web.workloads import sorting
@@ -44,16 +42,14 @@ class Tab:
     current: bool
 
 
-@login_required
-@require_safe
+@page_view
 def own_workloads(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     mine = visible_workloads(request.user).filter(user=request.user.get_username())
     return _table(request, found, mine, {"mine": True})
 
 
-@login_required
-@require_safe
+@page_view
 def workloads(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     return _table(request, found, visible_workloads(request.user), {"mine": False})

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from portal.display.format import number
 from portal.teams.several import Answer, act, look_up
 from portal.teams.submission import priority_classes_to_give
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.actions import came_from, gpus_in_words, lost_gpu_s
 from scheduling.models import Cluster, State, Workload
@@ -41,8 +39,7 @@ class Line:
     lost_gpu_s: float
 
 
-@login_required
-@require_POST
+@act_view
 def act_on_marked(request: PersonRequest, cluster: str) -> HttpResponse:
     """Cancelling asks once more, a priority class is chosen of those that all may have. Where some were
     refused, a page names each with its reason."""

@@ -10,13 +10,13 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from portal.boundary.reading import whole_or
 from portal.teams import arrays, submission, templates
 from portal.teams.models import SubmitTemplate
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.ahead import Outlook, outlook
@@ -47,8 +47,7 @@ def submit(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/workloads/submit.html", context, status=status)
 
 
-@login_required
-@require_POST
+@act_view
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What the form would make, as it stands now; ``?download`` gives the manifest as a file."""
     found = get_cluster(request, cluster)
@@ -64,8 +63,7 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
 
 
-@login_required
-@require_POST
+@act_view
 def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
     """Keep what is typed as a template, whether it could be submitted or not."""
     found = get_cluster(request, cluster)
@@ -87,8 +85,7 @@ def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
     return redirect(f"{reverse('web:submit', args=[found.name])}?template={kept.pk}")
 
 
-@login_required
-@require_POST
+@act_view
 def drop_template(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Delete one's own template."""
     found = get_cluster(request, cluster)
