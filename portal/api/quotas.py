@@ -1,8 +1,8 @@
-"""Quotas: in force, through time, and changed through the one door."""
+"""Quotas: in force, through time, planned on the live cluster, and changed through the one door."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -19,6 +19,8 @@ from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed, refuse
 from portal.api.scope import ClusterView, named, sent
 from portal.approvals.edits import expectation, revert, save
+from portal.approvals.loans.previews import with_loans
+from portal.approvals.previews import document, seen_by
 from portal.boundary.reading import MOST, instant, one_line, within_calendar
 from portal.display.filters import QuotaFilter
 from portal.selectors.fields import GpusField
@@ -31,6 +33,8 @@ from portal.teams.access import (
 )
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
 from scheduling.services.quotas.save import Field, QuotaCell, QuotaError
+from scheduling.services.whatif.documents import changes_of
+from scheduling.services.whatif.preview import preview
 
 
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
@@ -283,3 +287,41 @@ class QuotaRevert(ClusterView):
             raise serializers.ValidationError(_faults(refused, [])) from refused
         seen = {"seen": {cell["queue"] for cell in visible_cells(self.person, made)}}
         return Response(QuotaChangeSerializer(made, context=seen).data, status=201)
+
+
+Json = dict[str, Any]
+
+
+class EditSerializer(serializers.Serializer[Any]):
+    cells = CellSerializer(many=True, allow_empty=False)
+
+
+class QuotaPreview(ClusterView):
+    serializer_class = EditSerializer
+    write_scope = Scope.QUOTAS
+
+    @extend_schema(
+        request=EditSerializer,
+        responses={200: {"type": "object", "additionalProperties": True}},
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """What an edit of quotas would do now: who starts, leaves or waits longer, and whose fair share
+        moves. Nothing is saved; others' workloads are not named."""
+        asked = sent(EditSerializer, request)
+        cells = asked.validated_data["cells"]
+        check_cells(self.person, self.cluster, cells)
+        changes = changes_of(map(as_cell, cells))
+        kept = preview(self.cluster, with_loans(self.cluster, changes))
+        return Response(self._told(kept, cells))
+
+    def _told(self, kept: Json, cells: Iterable[Mapping[str, Any]]) -> Json:
+        about = {cell["gpu_class"]: cell["queue"] for cell in cells}
+        told: Json = {}
+        for name, queue in about.items():
+            seen = seen_by(self.person, self.cluster, kept, about=queue, gpu_class=name)
+            if seen is None:
+                continue
+            one = document(seen)
+            rows = [{**row, "gpu_class": name} for row in one.pop("queues")]
+            told = {**one, "queues": [*told.get("queues", []), *rows]}
+        return told

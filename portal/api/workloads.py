@@ -10,13 +10,19 @@ from django.db.models import Prefetch, QuerySet
 from django.shortcuts import get_object_or_404
 
 from portal.accounts.models import Scope, User
-from portal.api.acting import PriorityClassSerializer
-from portal.api.changing import ChangeSerializer, ComparedSerializer, asked_in
 from portal.api.errors import NotAllowed
 from portal.api.ledger import EVICTION_PARTIES
-from portal.api.logs import EventsSerializer, LogQuerySerializer, LogSerializer
 from portal.api.nouns import ClusterNoun, verb
 from portal.api.submission import SubmitSerializer, SubmittedSerializer, at_fields, submit
+from portal.api.workload_acts import (
+    ChangeSerializer,
+    ComparedSerializer,
+    EventsSerializer,
+    LogQuerySerializer,
+    LogSerializer,
+    PriorityClassSerializer,
+    asked_in,
+)
 from portal.api.workload_rows import SoonerSerializer, WorkloadDetailSerializer, WorkloadSerializer
 from portal.display.filters import WorkloadFilter
 from portal.selectors.costs import STEPS
