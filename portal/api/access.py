@@ -16,7 +16,7 @@ from portal.accounts.models import ApiToken, Persona, Scope, Session
 from portal.api.nouns import Noun
 from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import named
+from portal.api.scope import RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.teams import directory
 from portal.teams import service_accounts as service
@@ -26,14 +26,13 @@ from portal.teams.models import GroupRule, ServiceAccount, Team
 from portal.teams.sight import person_for
 
 
-class SessionSerializer(serializers.ModelSerializer[Session]):
+class SessionSerializer(RowSerializer[Session]):
     key = serializers.CharField(source="pk", help_text="Names it here; it signs nobody in.")
     how = serializers.CharField(help_text="What the person showed; empty where nobody noted it.")
 
     class Meta:
         model = Session
         fields = ["key", "browser", "address", "how", "began_at", "seen_at"]
-        read_only_fields = fields
 
 
 class Sessions(Noun):
@@ -88,7 +87,7 @@ class GroupRules(Noun):
         directory.delete_rule(self.person, row, request=self.request)
 
 
-class ServiceAccountSerializer(serializers.ModelSerializer[ServiceAccount]):
+class ServiceAccountSerializer(RowSerializer[ServiceAccount]):
     name = serializers.CharField(source="user.username")
     persona = serializers.SerializerMethodField()
     made_by: Any = named("username", allow_null=True)
@@ -97,7 +96,6 @@ class ServiceAccountSerializer(serializers.ModelSerializer[ServiceAccount]):
     class Meta:
         model = ServiceAccount
         fields = ["name", "persona", "purpose", "made_by", "made_at", "tokens"]
-        read_only_fields = fields
 
     def get_persona(self, account: ServiceAccount) -> str:
         return ", ".join(str(m.persona) for m in account.user.memberships.all())

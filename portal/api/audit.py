@@ -11,7 +11,7 @@ from rest_framework import generics, serializers
 
 from portal.accounts.capabilities import Capability
 from portal.api.calls import call
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, RowSerializer
 from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS
 from portal.audit.models import AuditEntry, Via
@@ -19,7 +19,7 @@ from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
 from portal.teams.rights import rights_of
 
 
-class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
+class AuditEntrySerializer(RowSerializer[AuditEntry]):
     before = serializers.DictField(read_only=True, allow_null=True)
     after = serializers.DictField(read_only=True, allow_null=True)
 
@@ -44,7 +44,6 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
             "previous",
             "digest",
         ]
-        read_only_fields = fields
 
 
 @extend_schema(

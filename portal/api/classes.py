@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from portal.api.nouns import ClusterNoun, Noun
+from portal.api.scope import RowSerializer
 from portal.boundary.reading import one_line
 from scheduling.models import GpuClass, PriorityClass
 from scheduling.services.clusters.classes import (
@@ -22,7 +23,7 @@ TYPES: Any = PriorityClass._meta.get_field("type").choices
 MOST_WHOLE = 2**31 - 1
 
 
-class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):
+class GpuClassSerializer(RowSerializer[GpuClass]):
     node_labels: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
 
     class Meta:
@@ -36,7 +37,6 @@ class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):
             "position",
             "wait_slo_s",
         ]
-        read_only_fields = fields
 
 
 class GpuClassWriteSerializer(serializers.Serializer[Any]):
@@ -83,11 +83,10 @@ class GpuClasses(ClusterNoun):
         )
 
 
-class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):
+class PriorityClassSerializer(RowSerializer[PriorityClass]):
     class Meta:
         model = PriorityClass
         fields = ["name", "value", "preemptible", "min_run_time_s", "type", "is_default"]
-        read_only_fields = fields
 
 
 class PriorityClassWriteSerializer(serializers.Serializer[Any]):

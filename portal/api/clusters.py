@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.nouns import Noun, verb
-from portal.api.scope import ClusterView, named, sent
+from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_admin, is_operator, visible_clusters
@@ -26,7 +26,7 @@ from scheduling.services.policy.knobs import KNOBS
 LONGEST = 131_072
 
 
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+class ClusterSerializer(RowSerializer[Cluster]):
     now = serializers.DateTimeField(read_only=True, help_text="The cluster's own time.")
 
     class Meta:
@@ -42,7 +42,6 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "display_time_zone",
             *(knob.field for knob in KNOBS),
         ]
-        read_only_fields = fields
 
 
 class NewClusterSerializer(serializers.Serializer[Any]):
@@ -93,7 +92,7 @@ class Clusters(Noun):
         return found
 
 
-class NodeSerializer(serializers.ModelSerializer[Node]):
+class NodeSerializer(RowSerializer[Node]):
     gpu_class: Any = named()
     node_pool: Any = named(allow_null=True)
     gpus = GpusField(read_only=True)
@@ -122,7 +121,6 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "ready",
             "troubles",
         ]
-        read_only_fields = fields
 
 
 class NodeList(ClusterView, generics.ListAPIView[Node]):
@@ -135,11 +133,10 @@ class NodeList(ClusterView, generics.ListAPIView[Node]):
         return Node.objects.filter(cluster=self.cluster).select_related("gpu_class", "node_pool")
 
 
-class GuardrailSerializer(serializers.ModelSerializer[Guardrail]):
+class GuardrailSerializer(RowSerializer[Guardrail]):
     class Meta:
         model = Guardrail
         fields = ["kind", "namespace", "name", "standing", "differs", "detail", "since"]
-        read_only_fields = fields
 
     differs = serializers.ListField(
         source="fields",

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from portal.api.foresight import OperatedView
 from portal.api.nouns import ClusterNoun
-from portal.api.scope import named
+from portal.api.scope import RowSerializer, named
 from scheduling.models import PARTLY_DONE, Consolidation, ConsolidationState
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.moves import MOST_MOVES, MOST_NODES
@@ -26,7 +26,7 @@ class MoveSerializer(serializers.Serializer[Any]):
     why = serializers.CharField(help_text="Why it was not moved.")
 
 
-class ConsolidationSerializer(serializers.ModelSerializer[Consolidation]):
+class ConsolidationSerializer(RowSerializer[Consolidation]):
     gpu_class: Any = named()
     cycle: Any = named("number", allow_null=True, help_text="That took it.")
     moves: Any = MoveSerializer(many=True, read_only=True)
@@ -43,7 +43,6 @@ class ConsolidationSerializer(serializers.ModelSerializer[Consolidation]):
             "id", "gpu_class", "nodes", "most_moves", "author", "asked_at", "state", "cycle", "moves",
             "outcome", "done_at",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
 class OrderSerializer(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework import generics, serializers
 
 from portal.api.nouns import ClusterNoun
-from portal.api.scope import ClusterView, named
+from portal.api.scope import ClusterView, RowSerializer, named
 from portal.display.filters import DecisionFilter, EvictionFilter
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import visible_workloads
@@ -17,7 +17,7 @@ from scheduling.models import Cycle, Decision, Eviction
 from scheduling.services.words.told import Reader, name_of, queue_of, told
 
 
-class ToldSerializer(serializers.ModelSerializer[Any]):
+class ToldSerializer(RowSerializer[Any]):
     """A row with a sentence and numbers, as the person who asks may have them."""
 
     numbers: Any = serializers.DictField(read_only=True)
@@ -45,7 +45,7 @@ class PartySerializer(ToldSerializer):
         return name_of(row.for_workload, self.reader)
 
 
-class CycleSerializer(serializers.ModelSerializer[Cycle]):
+class CycleSerializer(RowSerializer[Cycle]):
     class Meta:
         model = Cycle
         fields = [
@@ -60,7 +60,6 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
             "admitted",
             "evicted",
         ]
-        read_only_fields = fields
 
 
 class Cycles(ClusterNoun):
@@ -103,7 +102,6 @@ class DecisionSerializer(PartySerializer):
             "until",
             "position",
         ]
-        read_only_fields = fields
 
 
 class DecisionList(ClusterView, generics.ListAPIView[Decision]):
@@ -166,7 +164,6 @@ class EvictionSerializer(PartySerializer):
             "numbers",
             "cycle",
         ]
-        read_only_fields = fields
 
     def get_queue(self, eviction: Eviction) -> str | None:
         return queue_of(eviction.queue, self.reader)

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
 from portal.api.nouns import ClusterNoun
-from portal.api.scope import ClusterView, named, sent
+from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import ACTS, Typed, act_of
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
@@ -31,7 +31,7 @@ from scheduling.services.errors import ServiceError
 STATES = {"waiting": WAITING, "running": RUNNING, "ended": OVER}
 
 
-class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
+class LoanSerializer(RowSerializer[QuotaLoan]):
     """`ends_at` is as agreed, `term_ends_at` as it will be; `may` is what you may do to it now."""
 
     lender: Any = named()
@@ -50,13 +50,12 @@ class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
             "id", "state", "lender", "borrower", "gpu_class", "gpus", "ends_at", "term_ends_at",
             "notice_h", "offer", "author", "reason", "created_at", "since", "may",
         ]  # fmt: skip
-        read_only_fields = fields
 
     def get_may(self, loan: QuotaLoan) -> list[str]:
         return sorted(verbs(loan, self.context["led"]))
 
 
-class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
+class OfferSerializer(RowSerializer[LoanOffer]):
     lender: Any = named()
     gpu_class: Any = named()
     gpus = GpusField(read_only=True)
@@ -74,7 +73,6 @@ class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
             "notice_h",
             "created_at",
         ]
-        read_only_fields = fields
 
 
 class TermsSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from portal.accounts.models import Scope
 from portal.api.calls import call
 from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, RowSerializer
 from portal.boundary.reading import MOST
 from portal.notices import dead, inbox, webhooks
 from portal.notices.models import Kind, Letter, Notice, Way, Webhook, When
@@ -21,7 +21,7 @@ from portal.notices.times import hours_of, preferences_of, ways_of
 from portal.teams.access import is_operator
 
 
-class NoticeSerializer(serializers.ModelSerializer[Notice]):
+class NoticeSerializer(RowSerializer[Notice]):
     cluster: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
     lines: Any = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
@@ -34,7 +34,6 @@ class NoticeSerializer(serializers.ModelSerializer[Notice]):
         fields = [
             "id", "kind", "cluster", "at", "read_at", "about", "title", "lines", "address",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
 class MarkReadSerializer(serializers.Serializer[Any]):
@@ -109,11 +108,10 @@ class NoticePreferences(PersonView):
         return self._told()
 
 
-class WebhookSerializer(serializers.ModelSerializer[Webhook]):
+class WebhookSerializer(RowSerializer[Webhook]):
     class Meta:
         model = Webhook
         fields = ["id", "name", "address", "made_at"]
-        read_only_fields = fields
 
 
 class WebhookMadeSerializer(WebhookSerializer):
@@ -121,7 +119,6 @@ class WebhookMadeSerializer(WebhookSerializer):
 
     class Meta(WebhookSerializer.Meta):
         fields = [*WebhookSerializer.Meta.fields, "secret"]
-        read_only_fields = fields
 
 
 class NewWebhookSerializer(serializers.Serializer[Any]):
@@ -160,14 +157,13 @@ class WebhookTest(PersonView):
         webhooks.send_test(self.person, get_object_or_404(self.person.webhooks, pk=pk))
 
 
-class DeadLetterSerializer(serializers.ModelSerializer[Letter]):
+class DeadLetterSerializer(RowSerializer[Letter]):
     user: Any = serializers.SlugRelatedField(slug_field="username", read_only=True)
     place = serializers.SerializerMethodField(help_text="Mail address, or host of the webhook.")
 
     class Meta:
         model = Letter
         fields = ["id", "user", "way", "place", "tries", "fault", "made_at", "settled_at"]
-        read_only_fields = fields
 
     def get_place(self, letter: Letter) -> str:
         return dead.place(letter)

@@ -18,7 +18,7 @@ from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Scope, User
 from portal.api.errors import refuse
 from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView, named
+from portal.api.scope import PersonView, RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.teams import people
 from portal.teams.access import is_admin, is_operator
@@ -30,7 +30,7 @@ from portal.teams.sight import memberships_for
 CAPABILITIES = [capability.value for capability in Capability]
 
 
-class MembershipSerializer(serializers.ModelSerializer[Membership]):
+class MembershipSerializer(RowSerializer[Membership]):
     team: Any = named()
     queue = serializers.CharField(source="team.queue.name", read_only=True)
     cluster = serializers.CharField(source="team.queue.cluster.name", read_only=True)
@@ -39,10 +39,9 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
     class Meta:
         model = Membership
         fields = ["team", "cluster", "queue", "persona"]
-        read_only_fields = fields
 
 
-class MeSerializer(serializers.ModelSerializer[User]):
+class MeSerializer(RowSerializer[User]):
     email = serializers.CharField(read_only=True, help_text="Empty where nobody gave one.")
     operator = serializers.SerializerMethodField(help_text="Sees and operates every cluster.")
     memberships = serializers.SerializerMethodField()
@@ -50,7 +49,6 @@ class MeSerializer(serializers.ModelSerializer[User]):
     class Meta:
         model = User
         fields = ["username", "first_name", "last_name", "email", "operator", "memberships"]
-        read_only_fields = fields
 
     def get_operator(self, user: User) -> bool:
         return is_operator(user)
@@ -70,7 +68,7 @@ class Me(PersonView, generics.RetrieveAPIView[User]):
         return self.person
 
 
-class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+class TokenSerializer(RowSerializer[ApiToken]):
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=Scope.choices))
     last_address = serializers.CharField(help_text="Of its last use; empty before the first.")
 
@@ -85,7 +83,6 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
             "last_address",
             "expires_at",
         ]
-        read_only_fields = fields
 
 
 class TokenRequestSerializer(serializers.Serializer[Any]):
@@ -145,13 +142,12 @@ class Tokens(Noun):
         doors.revoke_token(self.request, row)
 
 
-class PersonSerializer(serializers.ModelSerializer[User]):
+class PersonSerializer(RowSerializer[User]):
     memberships = MembershipSerializer(many=True, read_only=True)
 
     class Meta:
         model = User
         fields = ["username", "first_name", "last_name", "is_active", "memberships"]
-        read_only_fields = fields
 
 
 class NewPersonSerializer(serializers.Serializer[Any]):

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from portal.accounts.capabilities import Reach
 from portal.accounts.models import Persona
 from portal.api.nouns import Noun, verb
-from portal.api.scope import named
+from portal.api.scope import RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_admin
@@ -23,7 +23,7 @@ from scheduling.models import GpuClass, PriorityClass
 REACHES = [reach.value for reach in Reach]
 
 
-class PersonaSerializer(serializers.ModelSerializer[Persona]):
+class PersonaSerializer(RowSerializer[Persona]):
     """Empty ``gpu_classes`` or ``priority_classes``: every class."""
 
     priority_classes: Any = named(many=True)
@@ -51,7 +51,6 @@ class PersonaSerializer(serializers.ModelSerializer[Persona]):
             "preemptible_only",
             "interactive",
         ]
-        read_only_fields = fields
 
 
 class PersonaWriteSerializer(serializers.Serializer[Any]):

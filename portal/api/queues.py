@@ -19,7 +19,7 @@ from portal.api.clusters import ClusterAdminView
 from portal.api.errors import refuse
 from portal.api.nouns import ClusterNoun
 from portal.api.quotas import AT, asked_at
-from portal.api.scope import named
+from portal.api.scope import RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.selectors.fields import CpusField, GpusField
 from portal.teams.access import dividable_queues, editable_queues, visible_queues
@@ -44,7 +44,7 @@ class StepSerializer(serializers.Serializer[Any]):
     tier = serializers.IntegerField()
 
 
-class ShareSerializer(serializers.ModelSerializer[Share]):
+class ShareSerializer(RowSerializer[Share]):
     """The newest division of one class, in GPUs. ``limit`` null is unlimited."""
 
     gpu_class: Any = named()
@@ -78,10 +78,9 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
             "steps",
             "usage",
         ]
-        read_only_fields = fields
 
 
-class QueueSerializer(serializers.ModelSerializer[Queue]):
+class QueueSerializer(RowSerializer[Queue]):
     parent: Any = named(allow_null=True)
     depth = serializers.IntegerField(source="tree_depth", read_only=True, help_text="Root is 0.")
     eviction_budget_gpus = GpusField(read_only=True, allow_null=True)
@@ -122,7 +121,6 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
             "max_pods",
             "shares",
         ]
-        read_only_fields = fields
 
 
 class NewQueueSerializer(serializers.Serializer[Any]):

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed, refuse
-from portal.api.scope import ClusterView, named, sent
+from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.edits import expectation, revert, save
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.previews import document, seen_by
@@ -37,7 +37,7 @@ from scheduling.services.whatif.documents import changes_of
 from scheduling.services.whatif.preview import preview
 
 
-class QuotaSerializer(serializers.ModelSerializer[Quota]):
+class QuotaSerializer(RowSerializer[Quota]):
     """A row that holds during [effective_from, effective_until). A null limit is unlimited."""
 
     queue: Any = named()
@@ -62,7 +62,6 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             "effective_until",
             "change",
         ]
-        read_only_fields = fields
 
 
 class CellSerializer(serializers.Serializer[Any]):
@@ -107,7 +106,7 @@ class ChangedCellSerializer(serializers.Serializer[Any]):
     after = serializers.FloatField(allow_null=True)
 
 
-class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
+class QuotaChangeSerializer(RowSerializer[QuotaChange]):
     queue: Any = named()
     author: Any = named("username", allow_null=True)
     cells = serializers.SerializerMethodField(help_text="Those of queues you may see.")
@@ -128,7 +127,6 @@ class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
             "cells",
             "expected",
         ]
-        read_only_fields = fields
 
     def get_expected(self, change: QuotaChange) -> str:
         return expectation(change.expected)

@@ -24,7 +24,7 @@ from portal.api.requested import (
     RequestSerializer,
     WishSerializer,
 )
-from portal.api.scope import ClusterView, named, sent
+from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals import automatic, doors, previews, unplanned
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
@@ -273,7 +273,7 @@ class RequestComments(RequestsView):
         return doors.comment(by=self.person, request=asked, text=self.given["text"])
 
 
-class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
+class RuleSerializer(RowSerializer[ApprovalRule]):
     queue: Any = named()
     below_gpus = GpusField(read_only=True)
     author: Any = named("username", allow_null=True)
@@ -281,7 +281,6 @@ class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
     class Meta:
         model = ApprovalRule
         fields = ["queue", "below_gpus", "most_days", "from_siblings", "author", "at"]
-        read_only_fields = fields
 
 
 class SetRuleSerializer(serializers.Serializer[Any]):

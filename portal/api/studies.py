@@ -20,6 +20,7 @@ from portal.accounts.models import Scope
 from portal.api.asked_studies import ASKED
 from portal.api.foresight import OperatedView
 from portal.api.nouns import ClusterNoun, verb
+from portal.api.scope import RowSerializer
 from portal.boundary.reading import one_line
 from portal.reports.capacity import capacity
 from scheduling.models import MILLI, Study, StudyKind, Variant
@@ -31,7 +32,7 @@ from scheduling.services.studies.experiments.results import BASE, document, resu
 from scheduling.services.studies.kinds import EXPERIMENTS
 
 
-class VariantSerializer(serializers.ModelSerializer[Variant]):
+class VariantSerializer(RowSerializer[Variant]):
     """``changes`` as of a what-if; A changes nothing."""
 
     changes: Any = serializers.ListField(child=serializers.DictField(), read_only=True)
@@ -41,10 +42,9 @@ class VariantSerializer(serializers.ModelSerializer[Variant]):
         fields = [
             "letter", "name", "changes", "state", "fault", "promoted_at", "promoted_by", "reason",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
-class StudySerializer(serializers.ModelSerializer[Study]):
+class StudySerializer(RowSerializer[Study]):
     """A past that is lived again with something changed: what was asked, and how far it is. What a kind does
     not have is empty."""
 
@@ -74,7 +74,6 @@ class StudySerializer(serializers.ModelSerializer[Study]):
             "warm_up_s", "replays", "is_drawn", "basis", "state", "progress", "cpu_s", "fault", "asked_at",
             "done_at", "is_kept", "variants",
         ]  # fmt: skip
-        read_only_fields = fields
 
     def get_queue(self, study: Study) -> str:
         return study.queue.name if study.queue else ""
@@ -100,7 +99,6 @@ class AnsweredSerializer(StudySerializer):
 
     class Meta(StudySerializer.Meta):
         fields = [*StudySerializer.Meta.fields, "answer"]
-        read_only_fields = fields
 
     def get_answer(self, study: Study) -> dict[str, Any]:
         if study.kind == StudyKind.CAPACITY:

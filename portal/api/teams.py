@@ -12,7 +12,7 @@ from portal.accounts.models import Persona, Scope, User
 from portal.api.calls import call
 from portal.api.errors import refuse
 from portal.api.nouns import Noun
-from portal.api.scope import PersonView, named
+from portal.api.scope import PersonView, RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.teams import people
 from portal.teams.access import team_queues, visible_queues
@@ -22,17 +22,16 @@ from portal.teams.people import led_teams, visible_teams
 from scheduling.models import Queue
 
 
-class MemberSerializer(serializers.ModelSerializer[Membership]):
+class MemberSerializer(RowSerializer[Membership]):
     user: Any = named("username")
     persona: Any = named()
 
     class Meta:
         model = Membership
         fields = ["user", "persona"]
-        read_only_fields = fields
 
 
-class TeamSerializer(serializers.ModelSerializer[Team]):
+class TeamSerializer(RowSerializer[Team]):
     cluster = serializers.CharField(source="queue.cluster.name", read_only=True)
     queue: Any = named()
     members = MemberSerializer(source="memberships", many=True, read_only=True)
@@ -40,7 +39,6 @@ class TeamSerializer(serializers.ModelSerializer[Team]):
     class Meta:
         model = Team
         fields = ["name", "cluster", "queue", "members"]
-        read_only_fields = fields
 
 
 class NewTeamSerializer(serializers.Serializer[Any]):

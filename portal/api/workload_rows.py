@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.ledger import EvictionSerializer, ToldSerializer
+from portal.api.scope import RowSerializer
 from portal.selectors.costs import Cost, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from scheduling.models import Prediction, ToldStart, Transition, Workload
@@ -28,16 +29,15 @@ class StartForecastSerializer(serializers.Serializer[Said]):
     why_not = serializers.CharField()
 
 
-class ToldStartSerializer(serializers.ModelSerializer[ToldStart]):
+class ToldStartSerializer(RowSerializer[ToldStart]):
     """What was told of its start at one time; ``change`` from what was told before, and why."""
 
     class Meta:
         model = ToldStart
         fields = ["at", "p50_at", "p90_at", "change", "breaks", "cause", "note"]
-        read_only_fields = fields
 
 
-class RunTimeSerializer(serializers.ModelSerializer[Prediction]):
+class RunTimeSerializer(RowSerializer[Prediction]):
     """What was learned of its run time: P10, P50 and P90 in seconds of the rest of it from ``at`` on, of one
     that waits from its start; as it was told first; what it rests on. ``ran_s`` once it has ended."""
 
@@ -51,7 +51,6 @@ class RunTimeSerializer(serializers.ModelSerializer[Prediction]):
             "at", "p10_s", "p50_s", "p90_s", "told_at", "told_p10_s", "told_p50_s", "told_p90_s",
             "ran_s", "group", "runs", "by_class",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
 class WorkloadSerializer(ToldSerializer):
@@ -166,7 +165,6 @@ class WorkloadSerializer(ToldSerializer):
             "lead_s",
             "run_time",
         ]
-        read_only_fields = fields
 
     def to_representation(self, workload: Workload) -> dict[str, Any]:
         shown = super().to_representation(workload)
@@ -205,7 +203,6 @@ class TransitionSerializer(ToldSerializer):
     class Meta:
         model = Transition
         fields = ["at", "from_state", "to_state", "reason", "sentence", "actor", "gpus"]
-        read_only_fields = fields
 
 
 class CostSerializer(serializers.Serializer[Cost]):
@@ -254,7 +251,6 @@ class WorkloadDetailSerializer(WorkloadSerializer):
             "cost",
             "learned_checkpoint",
         ]
-        read_only_fields = fields
 
     @extend_schema_field(CostSerializer(allow_null=True))
     def get_cost(self, workload: Workload) -> Any:

@@ -101,6 +101,7 @@ class Workloads(ClusterNoun):
     @verb("change", WorkloadSerializer, takes=ChangeSerializer, code=202)
     def change_it(self) -> Any:
         """Change what a waiting workload asks for, in the cluster and in your name. It keeps its submit time.
+
         What its kind cannot change in place is refused with the way that is left."""
 
         def write(workload: Workload, *, user: str) -> None:
