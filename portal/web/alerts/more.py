@@ -14,11 +14,10 @@ from portal.alerts import past as past_of
 from portal.alerts.past import DAYS, Past
 from portal.alerts.rules import visible
 from portal.alerts.testing import Heard, send_test
-from portal.display.csv import csv_lines
 from portal.display.format import counted, duration, zone
 from portal.web.alerts.views import opened
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
+from portal.web.frame.requests import PersonRequest, act_view, acted, attached_csv, page_view
 from scheduling.models import Cluster
 
 
@@ -67,10 +66,7 @@ def past(request: PersonRequest, cluster: str) -> HttpResponse:
 def past_csv(request: PersonRequest, cluster: str) -> HttpResponse:
     """The same, a line a firing."""
     found = opened(request, cluster)
-    lines = csv_lines(past_of.table(_seen(request, found)))
-    answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{found.name}-alerts.csv"'
-    return answer
+    return attached_csv(past_of.table(_seen(request, found)), f"{found.name}-alerts.csv")
 
 
 def _seen(request: PersonRequest, cluster: Cluster) -> Past:

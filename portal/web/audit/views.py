@@ -19,11 +19,11 @@ from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS, Kind, kind_of
 from portal.audit.models import AuditEntry, Via
 from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
-from portal.display.csv import Table, csv_lines
+from portal.display.csv import Table
 from portal.teams.rights import rights_of
 from portal.web.audit.words import name_of, words_of
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, page_view
+from portal.web.frame.requests import PersonRequest, attached_csv, page_view
 
 PAGE = 50
 MOST_CHANGES = 3
@@ -98,10 +98,7 @@ def audit_csv(request: PersonRequest) -> HttpResponse:
     _check(request)
     found = Asked(request.GET.dict()).of(visible_entries(request.user))[:MOST_CSV]
     rows = [[_cell(getattr(entry, name)) for name in COLUMNS] for entry in found]
-    table = Table("audit", "Audit log", COLUMNS, rows)
-    answer = HttpResponse("".join(csv_lines(table)), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="audit.csv"'
-    return answer
+    return attached_csv(Table("audit", "Audit log", COLUMNS, rows), "audit.csv")
 
 
 def _cell(value: Any) -> Any:

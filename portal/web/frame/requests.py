@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import User
+from portal.display.csv import Table, csv_lines
 from scheduling.services.errors import ServiceError
 
 
@@ -53,6 +54,16 @@ def acted(
     if said:
         messages.success(request, said if isinstance(said, str) else said(made))
     return True
+
+
+def attached(text: str, name: str, content_type: str) -> HttpResponse:
+    """A file that the browser keeps under ``name``."""
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type=content_type, headers=disposition)
+
+
+def attached_csv(table: Table, name: str) -> HttpResponse:
+    return attached("".join(csv_lines(table)), name, "text/csv; charset=utf-8")
 
 
 TURN = "turn"

@@ -9,9 +9,10 @@ from django.db.models import Case, F, QuerySet, Value, When
 from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpResponse
 
-from portal.display.csv import Table, csv_lines
+from portal.display.csv import Table
 from portal.display.filters import HOLDING
 from portal.selectors.costs import hours_of
+from portal.web.frame.requests import attached_csv
 from scheduling.models import MILLI, Workload
 from scheduling.services.words.told import Reader, Said, tell
 
@@ -55,10 +56,7 @@ KEPT = ("cluster_id", "queue__path", "user", "reason", "sentence", "sealed", "nu
 def csv_of(workloads: QuerySet[Workload], name: str, reader: Reader) -> HttpResponse:
     """All of ``workloads`` as a download for ``reader``, in the order of their submission."""
     rows = list(_rows(workloads, reader, hours_of(workloads)))
-    lines = csv_lines(Table("workloads", "Workloads", tuple(COLUMNS), rows))
-    response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return attached_csv(Table("workloads", "Workloads", tuple(COLUMNS), rows), name)
 
 
 def _rows(

@@ -16,7 +16,7 @@ from portal.boundary.reading import whole_or
 from portal.teams import arrays, submission, templates
 from portal.teams.models import SubmitTemplate
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest, act_view
+from portal.web.frame.requests import PersonRequest, act_view, attached
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.ahead import Outlook, outlook
@@ -54,10 +54,8 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     form, _ = _form(request, found)
     form.is_valid()
     if "download" in request.GET and form.manifest is not None:
-        response = HttpResponse(texts.write(form.manifest), content_type="application/yaml")
         name = form.manifest["metadata"]["name"]
-        response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
-        return response
+        return attached(texts.write(form.manifest), f"{name}.yaml", "application/yaml")
     shown = {**_shown(request, found, form), "outlook": _outlook(request, found, form)}
     shown["faults"], shown["missing"] = _so_far(form)
     return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
