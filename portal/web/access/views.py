@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -166,17 +165,8 @@ def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     form = TokenForm(request.POST, directory=is_admin(person(request)))
     if not form.is_valid():
         return _page(request, found.team, 400, token_form=form, asked_for=found)
-    asked, days = form.cleaned_data, form.cleaned_data["days"]
     try:
-        token, plain = service.issue_token(
-            person(request),
-            found,
-            asked["name"],
-            scopes=asked["scopes"],
-            expires_at=timezone.now() + timedelta(days=days) if days else None,
-            endless=days is None,
-            request=request,
-        )
+        token, plain = service.issue_token(person(request), found, **form.terms(), request=request)
     except ServiceError as refusal:
         form.add_error(None, str(refusal))
         return _page(request, found.team, 400, token_form=form, asked_for=found)
