@@ -9,7 +9,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
-from portal.alerts.looking import Row, rows
+from portal.alerts.looking import RuleRow, rows
 from portal.alerts.models import Figure, Rule
 from portal.alerts.past import RulePast, Took, past
 from portal.alerts.rules import Wish, may_watch, set_circle, told, visible
@@ -170,7 +170,7 @@ class AlertPast(ClusterView):
         return [_past(row) for row in seen.rows]
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _told(row: RuleRow) -> dict[str, Any]:
     rule, firing = told(row.rule), row.firing
     return {
         "rule": row.rule.pk,

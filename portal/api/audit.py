@@ -15,7 +15,7 @@ from portal.api.scope import PersonView, RowSerializer
 from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS
 from portal.audit.models import AuditEntry, Via
-from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
+from portal.audit.reading import DAYS, AuditQuery, may_audit, visible_entries
 from portal.teams.rights import rights_of
 
 
@@ -66,7 +66,7 @@ class AuditList(PersonView, generics.ListAPIView[AuditEntry]):
     def rows(self) -> QuerySet[AuditEntry]:
         if not may_audit(self.person):
             raise Http404
-        return Asked(self.request.query_params.dict()).of(visible_entries(self.person))
+        return AuditQuery(self.request.query_params.dict()).of(visible_entries(self.person))
 
 
 class VerdictSerializer(serializers.Serializer[Any]):

@@ -189,9 +189,9 @@ def _settle(claim: kept.Claim, answer: Response) -> None:
         return
     data = None if answer.data is None else json.loads(JSONRenderer().render(answer.data))
     headers = {n: answer.headers[n] for n in ("Location", "ETag") if n in answer.headers}
-    kept.settle(claim, kept.Answer(answer.status_code, data, headers))
+    kept.settle(claim, kept.KeptReply(answer.status_code, data, headers))
 
 
-def _again(answer: kept.Answer) -> Response:
+def _again(answer: kept.KeptReply) -> Response:
     headers = {**answer.headers, "Idempotency-Replayed": "true"}
     return Response(answer.data, status=answer.status, headers=headers)

@@ -22,7 +22,7 @@ from portal.api.scope import PersonView, RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.teams import people
 from portal.teams.access import is_admin, is_operator
-from portal.teams.may import Answer, answer_about, may, may_not
+from portal.teams.may import MayAnswer, answer_about, may, may_not
 from portal.teams.models import Membership
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for
@@ -235,7 +235,7 @@ class People(Noun):
             "answer": self._answer(about),
         }
 
-    def _answer(self, about: User) -> Answer | None:
+    def _answer(self, about: User) -> MayAnswer | None:
         verb = self.request.query_params.get("capability", "")
         thing = self.request.query_params.get("on", "")
         if not verb and not thing:

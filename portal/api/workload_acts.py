@@ -12,7 +12,7 @@ from portal.api.calls import call
 from portal.api.scope import ClusterView
 from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer
 from portal.teams.changing import Compared, Foreseen
-from portal.teams.several import Answer, act, look_up
+from portal.teams.several import ActOutcome, act, look_up
 from scheduling.models import Workload
 from scheduling.services.workloads import logs as service
 from scheduling.services.workloads.change import Change
@@ -25,7 +25,7 @@ class PriorityClassSerializer(serializers.Serializer[Workload]):
     priority_class = serializers.CharField(max_length=LONGEST_NAME)
 
 
-class ActSerializer(serializers.Serializer[Answer]):
+class ActSerializer(serializers.Serializer[ActOutcome]):
     """An action on workloads by their uids."""
 
     action = serializers.ChoiceField(choices=[action.value for action in Action])
@@ -44,13 +44,13 @@ class ActSerializer(serializers.Serializer[Answer]):
         return attrs
 
 
-class RefusalSerializer(serializers.Serializer[Answer]):
+class RefusalSerializer(serializers.Serializer[ActOutcome]):
     code = serializers.CharField()
     sentence = serializers.CharField()
     remedy = serializers.CharField(allow_blank=True)
 
 
-class WorkloadAnswerSerializer(serializers.Serializer[Answer]):
+class WorkloadAnswerSerializer(serializers.Serializer[ActOutcome]):
     """What came of one of them."""
 
     uid = serializers.CharField()
@@ -58,7 +58,7 @@ class WorkloadAnswerSerializer(serializers.Serializer[Answer]):
     done = serializers.SerializerMethodField()
     refused = RefusalSerializer(allow_null=True)
 
-    def get_done(self, answer: Answer) -> bool:
+    def get_done(self, answer: ActOutcome) -> bool:
         return answer.refused is None
 
 

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.alerts import words
 from portal.alerts.figure import drawn, is_drawable
-from portal.alerts.firing import Verdict
-from portal.alerts.looking import Row, Tried, rows, tried
+from portal.alerts.firing import RuleState
+from portal.alerts.looking import RuleRow, Tried, rows, tried
 from portal.alerts.models import Firing, Rule
 from portal.alerts.rules import acknowledge as acknowledge_it
 from portal.alerts.rules import delete as delete_it
@@ -112,10 +112,10 @@ def _outcome(seen: Tried) -> tuple[str, str]:
     return bold, f"As it is, it would have fired {counted(seen.fired_before, 'time')}."
 
 
-def _finding(found: list[Row]) -> tuple[str, str]:
-    firing = [row for row in found if row.verdict == Verdict.FIRING]
+def _finding(found: list[RuleRow]) -> tuple[str, str]:
+    firing = [row for row in found if row.verdict == RuleState.FIRING]
     if not firing:
-        near = sum(row.verdict == Verdict.NEAR for row in found)
+        near = sum(row.verdict == RuleState.NEAR for row in found)
         return f"None of {counted(len(found), 'rule')} fires.", (
             f"{counted(near, 'rule')} {'is' if near == 1 else 'are'} near." if near else ""
         )

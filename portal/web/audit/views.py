@@ -18,7 +18,7 @@ from portal.accounts.capabilities import Capability
 from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS, Kind, kind_of
 from portal.audit.models import AuditEntry, Via
-from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
+from portal.audit.reading import DAYS, AuditQuery, may_audit, visible_entries
 from portal.display.csv import Table
 from portal.teams.rights import rights_of
 from portal.web.audit.words import name_of, words_of
@@ -43,7 +43,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Line:
+class AuditLine:
     entry: AuditEntry
 
     @property
@@ -68,11 +68,11 @@ class Line:
 @page_view
 def audit(request: PersonRequest) -> HttpResponse:
     _check(request)
-    asked = Asked(request.GET.dict())
+    asked = AuditQuery(request.GET.dict())
     seen = visible_entries(request.user)
     found = asked.of(seen)
     page = found.filter(number__lt=asked.before) if asked.before else found
-    lines = [Line(entry) for entry in page[: PAGE + 1]]
+    lines = [AuditLine(entry) for entry in page[: PAGE + 1]]
     context = {
         "asked": asked,
         "ranges": DAYS,
@@ -96,7 +96,7 @@ def audit(request: PersonRequest) -> HttpResponse:
 def audit_csv(request: PersonRequest) -> HttpResponse:
     """What the filters leave, newest first."""
     _check(request)
-    found = Asked(request.GET.dict()).of(visible_entries(request.user))[:MOST_CSV]
+    found = AuditQuery(request.GET.dict()).of(visible_entries(request.user))[:MOST_CSV]
     rows = [[_cell(getattr(entry, name)) for name in COLUMNS] for entry in found]
     return attached_csv(Table("audit", "Audit log", COLUMNS, rows), "audit.csv")
 
@@ -125,7 +125,7 @@ def _by_way(found: Any) -> list[tuple[str, int]]:
     return [(label, counts[way]) for way, label in Via.choices if way in counts]
 
 
-def _days(lines: Sequence[Line], zone: str) -> Iterator[tuple[str, list[Line]]]:
+def _days(lines: Sequence[AuditLine], zone: str) -> Iterator[tuple[str, list[AuditLine]]]:
     here = ZoneInfo(zone)
     for day, held in groupby(lines, key=lambda line: line.entry.at.astimezone(here).date()):
         yield date_format(day, "D j M Y"), list(held)

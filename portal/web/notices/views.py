@@ -90,7 +90,7 @@ NO_HOUR = -1
 
 
 @dataclass(frozen=True)
-class Row:
+class KindPreference:
     """How one kind is told."""
 
     kind: Kind
@@ -117,7 +117,9 @@ def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse
         "chosen": chosen,
         "total": rows.count(),
         "new": inbox.unread(request.user),
-        "preferences": [Row(kind, NOTES.get(kind, ""), whens[kind], ways[kind]) for kind in Kind],
+        "preferences": [
+            KindPreference(kind, NOTES.get(kind, ""), whens[kind], ways[kind]) for kind in Kind
+        ],
         "whens": When.choices,
         "ways": Way.choices,
         "hours": hours_of(request.user),

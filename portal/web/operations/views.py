@@ -36,14 +36,14 @@ TONES = {
 
 
 @dataclass(frozen=True)
-class Row:
+class RailRow:
     rail: Guardrail
     tone: str
     glyph: str
 
 
 @dataclass(frozen=True)
-class Kind:
+class RailsOfKind:
     """Objects of a kind: how many of how many stand as they should."""
 
     name: str
@@ -76,17 +76,17 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "may_audit": may_audit(request.user),
         "every_mode": ClusterMode.choices,
         "kinds": _kinds(rails),
-        "rows": [Row(rail, *TONES[Standing(rail.standing)]) for rail in out[:MOST]],
+        "rows": [RailRow(rail, *TONES[Standing(rail.standing)]) for rail in out[:MOST]],
         "out": len(out),
         "now": timezone.now(),
     }
     return render(request, "web/operations/cluster.html", context)
 
 
-def _kinds(rails: list[Guardrail]) -> list[Kind]:
+def _kinds(rails: list[Guardrail]) -> list[RailsOfKind]:
     total = Counter(rail.kind for rail in rails)
     in_step = Counter(rail.kind for rail in rails if rail.standing == Standing.IN_STEP)
-    return [Kind(name, in_step[name], total[name]) for name in sorted(total)]
+    return [RailsOfKind(name, in_step[name], total[name]) for name in sorted(total)]
 
 
 def _where(cluster: Cluster) -> str:
