@@ -85,9 +85,9 @@ class Clusters(Noun):
     @verb("mode", ClusterSerializer, takes=ModeSerializer)
     def mode(self) -> Any:
         """Observe, enforce or pause the cluster from the next cycle on. For operators."""
-        found = self.get_object()
         if not is_operator(self.person):
             raise Http404
+        found = self.get_object()
         set_mode(found, ClusterMode(self.given["mode"]), author=self.person)
         return found
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http import Http404
@@ -46,17 +47,22 @@ class ProcessSerializer(serializers.Serializer[Any]):
     )
 
 
-class ProcessList(PersonView, generics.ListAPIView[Any]):
-    """Processes that live, and those that fell silent and were replaced by none. For operators."""
-
-    serializer_class = ProcessSerializer
-    queryset = Process.objects.none()
+class StandingsList(PersonView, generics.ListAPIView[Any]):
     pagination_class = None
+    standings: ClassVar[Callable[[], list[Any]]]
 
     def rows(self) -> QuerySet[Any]:
         if not is_operator(self.person):
             raise Http404
-        return standings()  # type: ignore[return-value] # a list is listed as well
+        return type(self).standings()  # type: ignore[return-value] # a list is listed as well
+
+
+class ProcessList(StandingsList):
+    """Processes that live, and those that fell silent and were replaced by none. For operators."""
+
+    serializer_class = ProcessSerializer
+    queryset = Process.objects.none()
+    standings = standings
 
 
 class StreamSerializer(serializers.Serializer[Any]):
@@ -70,14 +76,9 @@ class StreamSerializer(serializers.Serializer[Any]):
     fault = serializers.CharField(help_text="Why the last try failed; empty where it did not.")
 
 
-class StreamList(PersonView, generics.ListAPIView[Any]):
+class StreamList(StandingsList):
     """Audit records, security events and usage that go out, where to, and how far. For operators."""
 
     serializer_class = StreamSerializer
     queryset = Stream.objects.none()
-    pagination_class = None
-
-    def rows(self) -> QuerySet[Any]:
-        if not is_operator(self.person):
-            raise Http404
-        return stream_standings()  # type: ignore[return-value] # a list is listed as well
+    standings = stream_standings

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,10 +22,39 @@ from portal.audit.kinds import GROUPS, Kind, kind_of
 from portal.audit.models import AuditEntry, Via
 from portal.audit.reading import DAYS, AuditQuery, may_audit, visible_entries
 from portal.display.csv import Table
+from portal.display.format import NONE, duration, number, utc
 from portal.teams.rights import rights_of
-from portal.web.audit.words import name_of, words_of
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, attached_csv, page_view
+
+IN_SECONDS = "_s"
+"""How the names of fields end that hold durations."""
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+
+def name_of(field: str) -> str:
+    """'inference, h100-80gb, borrowing_limit' -> 'inference, h100-80gb, borrowing limit'."""
+    return field.removesuffix(IN_SECONDS).replace("_", " ")
+
+
+def words_of(field: str, value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return NONE
+    if isinstance(value, list):
+        return ", ".join(words_of(field, one) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return duration(value) if field.endswith(IN_SECONDS) else number(value, 3)
+    return _instant(value) if isinstance(value, str) and INSTANT.match(value) else str(value)
+
+
+def _instant(text: str) -> str:
+    try:
+        return utc(datetime.fromisoformat(text))
+    except ValueError:
+        return text
+
 
 PAGE = 50
 MOST_CHANGES = 3
