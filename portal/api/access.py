@@ -40,6 +40,7 @@ class Sessions(Noun):
 
     at, key, names = "sessions", "<str:key>", ("sessions", "session")
     serializer_class = SessionSerializer
+    write_scope = Scope.ALL
     lookup_url_kwarg = "key"
 
     def rows(self) -> QuerySet[Session]:
@@ -69,6 +70,7 @@ class GroupRules(Noun):
 
     at, key, names = "group-rules", "<int:pk>", ("group_rules", "group_rule")
     serializer_class = takes = GroupRuleSerializer
+    write_scope = Scope.ALL
     one = "One rule. DELETE takes with it the memberships that it gave."
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -114,6 +116,7 @@ class NewServiceAccountSerializer(serializers.Serializer[Any]):
 class TeamAccounts(Noun):
     """Below a team whose service accounts the person looks after; absent for everybody else."""
 
+    write_scope = Scope.ALL
     make_scope: Scope | None = SESSION_ONLY
 
     @property

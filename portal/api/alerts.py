@@ -9,6 +9,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
+from portal.accounts.models import Scope
 from portal.alerts.looking import RuleRow, rows
 from portal.alerts.models import Figure, Rule
 from portal.alerts.past import RulePast, Took, past
@@ -106,6 +107,7 @@ class Alerts(ClusterNoun):
     at, key, names = "alerts", "<int:pk>", ("alerts", "alert")
     one = "One rule with its state now."
     serializer_class, takes = AlertSerializer, CircleSerializer
+    write_scope = Scope.ALL
     queryset = Rule.objects.none()
     pagination_class = None
 

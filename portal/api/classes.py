@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
+from portal.accounts.models import Scope
 from portal.api.nouns import ClusterNoun, Noun
 from portal.api.scope import RowSerializer
 from portal.boundary.reading import one_line
@@ -66,6 +67,7 @@ class GpuClasses(ClusterNoun):
     at, key, names = "gpu-classes", "<str:name>", ("gpu_classes", "gpu_class")
     one = "One GPU class."
     serializer_class, takes = GpuClassSerializer, GpuClassWriteSerializer
+    write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True
 
@@ -104,6 +106,7 @@ class PriorityClasses(Noun):
     at, key, names = "priority-classes", "<str:name>", ("priority_classes", "priority_class")
     one = "One priority class."
     serializer_class, takes = PriorityClassSerializer, PriorityClassWriteSerializer
+    write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True
 

@@ -70,6 +70,7 @@ class Clusters(Noun):
     at, key, names = "clusters", "<slug:cluster>", ("clusters", "cluster")
     one = "One cluster: its mode, its clock and the policy its engine runs with."
     serializer_class, takes = ClusterSerializer, NewClusterSerializer
+    write_scope = Scope.ALL
     lookup_field, lookup_url_kwarg = "name", "cluster"
     is_for_admins = True
 

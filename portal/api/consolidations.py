@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
+from portal.accounts.models import Scope
 from portal.api.foresight import OperatedView
 from portal.api.nouns import ClusterNoun
 from portal.api.scope import RowSerializer, named
@@ -59,6 +60,7 @@ class Consolidations(OperatedView, ClusterNoun):
     at, key, names = "consolidations", "<int:pk>", ("consolidations", "consolidation")
     one = "One of them. DELETE cancels it while it waits for its cycle."
     serializer_class, takes = ConsolidationSerializer, OrderSerializer
+    write_scope = Scope.ALL
     queryset = Consolidation.objects.none()
     is_located = True
 

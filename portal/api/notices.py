@@ -131,6 +131,7 @@ class Webhooks(Noun):
 
     at, key, names = "notices/webhooks", "<int:pk>", ("webhooks", "webhook")
     serializer_class, takes = WebhookSerializer, NewWebhookSerializer
+    write_scope = Scope.ALL
     shows_new, shown_once = WebhookMadeSerializer, "secret"
     make_scope = SESSION_ONLY
     queryset = Webhook.objects.none()
@@ -174,6 +175,7 @@ class DeadLetters(Noun):
 
     at, key, names = "dead-letters", "<int:pk>", ("dead_letters", "dead_letter")
     serializer_class = DeadLetterSerializer
+    write_scope = Scope.ALL
     queryset = Letter.objects.none()
 
     def rows(self) -> QuerySet[Letter]:

@@ -20,7 +20,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSetMixin
 
-from portal.accounts.models import Scope
 from portal.api.calls import Handler, Kind, call
 from portal.api.scope import ClusterView, PersonView
 from portal.teams.access import is_admin
@@ -63,7 +62,6 @@ class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
     """Whether the answer to POST says where the row is from now on."""
     is_for_admins: ClassVar[bool] = False
     """Whether its writes are absent for whoever does not administer."""
-    write_scope: Scope | None = Scope.ALL
 
     def make(self) -> Any:
         """The new row, with its secret where one is ``shown_once``."""

@@ -125,6 +125,7 @@ class Tokens(Noun):
 
     at, key, names = "tokens", "<int:pk>", ("tokens", "token")
     serializer_class, takes, shows_new = TokenSerializer, TokenRequestSerializer, NewTokenSerializer
+    write_scope = Scope.ALL
     shown_once = "token"
     make_scope = SESSION_ONLY
     queryset = ApiToken.objects.none()
@@ -194,6 +195,7 @@ class People(Noun):
     at, key, names = "people", "<str:username>", ("people", "person")
     one = "One person and their memberships."
     serializer_class, takes = PersonSerializer, ActiveSerializer
+    write_scope = Scope.ALL
     takes_new, shows_new, shown_once = NewPersonSerializer, AddedPersonSerializer, "password"
     make_scope = SESSION_ONLY
     lookup_field = "username"

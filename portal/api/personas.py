@@ -9,7 +9,7 @@ from django.http import Http404
 from rest_framework import serializers
 
 from portal.accounts.capabilities import Reach
-from portal.accounts.models import Persona
+from portal.accounts.models import Persona, Scope
 from portal.api.nouns import Noun, verb
 from portal.api.scope import RowSerializer, named
 from portal.boundary.reading import one_line
@@ -126,6 +126,7 @@ class Personas(Noun):
     at, key, names = "personas", "<str:name>", ("personas", "persona")
     one = "One persona. For who administers."
     serializer_class, takes = PersonaSerializer, PersonaWriteSerializer
+    write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True
 

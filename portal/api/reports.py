@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.accounts.models import Scope
 from portal.api.calls import call
 from portal.api.nouns import ClusterNoun
 from portal.api.scope import ClusterView
@@ -123,6 +124,7 @@ class SavedViews(ClusterNoun):
     at, key, names = "reports/views", "<int:pk>", ("report_views", "report_view")
     one = "One view that you keep."
     serializer_class = takes = SavedViewSerializer
+    write_scope = Scope.ALL
     queryset = SavedView.objects.none()
     pagination_class = None
 

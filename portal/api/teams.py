@@ -61,6 +61,7 @@ class Teams(Noun):
     at, key, names = "teams", "<str:name>", ("teams", "team")
     one = "One team with its members."
     serializer_class, takes = TeamSerializer, NewTeamSerializer
+    write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True
 
