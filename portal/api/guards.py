@@ -64,7 +64,6 @@ VERSIONED: Mapping[str, Versioned] = {
     "Personas": Versioned(),
     "PolicyView": Versioned(),
     "QuotaList": Versioned(methods=frozenset({"POST"})),
-    "RequestAct": DECIDED,
     "Requests": REQUEST,
     "RequestRules": Versioned(),
     "SavedViews": Versioned(),
@@ -81,8 +80,10 @@ ONLY_READ = frozenset({"QuotaPreview"})
 
 
 def takes_version(view: object, method: str) -> bool:
+    """``decides`` of a noun: verbs that take the version of its row."""
     rule = VERSIONED.get(type(view).__name__)
-    return rule is not None and method in rule.methods
+    decides = getattr(view, "action", None) in getattr(view, "decides", ())
+    return rule is not None and (decides or method in rule.methods)
 
 
 def tells_version(view: object, method: str) -> bool:
@@ -119,7 +120,8 @@ def _conditional(view: Any, handler: Handler) -> Handler:
         def fields() -> dict[str, str]:
             # What the view found before it had its turn may be what another has changed since.
             vars(view).pop("cluster", None)
-            return _fields(view, lambda: view.get(request, *args, **kwargs).data)
+            read = getattr(view, "get", None) or view.retrieve
+            return _fields(view, lambda: read(request, *args, **kwargs).data)
 
         wanted = request.headers.get(IF_MATCH)
         if wanted is None:

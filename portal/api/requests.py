@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -13,9 +13,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.accounts.models import Scope
-from portal.api.calls import call
-from portal.api.nouns import ClusterNoun
+from portal.accounts.models import Scope, User
+from portal.api.nouns import ClusterNoun, verb
 from portal.api.requested import (
     ForwardSerializer,
     GrantSerializer,
@@ -24,7 +23,7 @@ from portal.api.requested import (
     RequestSerializer,
     WishSerializer,
 )
-from portal.api.scope import ClusterView, RowSerializer, named, sent
+from portal.api.scope import ClusterView, RowSerializer, named
 from portal.approvals import automatic, doors, previews, unplanned
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
@@ -61,10 +60,6 @@ class RequestsView(ClusterView):
 
     def fresh(self, request: QuotaRequest) -> QuotaRequest:
         return get_object_or_404(self.get_queryset(), pk=request.pk)
-
-    def told(self, request: QuotaRequest) -> Response:
-        context = self.get_serializer_context()
-        return Response(RequestSerializer(self.fresh(request), context=context).data)
 
     def wish(self, asked: dict[str, Any]) -> Wish:
         """Raises ServiceError at a queue that the person may not ask for, or does not see."""
@@ -114,6 +109,9 @@ class Requests(RequestsView, ClusterNoun):
     one = "One request with its life and its comments."
     takes = WishSerializer
     is_located = True
+    decides = frozenset(
+        {"submit", "forward", "approve", "ask_changes", "reject", "revoke", "withdraw", "renew"}
+    )
 
     def rows(self) -> QuerySet[QuotaRequest]:
         if self.action != "list":
@@ -135,6 +133,80 @@ class Requests(RequestsView, ClusterNoun):
         if not self.given["draft"]:
             made = doors.submit(by=self.person, request=made)
         return self.fresh(made)
+
+    @property
+    def edited(self) -> str:
+        """The address whose version a verb changes."""
+        return reverse("api:request", args=[self.cluster.name, self.kwargs["pk"]])
+
+    @verb("submit", RequestSerializer)
+    def submit(self) -> Any:
+        """Hand your draft to whoever decides."""
+        return self._decided(Verb.SUBMIT, doors.submit)
+
+    @verb("forward", RequestSerializer, takes=ForwardSerializer)
+    def forward(self) -> Any:
+        """The lead's step: to an approver, and from whom it is taken."""
+        return self._decided(Verb.FORWARD, self._forward)
+
+    @verb("approve", RequestSerializer, takes=GrantSerializer)
+    def approve(self) -> Any:
+        """Grant it, or less of it. The next cycle sees it."""
+        return self._decided(Verb.APPROVE, self._approve)
+
+    @verb("ask-changes", RequestSerializer, takes=NoteSerializer)
+    def ask_changes(self) -> Any:
+        """Back to its author, with what should be otherwise."""
+        return self._decided(Verb.ASK_CHANGES, doors.ask_changes)
+
+    @verb("reject", RequestSerializer, takes=NoteSerializer)
+    def reject(self) -> Any:
+        """What is done to a request; the answer is the request as it is then."""
+        return self._decided(Verb.REJECT, doors.reject)
+
+    @verb("revoke", RequestSerializer, takes=NoteSerializer)
+    def revoke(self) -> Any:
+        """Take back what was granted, from now on."""
+        return self._decided(Verb.REVOKE, doors.revoke)
+
+    @verb("withdraw", RequestSerializer)
+    def withdraw(self) -> Any:
+        """You want it no more."""
+        return self._decided(Verb.WITHDRAW, doors.withdraw)
+
+    @verb("renew", RequestSerializer)
+    def renew(self) -> Any:
+        """Ask for the same again, for as long, from where it ends; the answer is the new request."""
+        return self._decided(None, doors.renew)
+
+    @verb("comments", RequestCommentSerializer, takes=RequestCommentSerializer, code=201)
+    def comment(self) -> Any:
+        """A word of anybody who sees the request."""
+        return doors.comment(by=self.person, request=self.get_object(), text=self.given["text"])
+
+    def _decided(self, may: Verb | None, act: Callable[..., QuotaRequest]) -> QuotaRequest:
+        """Whether the person may comes before what was sent is read. How much an approver grants is for the
+        door to say; without ``may`` all of it is."""
+        asked = self.get_object()
+        if may is not None:
+            check(self.person, asked, may, gpus=0)
+        told = self.given if self.takes else {}
+        return self.fresh(act(by=self.person, request=asked, **told))
+
+    def _forward(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
+        note = told.get("note", "")
+        return doors.forward(by=by, request=request, giver=self.giver(told), note=note)
+
+    def _approve(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
+        return doors.approve(
+            by=by,
+            request=request,
+            note=told["note"],
+            gpus=told.get("gpus"),
+            ends_at=told.get("ends_at"),
+            giver=self.giver(told),
+            expected=previews.attached(request),
+        )
 
 
 class RequestPreview(RequestsView):
@@ -167,110 +239,6 @@ class RequestPreview(RequestsView):
             gpu_class=asked.gpu_class,
         )
         return Response({} if seen is None else previews.document(seen))
-
-
-class _Verb(RequestsView):
-    """What is done to a request; the answer is the request as it is then."""
-
-    verb: Verb | None = None
-    """None: whether the person may is for the door to say."""
-    takes: type[serializers.Serializer[Any]] | None = None
-    act: ClassVar[Act]
-
-    @property
-    def edited(self) -> str:
-        """The address whose version it changes."""
-        return reverse("api:request", args=[self.cluster.name, self.kwargs["pk"]])
-
-    def version(self) -> Any:
-        return self.told(self.get_object()).data
-
-    def done(self, request: Request) -> Response:
-        """Whether the person may comes before what was sent is read; how much an approver grants is looked
-        at by the door."""
-        asked = self.get_object()
-        if self.verb is not None:
-            check(self.person, asked, self.verb, gpus=0)
-        told = {} if self.takes is None else sent(self.takes, request).validated_data
-        return self.told(self.act(asked, told))
-
-
-Act = Callable[[_Verb, QuotaRequest, dict[str, Any]], QuotaRequest]
-
-
-def _plainly(door: Callable[..., QuotaRequest]) -> Act:
-    return lambda view, asked, told: door(by=view.person, request=asked, **told)
-
-
-def _forward(view: _Verb, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-    note = told.get("note", "")
-    return doors.forward(by=view.person, request=asked, giver=view.giver(told), note=note)
-
-
-def _approve(view: _Verb, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-    return doors.approve(
-        by=view.person,
-        request=asked,
-        note=told["note"],
-        gpus=told.get("gpus"),
-        ends_at=told.get("ends_at"),
-        giver=view.giver(told),
-        expected=previews.attached(asked),
-    )
-
-
-def _view_of(verb: Verb | None, takes: Any, do: Act, about: str) -> type[_Verb]:
-    class RequestAct(_Verb):
-        def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-            return self.done(request)
-
-        post.__doc__ = about or None
-        post = extend_schema(request=takes, responses=RequestSerializer)(post)
-
-    RequestAct.verb, RequestAct.takes, RequestAct.act = verb, takes, do
-    return RequestAct
-
-
-VERBS = {
-    "submit": _view_of(
-        Verb.SUBMIT, None, _plainly(doors.submit), "Hand your draft to whoever decides."
-    ),
-    "forward": _view_of(
-        Verb.FORWARD, ForwardSerializer, _forward,
-        "The lead's step: to an approver, and from whom it is taken.",
-    ),
-    "approve": _view_of(
-        Verb.APPROVE, GrantSerializer, _approve, "Grant it, or less of it. The next cycle sees it."
-    ),
-    "ask-changes": _view_of(
-        Verb.ASK_CHANGES, NoteSerializer, _plainly(doors.ask_changes),
-        "Back to its author, with what should be otherwise.",
-    ),
-    "reject": _view_of(
-        Verb.REJECT, NoteSerializer, _plainly(doors.reject), ""
-    ),
-    "revoke": _view_of(
-        Verb.REVOKE, NoteSerializer, _plainly(doors.revoke),
-        "Take back what was granted, from now on.",
-    ),
-    "withdraw": _view_of(Verb.WITHDRAW, None, _plainly(doors.withdraw), "You want it no more."),
-    "renew": _view_of(
-        None, None, _plainly(doors.renew),
-        "Ask for the same again, for as long, from where it ends; the answer is the new request.",
-    ),
-}  # fmt: skip
-"""By the last step of the address."""
-
-
-class RequestComments(RequestsView):
-    """A word of anybody who sees the request."""
-
-    serializer_class = RequestCommentSerializer
-
-    @call(RequestCommentSerializer, takes=RequestCommentSerializer, code=201)
-    def post(self) -> Any:
-        asked = self.get_object()
-        return doors.comment(by=self.person, request=asked, text=self.given["text"])
 
 
 class RuleSerializer(RowSerializer[ApprovalRule]):

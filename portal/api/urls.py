@@ -79,11 +79,6 @@ urlpatterns = [
     ),
     *requests.Requests.addresses(),
     path(f"{REQUEST}/preview", requests.RequestPreview.as_view(), name="request_preview"),
-    *(
-        path(f"{REQUEST}/{name}", view.as_view(), name=f"request_{name.replace('-', '_')}")
-        for name, view in requests.VERBS.items()
-    ),
-    path(f"{REQUEST}/comments", requests.RequestComments.as_view(), name="request_comments"),
     *loans.Loans.addresses(),
     path(f"{CLUSTER}/loans/<int:pk>/<slug:verb>", loans.LoanAct.as_view(), name="loan_act"),
     *loans.Offers.addresses(),
