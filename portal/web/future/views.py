@@ -72,7 +72,6 @@ class Future:
     allocated: int
     pending: int
     free_p50: str
-    free_p90: str
     fan: str
     most_free: int
     held_line: str
@@ -117,7 +116,6 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         allocated=allocated,
         pending=sum(work.requested_gpus for work in waiting),
         free_p50=_steps(free["p50"], most_free),
-        free_p90=_steps(free["p90"], most_free),
         fan=_between(free["p50"], free["p90"], most_free),
         most_free=most_free,
         held_line=_steps(planned, top),
