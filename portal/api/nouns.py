@@ -38,7 +38,7 @@ def verb(
     def declare(handler: Handler) -> Handler:
         act: Any = call(gives, **more)(handler)
         act.at, act.by = at, by
-        return act  # type: ignore[no-any-return]
+        return act
 
     return declare
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -14,7 +14,7 @@ from portal.streams.models import Name, Stream
 from portal.streams.standing import standings as stream_standings
 from portal.teams.access import is_operator
 from scheduling.models import Process, Role
-from scheduling.services.worker.processes import standings
+from scheduling.services.worker.processes import standings as process_standings
 
 
 class HeldSerializer(serializers.Serializer[Any]):
@@ -49,7 +49,7 @@ class ProcessSerializer(serializers.Serializer[Any]):
 
 class StandingsList(PersonView, generics.ListAPIView[Any]):
     pagination_class = None
-    standings: ClassVar[Callable[[], list[Any]]]
+    standings: ClassVar[Callable[[], Sequence[Any]]]
 
     def rows(self) -> QuerySet[Any]:
         if not is_operator(self.person):
@@ -62,7 +62,7 @@ class ProcessList(StandingsList):
 
     serializer_class = ProcessSerializer
     queryset = Process.objects.none()
-    standings = standings
+    standings = process_standings
 
 
 class StreamSerializer(serializers.Serializer[Any]):
