@@ -51,4 +51,4 @@ def test_every_file_that_is_named_is_there() -> None:
         if "/" in path and "explain/" not in path
     ]
     assert [path for path in paths if not (settings.BASE_DIR / path).exists()] == []
-    assert len(SECTIONS) == 6
+    assert len(SECTIONS) == 7

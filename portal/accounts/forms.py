@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -9,6 +10,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UsernameField
 from django.http import HttpRequest
+from django.utils import timezone
 
 from portal.accounts import tries
 from portal.accounts.models import Scope
@@ -102,6 +104,16 @@ class TokenForm(forms.Form):
         days.error_messages["required"] = "Every token has to end. Choose a time."
         if settings.WEIR_ENDLESS_TOKENS:
             days.choices += [("", "no end")]
+
+    def terms(self) -> dict[str, Any]:
+        """Of the token, as ``doors.issue_token`` takes them; no end where no time was chosen."""
+        days = self.cleaned_data["days"]
+        return {
+            "name": self.cleaned_data["name"],
+            "scopes": self.cleaned_data["scopes"],
+            "expires_at": timezone.now() + timedelta(days=days) if days else None,
+            "endless": days is None,
+        }
 
 
 class TimeZoneForm(forms.Form):

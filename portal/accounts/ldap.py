@@ -59,7 +59,7 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LdapPerson:
     """A person of the directory. The ``key`` stays theirs when they get another name or place in it."""
 
     dn: str
@@ -113,7 +113,7 @@ def _faults(directory: Directory, tls: str) -> Iterator[str]:
 
 def sign_in(
     directory: Directory, name: str, password: str
-) -> tuple[Entry, list[str] | None] | None:
+) -> tuple[LdapPerson, list[str] | None] | None:
     """Whose this name and password are, with their groups; None where nobody's. Raises AwayError.
 
     An empty password is nobody's: a directory lets anybody in with one, as nobody."""
@@ -143,7 +143,7 @@ def reading(directory: Directory) -> Iterator[Reader]:
         raise AwayError(f"{type(error).__name__}: {error}") from error
 
 
-def _is_theirs(directory: Directory, entry: Entry, password: str) -> bool:
+def _is_theirs(directory: Directory, entry: LdapPerson, password: str) -> bool:
     connection = _connected(directory, entry.dn, password)
     try:
         if connection.bind():
@@ -194,7 +194,7 @@ class Reader:
     directory: Directory
     connection: Connection
 
-    def person(self, name: str) -> Entry | None:
+    def person(self, name: str) -> LdapPerson | None:
         """The one of this name; None where there is none, or several."""
         from ldap3.utils.conv import escape_filter_chars
 
@@ -202,10 +202,10 @@ class Reader:
         found = list(self._people(f"(&{self.directory.filter}{asked})"))
         return found[0] if len(found) == 1 else None
 
-    def people(self) -> Iterator[Entry]:
+    def people(self) -> Iterator[LdapPerson]:
         return self._people(self.directory.filter)
 
-    def groups_of(self, entry: Entry) -> list[str] | None:
+    def groups_of(self, entry: LdapPerson) -> list[str] | None:
         """Names of the groups below the groups' base, sorted; None where the settings name no base."""
         from ldap3.utils.conv import escape_filter_chars
 
@@ -216,7 +216,7 @@ class Reader:
         found = self._pages(self.directory.groups_base, asked, ["cn"])
         return sorted({name for one in found if (name := _text(one["raw_attributes"], "cn"))})
 
-    def _people(self, asked: str) -> Iterator[Entry]:
+    def _people(self, asked: str) -> Iterator[LdapPerson]:
         place = self.directory
         wanted = [place.name, place.key, "givenName", "sn", "mail"]
         for one in self._pages(place.base, asked, wanted):
@@ -224,7 +224,7 @@ class Reader:
             key, name = _text(raw, place.key), _text(raw, place.name)
             if key and name:
                 named = (_text(raw, kind) for kind in ("givenName", "sn", "mail"))
-                yield Entry(one["dn"], key, name, *named)
+                yield LdapPerson(one["dn"], key, name, *named)
 
     def _pages(self, base: str, asked: str, attributes: list[str]) -> Iterator[dict[str, Any]]:
         """What was found so far counts for nothing where the rest does not come. Raises AwayError."""

@@ -66,7 +66,7 @@ def _is_for_it(name: str) -> bool:
 
 
 @transaction.atomic
-def _account_of(entry: ldap.Entry, directory: ldap.Directory) -> User:
+def _account_of(entry: ldap.LdapPerson, directory: ldap.Directory) -> User:
     accounts = SocialAccount.objects.filter(provider=ldap.PROVIDER_ID, uid=entry.key)
     if account := accounts.select_related("user").first():
         return account.user
@@ -81,7 +81,7 @@ def _account_of(entry: ldap.Entry, directory: ldap.Directory) -> User:
     return user
 
 
-def _made(entry: ldap.Entry) -> User:
+def _made(entry: ldap.LdapPerson) -> User:
     user = User(
         username=entry.name,
         first_name=cut(entry.first_name, 150),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from allauth.account.internal.flows.login import record_authentication
@@ -134,17 +133,8 @@ def issue_token(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, 400, token_form=form)
-    asked = form.cleaned_data
-    days = asked["days"]
     try:
-        token, plain = doors.issue_token(
-            request,
-            person(request),
-            asked["name"],
-            scopes=asked["scopes"],
-            expires_at=timezone.now() + timedelta(days=days) if days else None,
-            endless=days is None,
-        )
+        token, plain = doors.issue_token(request, person(request), **form.terms())
     except ServiceError as refusal:
         form.add_error(None, str(refusal))
         return _page(request, 400, token_form=form)

@@ -16,7 +16,7 @@ AT_LEAST = frozenset({Figure.EVICTED_AGAIN, Figure.BUDGET})
 """Counts, which fire at their bound; the others above it."""
 
 
-class Verdict(StrEnum):
+class RuleState(StrEnum):
     FIRING = "firing"
     NEAR = "near"
     QUIET = "quiet"

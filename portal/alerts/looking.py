@@ -12,7 +12,7 @@ import numpy as np
 
 from portal.accounts.models import User
 from portal.alerts import words
-from portal.alerts.firing import Fired, Verdict, fired, is_near, is_over
+from portal.alerts.firing import Fired, RuleState, fired, is_near, is_over
 from portal.alerts.models import Firing, Rule
 from portal.alerts.past import firings
 from portal.alerts.rules import mine, visible
@@ -38,12 +38,12 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RuleRow:
     """``work`` or ``queue`` it is about now, if the person may see it; ``fires_at`` of what is over, not long
     enough yet."""
 
     rule: Rule
-    verdict: Verdict
+    verdict: RuleState
     value: str
     firing: Firing | None
     work: Workload | None
@@ -100,7 +100,7 @@ def moments(now: datetime) -> Floats:
     return np.linspace((now - SPAN).timestamp(), now.timestamp(), POINTS)
 
 
-def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[Row]:
+def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[RuleRow]:
     """Firing first, then near, then quiet."""
     rules = visible(user, cluster)
     rules = rules.filter(mine(user, cluster)) if only_mine else rules
@@ -111,7 +111,7 @@ def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[Row]:
     told = [(rule, *_value(rule, now)) for rule in rules]
     about = _About.of(user, told)
     found = [_row(rule, value, who, about, of[rule.pk], now) for rule, value, who in told]
-    order = list(Verdict)
+    order = list(RuleState)
     return sorted(found, key=lambda row: order.index(row.verdict))
 
 
@@ -146,24 +146,24 @@ class _About:
 
 def _row(
     rule: Rule, value: float, who: int, about: _About, past: Sequence[Firing], now: datetime
-) -> Row:
+) -> RuleRow:
     is_work, is_queue = rule.figure in OF_WORK, rule.figure in OF_QUEUES
     firing = next((one for one in past if one.until is None), None)
-    verdict = Verdict.QUIET
+    verdict = RuleState.QUIET
     if firing is not None:
-        verdict = Verdict.FIRING
+        verdict = RuleState.FIRING
     elif is_near(rule, value):
-        verdict = Verdict.NEAR
+        verdict = RuleState.NEAR
     fires_at = None
     if firing is None and is_over(rule, value) and rule.over_since is not None:
         fires_at = rule.over_since + timedelta(seconds=rule.for_s)
-    return Row(
+    return RuleRow(
         rule=rule,
         verdict=verdict,
         value=words.value_of(rule, value),
         firing=firing,
-        work=about.work.get(who) if is_work and verdict != Verdict.QUIET else None,
-        queue=about.queues.get(who) if is_queue and verdict != Verdict.QUIET else None,
+        work=about.work.get(who) if is_work and verdict != RuleState.QUIET else None,
+        queue=about.queues.get(who) if is_queue and verdict != RuleState.QUIET else None,
         fires_at=fires_at,
         marks=[_mark(one, now) for one in past],
         fired=len(past),

@@ -7,16 +7,16 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from rest_framework import generics, serializers
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from portal.accounts import doors
 from portal.accounts.models import ApiToken, Persona, Scope, Session
-from portal.api.calls import call
+from portal.api.nouns import Noun
 from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView, named
+from portal.api.scope import RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.teams import directory
 from portal.teams import service_accounts as service
@@ -26,36 +26,29 @@ from portal.teams.models import GroupRule, ServiceAccount, Team
 from portal.teams.sight import person_for
 
 
-class SessionSerializer(serializers.ModelSerializer[Session]):
+class SessionSerializer(RowSerializer[Session]):
     key = serializers.CharField(source="pk", help_text="Names it here; it signs nobody in.")
     how = serializers.CharField(help_text="What the person showed; empty where nobody noted it.")
 
     class Meta:
         model = Session
         fields = ["key", "browser", "address", "how", "began_at", "seen_at"]
-        read_only_fields = fields
 
 
-class SessionView(PersonView):
+class Sessions(Noun):
+    """Where you are signed in, the last used first."""
+
+    at, key, names = "sessions", "<str:key>", ("sessions", "session")
     serializer_class = SessionSerializer
-    queryset = Session.objects.none()
+    write_scope = Scope.ALL
+    lookup_url_kwarg = "key"
 
     def rows(self) -> QuerySet[Session]:
         return self.person.sessions.filter(expire_date__gt=timezone.now())
 
-
-class SessionList(SessionView, generics.ListAPIView[Session]):
-    """Where you are signed in, the last used first."""
-
-
-class SessionDetail(SessionView, generics.DestroyAPIView[Session]):
-    """End a session: its browser is signed out at once."""
-
-    write_scope = Scope.ALL
-    lookup_url_kwarg = "key"
-
-    def perform_destroy(self, instance: Session) -> None:
-        doors.end_session(self.request, instance)
+    def remove(self, row: Session) -> None:
+        """End a session: its browser is signed out at once."""
+        doors.end_session(self.request, row)
 
 
 class GroupRuleSerializer(serializers.ModelSerializer[GroupRule]):
@@ -72,14 +65,16 @@ class GroupRuleSerializer(serializers.ModelSerializer[GroupRule]):
         validators: list[Any] = []
 
 
-class GroupRuleView(PersonView):
-    """Absent for whoever may not rule."""
+class GroupRules(Noun):
+    """Which groups of the directory give which persona in which team."""
 
-    serializer_class = GroupRuleSerializer
+    at, key, names = "group-rules", "<int:pk>", ("group_rules", "group_rule")
+    serializer_class = takes = GroupRuleSerializer
     write_scope = Scope.ALL
-    queryset = GroupRule.objects.none()
+    one = "One rule. DELETE takes with it the memberships that it gave."
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Absent for whoever may not rule."""
         super().initial(request, *args, **kwargs)
         if not directory.may_rule(self.person):
             raise NotFound
@@ -87,23 +82,14 @@ class GroupRuleView(PersonView):
     def rows(self) -> QuerySet[GroupRule]:
         return GroupRule.objects.select_related("team", "persona")
 
+    def make(self) -> Any:
+        return directory.add_rule(self.person, request=self.request, **self.given)
 
-class GroupRuleList(GroupRuleView, generics.ListCreateAPIView[GroupRule]):
-    """Which groups of the directory give which persona in which team."""
-
-    def perform_create(self, serializer: serializers.BaseSerializer[GroupRule]) -> None:
-        given = serializer.validated_data
-        serializer.instance = directory.add_rule(self.person, request=self.request, **given)
+    def remove(self, row: GroupRule) -> None:
+        directory.delete_rule(self.person, row, request=self.request)
 
 
-class GroupRuleDetail(GroupRuleView, generics.RetrieveDestroyAPIView[GroupRule]):
-    """One rule. DELETE takes with it the memberships that it gave."""
-
-    def perform_destroy(self, instance: GroupRule) -> None:
-        directory.delete_rule(self.person, instance, request=self.request)
-
-
-class ServiceAccountSerializer(serializers.ModelSerializer[ServiceAccount]):
+class ServiceAccountSerializer(RowSerializer[ServiceAccount]):
     name = serializers.CharField(source="user.username")
     persona = serializers.SerializerMethodField()
     made_by: Any = named("username", allow_null=True)
@@ -112,7 +98,6 @@ class ServiceAccountSerializer(serializers.ModelSerializer[ServiceAccount]):
     class Meta:
         model = ServiceAccount
         fields = ["name", "persona", "purpose", "made_by", "made_at", "tokens"]
-        read_only_fields = fields
 
     def get_persona(self, account: ServiceAccount) -> str:
         return ", ".join(str(m.persona) for m in account.user.memberships.all())
@@ -128,22 +113,17 @@ class NewServiceAccountSerializer(serializers.Serializer[Any]):
     )
 
 
-class TeamAccountsView(PersonView):
+class TeamAccounts(Noun):
     """Below a team whose service accounts the person looks after; absent for everybody else."""
 
-    serializer_class: type[serializers.BaseSerializer[Any]] = ServiceAccountSerializer
-    write_scope: Scope | None = Scope.ALL
-    queryset = ServiceAccount.objects.none()
+    write_scope = Scope.ALL
+    make_scope: Scope | None = SESSION_ONLY
 
     @property
     def team(self) -> Team:
         return get_object_or_404(led_teams(self.person), name=self.kwargs["team"])
 
-    @property
-    def account(self) -> ServiceAccount:
-        return get_object_or_404(self.get_queryset(), user__username=self.kwargs["account"])
-
-    def rows(self) -> QuerySet[ServiceAccount]:
+    def accounts(self) -> QuerySet[ServiceAccount]:
         rows = ServiceAccount.objects.filter(team=self.team).select_related("user")
         return rows.prefetch_related(
             "user__api_tokens",
@@ -152,53 +132,46 @@ class TeamAccountsView(PersonView):
         )
 
 
-class ServiceAccountList(TeamAccountsView, generics.ListAPIView[ServiceAccount]):
+class ServiceAccounts(TeamAccounts):
     """The programs that act for a team, with their tokens."""
 
-    write_scope = SESSION_ONLY
+    at, key = "teams/<str:team>/service-accounts", "<str:account>"
+    names = ("service_accounts", "service_account")
+    serializer_class, takes = ServiceAccountSerializer, NewServiceAccountSerializer
+    one = "One service account. DELETE takes its tokens with it; what it submitted goes on."
+    lookup_field, lookup_url_kwarg = "user__username", "account"
 
-    @call(ServiceAccountSerializer, takes=NewServiceAccountSerializer, code=201)
-    def post(self) -> Any:
+    def rows(self) -> QuerySet[ServiceAccount]:
+        return self.accounts()
+
+    def make(self) -> Any:
         """Make a service account. It has no token yet, and no way to sign in."""
         team = self.team
         given = {"purpose": "", **self.given}
         return service.make(self.person, team, request=self.request, **given)
 
-
-class ServiceAccountDetail(TeamAccountsView, generics.RetrieveDestroyAPIView[ServiceAccount]):
-    """One service account. DELETE takes its tokens with it; what it submitted goes on."""
-
-    def get_object(self) -> ServiceAccount:
-        return self.account
-
-    def perform_destroy(self, instance: ServiceAccount) -> None:
-        service.delete(self.person, instance, request=self.request)
+    def remove(self, row: ServiceAccount) -> None:
+        service.delete(self.person, row, request=self.request)
 
 
-class ServiceTokenList(TeamAccountsView):
-    """Tokens of a service account."""
+class ServiceTokens(TeamAccounts):
+    at, key = f"{ServiceAccounts.at}/{ServiceAccounts.key}/tokens", "<int:pk>"
+    names = ("service_tokens", "service_token")
+    serializer_class, takes, shows_new = TokenSerializer, TokenRequestSerializer, NewTokenSerializer
+    is_listed, shown_once = False, "token"
 
-    serializer_class = NewTokenSerializer
-    write_scope = SESSION_ONLY
+    @property
+    def account(self) -> ServiceAccount:
+        return get_object_or_404(self.accounts(), user__username=self.kwargs["account"])
 
-    @call(NewTokenSerializer, takes=TokenRequestSerializer, code=201)
-    def post(self) -> Any:
+    def rows(self) -> QuerySet[ApiToken]:
+        return self.account.user.api_tokens.all()
+
+    def make(self) -> Any:
         """Make a token for it. The answer is the only place its text is ever shown."""
-        account = self.account
-        token, plain = service.issue_token(
-            self.person, account, **self.sent.terms(), request=self.request
-        )
-        token.token = plain  # type: ignore[attr-defined]
-        return token
+        account, terms = self.account, self.sent.terms()
+        return service.issue_token(self.person, account, **terms, request=self.request)
 
-
-class ServiceTokenDetail(TeamAccountsView, generics.DestroyAPIView[Any]):
-    """Revoke a token of a service account; it stops working at once."""
-
-    serializer_class = TokenSerializer
-
-    def get_object(self) -> ApiToken:
-        return get_object_or_404(self.account.user.api_tokens, pk=self.kwargs["pk"])
-
-    def perform_destroy(self, instance: ApiToken) -> None:
-        service.revoke_token(self.person, self.account, instance, request=self.request)
+    def remove(self, row: ApiToken) -> None:
+        """Revoke a token of a service account; it stops working at once."""
+        service.revoke_token(self.person, self.account, row, request=self.request)

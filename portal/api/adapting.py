@@ -8,7 +8,7 @@ from django.http import Http404
 from rest_framework import serializers
 
 from portal.api.calls import call
-from portal.api.setting_up import ClusterAdminView
+from portal.api.clusters import ClusterAdminView
 from portal.teams.access import is_admin, is_operator
 from scheduling.services.studies.adapting import trials
 from scheduling.services.studies.adapting.parameters import BY_NAME

@@ -7,19 +7,17 @@ from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.alerts.looking import Row, rows
+from portal.alerts.looking import RuleRow, rows
 from portal.alerts.models import Figure, Rule
 from portal.alerts.past import RulePast, Took, past
 from portal.alerts.rules import Wish, may_watch, set_circle, told, visible
 from portal.alerts.testing import send_test
 from portal.api.calls import call
-from portal.api.scope import ClusterView, sent
+from portal.api.nouns import ClusterNoun, verb
+from portal.api.scope import ClusterView
 from portal.display.format import zone
 from portal.teams.people import visible_teams
 from scheduling.models import Cluster
@@ -103,51 +101,47 @@ class AlertPastSerializer(serializers.Serializer[Any]):
     days = DaySerializer(many=True)
 
 
-class AlertView(ClusterView):
-    """A view of who may watch something in the cluster."""
+class Alerts(ClusterNoun):
+    """Rules that you see: all for operators, those of your queues for leads. Firing ones first."""
 
-    serializer_class: Any = AlertSerializer
+    at, key, names = "alerts", "<int:pk>", ("alerts", "alert")
+    one = "One rule with its state now."
+    serializer_class, takes = AlertSerializer, CircleSerializer
+    write_scope = Scope.ALL
     queryset = Rule.objects.none()
     pagination_class = None
 
-    @property
     def watched(self) -> Cluster:
+        """Absent for whoever may watch nothing in the cluster."""
         if not may_watch(self.person, self.cluster):
             raise Http404
         return self.cluster
 
-    def rule(self, pk: int) -> Rule:
-        return get_object_or_404(visible(self.person, self.watched), pk=pk)
+    def rows(self) -> Any:
+        return rows(self.person, self.watched())
 
+    def filter_queryset(self, queryset: Any) -> Any:
+        """As many as there are, in their order: they are no rows of one table."""
+        return [_told(row) for row in queryset]
 
-class Alerts(AlertView):
-    @call(AlertSerializer, many=True)
-    def get(self) -> Any:
-        """Rules that you see: all for operators, those of your queues for leads. Firing ones first."""
-        return [_told(row) for row in rows(self.person, self.watched)]
+    def edited_row(self) -> Rule:
+        return get_object_or_404(visible(self.person, self.watched()), pk=self.kwargs["pk"])
 
+    def get_object(self) -> Any:
+        rule = self.edited_row()
+        (row,) = (row for row in self.rows() if row.rule.pk == rule.pk)
+        return _told(row)
 
-class AlertDetail(AlertView):
-    write_scope = Scope.ALL
-
-    def get(self, request: Request, cluster: str, pk: int) -> Response:
-        """One rule with its state now."""
-        rule = self.rule(pk)
-        (row,) = (row for row in rows(self.person, self.cluster) if row.rule.pk == rule.pk)
-        return Response(AlertSerializer(_told(row)).data)
-
-    @extend_schema(request=CircleSerializer, responses=AlertSerializer)
-    def put(self, request: Request, cluster: str, pk: int) -> Response:
+    def change(self, row: Rule) -> Any:
         """Say who is told of a firing that nobody acknowledged, and after how long. What fires goes on."""
-        rule = self.rule(pk)
-        typed = sent(CircleSerializer, request).validated_data
+        typed = self.given
         wish = Wish(
-            Figure(rule.figure), rule.over, escalate_s=typed["escalate_s"],
+            Figure(row.figure), row.over, escalate_s=typed["escalate_s"],
             escalate_team=self._team(typed["escalate_team"]),
             escalate_people=tuple(dict.fromkeys(typed["escalate_people"])),
         )  # fmt: skip
-        set_circle(by=self.person, rule=rule, wish=wish)
-        return self.get(request, cluster, pk)
+        set_circle(by=self.person, rule=row, wish=wish)
+        return self.get_object()
 
     def _team(self, name: str) -> Any:
         found = visible_teams(self.person).filter(name=name).first() if name else None
@@ -157,28 +151,28 @@ class AlertDetail(AlertView):
             )  # fmt: skip
         return found
 
-
-class AlertTest(AlertView):
-    write_scope = Scope.ALL
-
-    @call(HeardSerializer, many=True)
-    def post(self, pk: int) -> Any:
+    @verb("test", HeardSerializer, many=True)
+    def test(self) -> Any:
         """Send a made-up firing, marked as a test, to all who would hear of a true one: once a minute."""
-        return send_test(self.rule(pk), by=self.person)
+        return send_test(self.edited_row(), by=self.person)
 
 
-class AlertPast(AlertView):
+class AlertPast(ClusterView):
     serializer_class = AlertPastSerializer
+    queryset = Rule.objects.none()
+    pagination_class = None
 
     @call(AlertPastSerializer, many=True)
     def get(self) -> Any:
         """What fired in the last 90 days, by rule and day, and how long until acknowledged and over."""
-        name = self.person.display_time_zone or self.watched.display_time_zone
-        seen = past(self.person, self.watched, zone(name))
+        if not may_watch(self.person, self.cluster):
+            raise Http404
+        name = self.person.display_time_zone or self.cluster.display_time_zone
+        seen = past(self.person, self.cluster, zone(name))
         return [_past(row) for row in seen.rows]
 
 
-def _told(row: Row) -> dict[str, Any]:
+def _told(row: RuleRow) -> dict[str, Any]:
     rule, firing = told(row.rule), row.firing
     return {
         "rule": row.rule.pk,

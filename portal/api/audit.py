@@ -11,15 +11,15 @@ from rest_framework import generics, serializers
 
 from portal.accounts.capabilities import Capability
 from portal.api.calls import call
-from portal.api.scope import PersonView
+from portal.api.scope import PersonView, RowSerializer
 from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS
 from portal.audit.models import AuditEntry, Via
-from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
+from portal.audit.reading import DAYS, AuditQuery, may_audit, visible_entries
 from portal.teams.rights import rights_of
 
 
-class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
+class AuditEntrySerializer(RowSerializer[AuditEntry]):
     before = serializers.DictField(read_only=True, allow_null=True)
     after = serializers.DictField(read_only=True, allow_null=True)
 
@@ -44,7 +44,6 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
             "previous",
             "digest",
         ]
-        read_only_fields = fields
 
 
 @extend_schema(
@@ -63,14 +62,11 @@ class AuditList(PersonView, generics.ListAPIView[AuditEntry]):
     """Entries newest first: all of them, or those about the queues whose log you read."""
 
     serializer_class = AuditEntrySerializer
-    queryset = AuditEntry.objects.none()
 
-    def get_queryset(self) -> QuerySet[AuditEntry]:
-        if self.is_schema:
-            return AuditEntry.objects.none()
+    def rows(self) -> QuerySet[AuditEntry]:
         if not may_audit(self.person):
             raise Http404
-        return Asked(self.request.query_params.dict()).of(visible_entries(self.person))
+        return AuditQuery(self.request.query_params.dict()).of(visible_entries(self.person))
 
 
 class VerdictSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,4 @@
-"""Clusters, GPU classes, nodes and priority classes: what there is."""
+"""Clusters: what there is of them, how they are connected, switched and ruled."""
 
 from __future__ import annotations
 
@@ -6,19 +6,27 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
+from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.calls import call
-from portal.api.scope import ClusterView, PersonView, named
+from portal.api.nouns import Noun, verb
+from portal.api.scope import ClusterView, RowSerializer, named, sent
+from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
-from portal.teams.access import is_operator, visible_clusters
-from scheduling.models import Cluster, ClusterMode, GpuClass, Guardrail, Node, PriorityClass
+from portal.teams.access import is_admin, is_operator, visible_clusters
+from scheduling.models import Cluster, ClusterMode, Guardrail, Node
 from scheduling.services.clusters.add import set_mode
+from scheduling.services.clusters.connecting import Credentials, connect
+from scheduling.services.policy import knobs
 from scheduling.services.policy.knobs import KNOBS
 
+LONGEST = 131_072
 
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+
+class ClusterSerializer(RowSerializer[Cluster]):
     now = serializers.DateTimeField(read_only=True, help_text="The cluster's own time.")
 
     class Meta:
@@ -34,74 +42,58 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "display_time_zone",
             *(knob.field for knob in KNOBS),
         ]
-        read_only_fields = fields
 
 
-class ClusterList(PersonView, generics.ListAPIView[Cluster]):
-    """Clusters you may see."""
+class NewClusterSerializer(serializers.Serializer[Any]):
+    """A kubeconfig, or an address with a token, or neither: the account of Weir's own pod."""
 
-    serializer_class = ClusterSerializer
-    queryset = Cluster.objects.none()
-
-    def get_queryset(self) -> QuerySet[Cluster]:
-        return visible_clusters(self.person).order_by("name")
-
-
-class ClusterDetail(ClusterView, generics.RetrieveAPIView[Cluster]):
-    """One cluster: its mode, its clock and the policy its engine runs with."""
-
-    serializer_class = ClusterSerializer
-    queryset = Cluster.objects.none()
-
-    def get_object(self) -> Cluster:
-        return self.cluster
+    name = serializers.SlugField(max_length=50)
+    kubeconfig = serializers.CharField(max_length=LONGEST, required=False)
+    context: Any = serializers.CharField(max_length=200, required=False, validators=[one_line])
+    api_url = serializers.URLField(max_length=200, required=False)
+    token = serializers.CharField(max_length=LONGEST, required=False)
+    portal_token = serializers.CharField(
+        max_length=LONGEST,
+        required=False,
+        help_text="Of the account that acts for people; left out, the other one does.",
+    )
+    ca = serializers.CharField(max_length=LONGEST, required=False)
 
 
 class ModeSerializer(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=ClusterMode.choices)
 
 
-class ClusterModeView(ClusterView):
-    serializer_class = ModeSerializer
-    write_scope = Scope.ALL
+class Clusters(Noun):
+    """Clusters you may see."""
 
-    @call(ClusterSerializer, takes=ModeSerializer)
-    def post(self) -> Any:
+    at, key, names = "clusters", "<slug:cluster>", ("clusters", "cluster")
+    one = "One cluster: its mode, its clock and the policy its engine runs with."
+    serializer_class, takes = ClusterSerializer, NewClusterSerializer
+    write_scope = Scope.ALL
+    lookup_field, lookup_url_kwarg = "name", "cluster"
+    is_for_admins = True
+
+    def rows(self) -> QuerySet[Cluster]:
+        return visible_clusters(self.person).order_by("name")
+
+    def make(self) -> Any:
+        """Connect a cluster, in observe mode; one that does not answer is not kept. For who administers."""
+        given = dict(self.given)
+        name = given.pop("name")
+        return connect(name=name, credentials=Credentials(**given), author=self.person)
+
+    @verb("mode", ClusterSerializer, takes=ModeSerializer)
+    def mode(self) -> Any:
         """Observe, enforce or pause the cluster from the next cycle on. For operators."""
         if not is_operator(self.person):
             raise Http404
-        set_mode(self.cluster, ClusterMode(self.given["mode"]), author=self.person)
-        return self.cluster
+        found = self.get_object()
+        set_mode(found, ClusterMode(self.given["mode"]), author=self.person)
+        return found
 
 
-class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):
-    node_labels: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
-
-    class Meta:
-        model = GpuClass
-        fields = [
-            "name",
-            "resource_name",
-            "node_labels",
-            "exchange_rate",
-            "price_per_gpu_hour",
-            "position",
-            "wait_slo_s",
-        ]
-        read_only_fields = fields
-
-
-class GpuClassList(ClusterView, generics.ListAPIView[GpuClass]):
-    """GPU classes of a cluster, in the order every page shows them."""
-
-    serializer_class = GpuClassSerializer
-    queryset = GpuClass.objects.none()
-
-    def get_queryset(self) -> QuerySet[GpuClass]:
-        return GpuClass.objects.filter(cluster=self.cluster)
-
-
-class NodeSerializer(serializers.ModelSerializer[Node]):
+class NodeSerializer(RowSerializer[Node]):
     gpu_class: Any = named()
     node_pool: Any = named(allow_null=True)
     gpus = GpusField(read_only=True)
@@ -130,25 +122,22 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "ready",
             "troubles",
         ]
-        read_only_fields = fields
 
 
 class NodeList(ClusterView, generics.ListAPIView[Node]):
     """Nodes of a cluster as the mirror last saw them."""
 
     serializer_class = NodeSerializer
-    queryset = Node.objects.none()
     filterset_fields = ["gpu_class__name", "ready"]
 
-    def get_queryset(self) -> QuerySet[Node]:
+    def rows(self) -> QuerySet[Node]:
         return Node.objects.filter(cluster=self.cluster).select_related("gpu_class", "node_pool")
 
 
-class GuardrailSerializer(serializers.ModelSerializer[Guardrail]):
+class GuardrailSerializer(RowSerializer[Guardrail]):
     class Meta:
         model = Guardrail
         fields = ["kind", "namespace", "name", "standing", "differs", "detail", "since"]
-        read_only_fields = fields
 
     differs = serializers.ListField(
         source="fields",
@@ -162,7 +151,6 @@ class GuardrailList(ClusterView, generics.ListAPIView[Guardrail]):
     """Objects that Weir keeps on the cluster, as they stood when it compared them last. For operators."""
 
     serializer_class = GuardrailSerializer
-    queryset = Guardrail.objects.none()
     filterset_fields = ["kind", "namespace", "standing"]
 
     def rows(self) -> QuerySet[Guardrail]:
@@ -171,15 +159,69 @@ class GuardrailList(ClusterView, generics.ListAPIView[Guardrail]):
         return Guardrail.objects.filter(cluster=self.cluster)
 
 
-class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):
-    class Meta:
-        model = PriorityClass
-        fields = ["name", "value", "preemptible", "min_run_time_s", "type", "is_default"]
-        read_only_fields = fields
+class ClusterAdminView(ClusterView):
+    write_scope = Scope.ALL
+
+    def check(self) -> None:
+        """Raises Http404 for who sees no such cluster, or does not administer."""
+        assert self.cluster  # noqa: S101 - fetching it is the check
+        if not is_admin(self.person):
+            raise Http404
 
 
-class PriorityClassList(PersonView, generics.ListAPIView[PriorityClass]):
-    """Priority classes, highest value first."""
+class KnobSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField()
+    group = serializers.CharField()
+    name = serializers.CharField()
+    meaning = serializers.CharField()
+    touches = serializers.CharField()
+    unit = serializers.CharField()
+    value: Any = serializers.JSONField(allow_null=True)
+    default: Any = serializers.JSONField(allow_null=True)
 
-    serializer_class = PriorityClassSerializer
-    queryset = PriorityClass.objects.all()
+
+class PolicyWriteSerializer(serializers.Serializer[Any]):
+    values: Any = serializers.DictField(help_text="Field to value; others stay as they are.")
+    reason = serializers.CharField(max_length=500, validators=[one_line])
+
+
+class PolicyView(ClusterAdminView):
+    """The policy that the engine of a cluster runs with, each field with its meaning and default."""
+
+    serializer_class = KnobSerializer
+    queryset = Cluster.objects.none()
+    pagination_class = None
+
+    @extend_schema(responses=KnobSerializer(many=True))
+    def get(self, request: Request, cluster: str) -> Response:
+        """Every setting of the policy, with its bounds and default. For operators."""
+        found = self.cluster
+        if not is_operator(self.person) and not is_admin(self.person):
+            raise Http404
+        return Response(_told(found))
+
+    @extend_schema(request=PolicyWriteSerializer, responses=KnobSerializer(many=True))
+    def put(self, request: Request, cluster: str) -> Response:
+        """Change fields, in force with the next cycle. For who administers."""
+        self.check()
+        given = sent(PolicyWriteSerializer, request).validated_data
+        knobs.set_policy(
+            cluster=self.cluster,
+            values=given["values"],
+            author=self.person,
+            reason=given["reason"],
+        )
+        return Response(_told(self.cluster))
+
+
+def _told(cluster: Any) -> Any:
+    values = knobs.policy_of(cluster)
+    rows = [
+        {
+            "field": knob.field, "group": knob.group, "name": knob.name, "meaning": knob.meaning,
+            "touches": knob.touches, "unit": knob.unit,
+            "value": values[knob.field], "default": knob.default,
+        }
+        for knob in knobs.KNOBS
+    ]  # fmt: skip
+    return KnobSerializer(rows, many=True).data

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.urls import reverse
-from drf_spectacular.utils import extend_schema
-from rest_framework import generics, serializers, status
-from rest_framework.request import Request
-from rest_framework.response import Response
+from rest_framework import serializers
 
 from portal.accounts.models import Scope
 from portal.api.foresight import OperatedView
-from portal.api.scope import named, sent
+from portal.api.nouns import ClusterNoun
+from portal.api.scope import RowSerializer, named
 from scheduling.models import PARTLY_DONE, Consolidation, ConsolidationState
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.moves import MOST_MOVES, MOST_NODES
@@ -30,7 +27,7 @@ class MoveSerializer(serializers.Serializer[Any]):
     why = serializers.CharField(help_text="Why it was not moved.")
 
 
-class ConsolidationSerializer(serializers.ModelSerializer[Consolidation]):
+class ConsolidationSerializer(RowSerializer[Consolidation]):
     gpu_class: Any = named()
     cycle: Any = named("number", allow_null=True, help_text="That took it.")
     moves: Any = MoveSerializer(many=True, read_only=True)
@@ -47,7 +44,6 @@ class ConsolidationSerializer(serializers.ModelSerializer[Consolidation]):
             "id", "gpu_class", "nodes", "most_moves", "author", "asked_at", "state", "cycle", "moves",
             "outcome", "done_at",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
 class OrderSerializer(serializers.Serializer[Any]):
@@ -58,37 +54,30 @@ class OrderSerializer(serializers.Serializer[Any]):
     )
 
 
-def _of(view: OperatedView) -> QuerySet[Consolidation]:
-    if view.is_schema:
-        return Consolidation.objects.none()
-    rows = Consolidation.objects.filter(cluster=view.cluster)
-    return rows.select_related("gpu_class", "cycle", "cluster")
-
-
-class ConsolidationList(OperatedView, generics.ListAPIView[Consolidation]):
+class Consolidations(OperatedView, ClusterNoun):
     """What was ordered, the newest first."""
 
-    serializer_class = ConsolidationSerializer
-    queryset = Consolidation.objects.none()
+    at, key, names = "consolidations", "<int:pk>", ("consolidations", "consolidation")
+    one = "One of them. DELETE cancels it while it waits for its cycle."
+    serializer_class, takes = ConsolidationSerializer, OrderSerializer
     write_scope = Scope.ALL
+    queryset = Consolidation.objects.none()
+    is_located = True
 
-    def get_queryset(self) -> QuerySet[Consolidation]:
-        return _of(self)
+    def rows(self) -> QuerySet[Consolidation]:
+        rows = Consolidation.objects.filter(cluster=self.cluster)
+        return rows.select_related("gpu_class", "cycle", "cluster")
 
-    @extend_schema(request=OrderSerializer, responses={201: ConsolidationSerializer})
-    def post(self, request: Request, cluster: str) -> Response:
+    def make(self) -> Any:
         """Have the next cycle move work together until so many more nodes are whole."""
-        told = sent(OrderSerializer, request).validated_data
-        made = orders.order(
+        told = self.given
+        return orders.order(
             cluster=self.cluster,
             gpu_class=self._gpu_class(told["gpu_class"]),
             nodes=told["nodes"],
             most_moves=told["most_moves"],
             author=self.person,
         )
-        address = reverse("api:consolidation", args=[self.cluster.name, made.pk])
-        data = ConsolidationSerializer(made).data
-        return Response(data, status=status.HTTP_201_CREATED, headers={"Location": address})
 
     def _gpu_class(self, name: str) -> Any:
         found = self.cluster.gpu_classes.filter(name=name).first()
@@ -101,19 +90,8 @@ class ConsolidationList(OperatedView, generics.ListAPIView[Consolidation]):
             )
         return found
 
-
-class ConsolidationDetail(OperatedView, generics.RetrieveDestroyAPIView[Consolidation]):
-    """One of them. DELETE cancels it while it waits for its cycle."""
-
-    serializer_class = ConsolidationSerializer
-    queryset = Consolidation.objects.none()
-    write_scope = Scope.ALL
-
-    def get_queryset(self) -> QuerySet[Consolidation]:
-        return _of(self)
-
-    def perform_destroy(self, instance: Consolidation) -> None:
-        if not orders.cancel(instance, author=self.person):
+    def remove(self, row: Consolidation) -> None:
+        if not orders.cancel(row, author=self.person):
             raise ServiceError(
                 "taken", "A cycle took it already.", "Look at what came of it instead."
             )

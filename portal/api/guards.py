@@ -25,6 +25,7 @@ from portal.idempotency import kept
 
 Handler = Callable[..., Response]
 IF_MATCH, KEY = "If-Match", "Idempotency-Key"
+SAFE_READS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +49,46 @@ DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
 VERSIONED: Mapping[str, Versioned] = {
     "AdaptationView": Versioned(apart=frozenset({"due_at", "why", "parameters"})),
     "AdaptingParameterView": Versioned(apart=ADAPTS),
-    "AlertDetail": Versioned(apart=ALERT),
-    "ConsolidationDetail": Versioned(),
-    "GroupRuleDetail": Versioned(),
+    "Alerts": Versioned(apart=ALERT),
+    "Consolidations": Versioned(),
+    "GroupRules": Versioned(),
     "LoanAct": DECIDED,
-    "LoanDetail": REQUEST,
+    "Loans": REQUEST,
     "NoticePreferences": Versioned(),
-    "OfferDetail": Versioned(),
-    "OneGpuClass": Versioned(),
-    "OnePriorityClass": Versioned(),
-    "OneQueue": Versioned(apart=frozenset({"shares"})),
-    "OneTeam": Versioned(),
-    "PersonDetail": Versioned(),
-    "PersonaDetail": Versioned(),
+    "Offers": Versioned(),
+    "GpuClasses": Versioned(),
+    "PriorityClasses": Versioned(),
+    "Queues": Versioned(apart=frozenset({"shares"})),
+    "Teams": Versioned(),
+    "People": Versioned(),
+    "Personas": Versioned(),
     "PolicyView": Versioned(),
     "QuotaList": Versioned(methods=frozenset({"POST"})),
-    "RequestAct": DECIDED,
-    "RequestDetail": REQUEST,
-    "RuleDetail": Versioned(),
-    "SavedViewDetail": Versioned(),
-    "ServiceAccountDetail": Versioned(apart=frozenset({"tokens"})),
-    "StudyDetail": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
+    "Requests": REQUEST,
+    "RequestRules": Versioned(),
+    "SavedViews": Versioned(),
+    "ServiceAccounts": Versioned(apart=frozenset({"tokens"})),
+    "Studies": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
     "TeamMember": Versioned(),
     "Tree": Versioned(),
 }
 """View -> how its version is told."""
-ONLY_ENDED = frozenset({"SessionDetail", "ServiceTokenDetail", "TokenDetail", "WebhookDetail"})
+ONLY_ENDED = frozenset({"Sessions", "ServiceTokens", "Tokens", "Webhooks"})
 """Views of what nobody edits: it is ended, whatever it was."""
 ONLY_READ = frozenset({"QuotaPreview"})
 """Views whose POST changes nothing, so that it may be sent as often as one likes."""
 
 
 def takes_version(view: object, method: str) -> bool:
+    """``decides`` of a noun: verbs that take the version of its row."""
     rule = VERSIONED.get(type(view).__name__)
-    return rule is not None and method in rule.methods
+    decides = getattr(view, "action", None) in getattr(view, "decides", ())
+    return rule is not None and (decides or method in rule.methods)
 
 
 def tells_version(view: object, method: str) -> bool:
-    return method in ("GET", "HEAD") and type(view).__name__ in VERSIONED
+    is_one = getattr(view, "action", "retrieve") == "retrieve"
+    return is_one and method in SAFE_READS and type(view).__name__ in VERSIONED
 
 
 def takes_key(view: object, method: str) -> bool:
@@ -117,7 +120,8 @@ def _conditional(view: Any, handler: Handler) -> Handler:
         def fields() -> dict[str, str]:
             # What the view found before it had its turn may be what another has changed since.
             vars(view).pop("cluster", None)
-            return _fields(view, lambda: type(view).get(view, request, *args, **kwargs).data)
+            read = getattr(view, "get", None) or view.retrieve
+            return _fields(view, lambda: read(request, *args, **kwargs).data)
 
         wanted = request.headers.get(IF_MATCH)
         if wanted is None:
@@ -187,9 +191,9 @@ def _settle(claim: kept.Claim, answer: Response) -> None:
         return
     data = None if answer.data is None else json.loads(JSONRenderer().render(answer.data))
     headers = {n: answer.headers[n] for n in ("Location", "ETag") if n in answer.headers}
-    kept.settle(claim, kept.Answer(answer.status_code, data, headers))
+    kept.settle(claim, kept.KeptReply(answer.status_code, data, headers))
 
 
-def _again(answer: kept.Answer) -> Response:
+def _again(answer: kept.KeptReply) -> Response:
     headers = {**answer.headers, "Idempotency-Replayed": "true"}
     return Response(answer.data, status=answer.status, headers=headers)

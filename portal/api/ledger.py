@@ -7,7 +7,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework import generics, serializers
 
-from portal.api.scope import ClusterView, named
+from portal.api.nouns import ClusterNoun
+from portal.api.scope import ClusterView, RowSerializer, named
 from portal.display.filters import DecisionFilter, EvictionFilter
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import visible_workloads
@@ -16,7 +17,7 @@ from scheduling.models import Cycle, Decision, Eviction
 from scheduling.services.words.told import Reader, name_of, queue_of, told
 
 
-class ToldSerializer(serializers.ModelSerializer[Any]):
+class ToldSerializer(RowSerializer[Any]):
     """A row with a sentence and numbers, as the person who asks may have them."""
 
     numbers: Any = serializers.DictField(read_only=True)
@@ -44,7 +45,7 @@ class PartySerializer(ToldSerializer):
         return name_of(row.for_workload, self.reader)
 
 
-class CycleSerializer(serializers.ModelSerializer[Cycle]):
+class CycleSerializer(RowSerializer[Cycle]):
     class Meta:
         model = Cycle
         fields = [
@@ -59,25 +60,18 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
             "admitted",
             "evicted",
         ]
-        read_only_fields = fields
 
 
-class CycleView(ClusterView):
-    serializer_class = CycleSerializer
-    queryset = Cycle.objects.none()
-
-    def get_queryset(self) -> QuerySet[Cycle]:
-        return Cycle.objects.filter(cluster=self.cluster).order_by("-number")
-
-
-class CycleList(CycleView, generics.ListAPIView[Cycle]):
+class Cycles(ClusterNoun):
     """Passes of the engine, newest first."""
 
-
-class CycleDetail(CycleView, generics.RetrieveAPIView[Cycle]):
-    """One pass of the engine."""
-
+    at, key, names = "cycles", "<int:number>", ("cycles", "cycle")
+    one = "One pass of the engine."
+    serializer_class = CycleSerializer
     lookup_field = "number"
+
+    def rows(self) -> QuerySet[Cycle]:
+        return Cycle.objects.filter(cluster=self.cluster).order_by("-number")
 
 
 class DecisionSerializer(PartySerializer):
@@ -108,7 +102,6 @@ class DecisionSerializer(PartySerializer):
             "until",
             "position",
         ]
-        read_only_fields = fields
 
 
 class DecisionList(ClusterView, generics.ListAPIView[Decision]):
@@ -116,7 +109,6 @@ class DecisionList(ClusterView, generics.ListAPIView[Decision]):
 
     serializer_class = DecisionSerializer
     filterset_class = DecisionFilter
-    queryset = Decision.objects.none()
 
     def rows(self) -> QuerySet[Decision]:
         return (
@@ -172,7 +164,6 @@ class EvictionSerializer(PartySerializer):
             "numbers",
             "cycle",
         ]
-        read_only_fields = fields
 
     def get_queue(self, eviction: Eviction) -> str | None:
         return queue_of(eviction.queue, self.reader)
@@ -197,7 +188,6 @@ class EvictionList(ClusterView, generics.ListAPIView[Eviction]):
 
     serializer_class = EvictionSerializer
     filterset_class = EvictionFilter
-    queryset = Eviction.objects.none()
 
     def rows(self) -> QuerySet[Eviction]:
         seen = visible_workloads(self.person).filter(cluster=self.cluster).values("pk")

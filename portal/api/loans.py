@@ -8,15 +8,15 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers, status
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
-from portal.api.calls import call
-from portal.api.scope import ClusterView, named, sent
+from portal.api.nouns import ClusterNoun
+from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import ACTS, Typed, act_of
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
@@ -31,7 +31,7 @@ from scheduling.services.errors import ServiceError
 STATES = {"waiting": WAITING, "running": RUNNING, "ended": OVER}
 
 
-class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
+class LoanSerializer(RowSerializer[QuotaLoan]):
     """`ends_at` is as agreed, `term_ends_at` as it will be; `may` is what you may do to it now."""
 
     lender: Any = named()
@@ -50,13 +50,12 @@ class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
             "id", "state", "lender", "borrower", "gpu_class", "gpus", "ends_at", "term_ends_at",
             "notice_h", "offer", "author", "reason", "created_at", "since", "may",
         ]  # fmt: skip
-        read_only_fields = fields
 
     def get_may(self, loan: QuotaLoan) -> list[str]:
         return sorted(verbs(loan, self.context["led"]))
 
 
-class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
+class OfferSerializer(RowSerializer[LoanOffer]):
     lender: Any = named()
     gpu_class: Any = named()
     gpus = GpusField(read_only=True)
@@ -74,7 +73,6 @@ class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
             "notice_h",
             "created_at",
         ]
-        read_only_fields = fields
 
 
 class TermsSerializer(serializers.Serializer[Any]):
@@ -129,33 +127,31 @@ class LoansView(ClusterView):
         led = frozenset() if self.is_schema else led_of(self.person, self.cluster)
         return {**super().get_serializer_context(), "led": led}
 
-    def told(self, loan: QuotaLoan, code: int = status.HTTP_200_OK) -> Response:
+    def told(self, loan: QuotaLoan) -> Response:
         fresh = get_object_or_404(self.get_queryset(), pk=loan.pk)
-        data = LoanSerializer(fresh, context=self.get_serializer_context()).data
-        address = reverse("api:loan", args=[self.cluster.name, fresh.pk])
-        headers = {"Location": address} if code == status.HTTP_201_CREATED else None
-        return Response(data, status=code, headers=headers)
+        return Response(LoanSerializer(fresh, context=self.get_serializer_context()).data)
 
 
 STATE = OpenApiParameter("state", str, enum=[*STATES, "all"], description="Which; default: all.")
 
 
-class LoanList(LoansView, generics.ListAPIView[QuotaLoan]):
+@extend_schema_view(list=extend_schema(parameters=[STATE]))
+class Loans(LoansView, ClusterNoun):
     """Loans of queues that you lead, the last moved first."""
+
+    at, key, names = "loans", "<int:pk>", ("loans", "loan")
+    one = "One loan."
+    takes = ProposalSerializer
+    is_located = True
 
     def rows(self) -> QuerySet[QuotaLoan]:
         rows = super().rows()
         wanted = STATES.get(self.request.query_params.get("state", ""))
-        return rows.filter(state__in=wanted) if wanted else rows
+        return rows.filter(state__in=wanted) if wanted and self.action == "list" else rows
 
-    @extend_schema(parameters=[STATE])
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().get(request, *args, **kwargs)
-
-    @extend_schema(request=ProposalSerializer, responses={201: LoanSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def make(self) -> Any:
         """Ask for a loan, or offer one to a queue; nothing changes before the other side consents."""
-        told = sent(ProposalSerializer, request).validated_data
+        told = self.given
         offer = _offer(self.person, self.cluster, told.get("offer"))
         mine, seen = led_queues(self.person), visible_queues(self.person)
         asks = told["kind"] == "ask"
@@ -174,11 +170,7 @@ class LoanList(LoansView, generics.ListAPIView[QuotaLoan]):
             offer=offer,
             **_terms(self.cluster, told),
         )
-        return self.told(made, status.HTTP_201_CREATED)
-
-
-class LoanDetail(LoansView, generics.RetrieveAPIView[QuotaLoan]):
-    """One loan."""
+        return self.get_queryset().get(pk=made.pk)
 
 
 class LoanAct(LoansView):
@@ -207,36 +199,29 @@ class LoanAct(LoansView):
         return self.told(act(self.person, loan, Typed(gpus, told.get("note", ""))))
 
 
-class OffersView(ClusterView):
-    """Offers to all that stand."""
+class Offers(ClusterNoun):
+    """Quota that is offered to all, for whoever leads a queue."""
 
-    serializer_class: Any = OfferSerializer
+    at, key, names = "loan-offers", "<int:pk>", ("loan_offers", "loan_offer")
+    one = "One offer to all. DELETE withdraws it; what was lent of it runs on."
+    serializer_class, takes = OfferSerializer, TermsSerializer
     queryset = LoanOffer.objects.none()
     write_scope = Scope.QUOTAS
 
     def rows(self) -> QuerySet[LoanOffer]:
         return open_offers(self.person, self.cluster)
 
-
-class OfferList(OffersView, generics.ListAPIView[LoanOffer]):
-    """Quota that is offered to all, for whoever leads a queue."""
-
-    @call(OfferSerializer, takes=TermsSerializer, code=201)
-    def post(self) -> Any:
+    def make(self) -> Any:
         """Offer idle nominal quota of a queue that you lead; you consent to each loan of it."""
         told = self.given
         lender = _queue(self.cluster, led_queues(self.person), told["lender"], "lender")
         made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, told))
         return self.get_queryset().get(pk=made.pk)
 
-
-class OfferDetail(OffersView, generics.RetrieveDestroyAPIView[LoanOffer]):
-    """One offer to all. DELETE withdraws it; what was lent of it runs on."""
-
-    def perform_destroy(self, instance: LoanOffer) -> None:
-        if not leads(self.person, instance.lender):
+    def remove(self, row: LoanOffer) -> None:
+        if not leads(self.person, row.lender):
             raise NotFound
-        doors.withdraw_offer(by=self.person, offer=instance)
+        doors.withdraw_offer(by=self.person, offer=row)
 
 
 def _terms(cluster: Cluster, told: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,22 +1,27 @@
-"""Notices of the person who asks: what they were told, and how they want to be told."""
+"""What the person who asks was told, how they want to be told, and letters that did not arrive."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 from rest_framework import generics, serializers
 
 from portal.accounts.models import Scope
 from portal.api.calls import call
-from portal.api.scope import PersonView
+from portal.api.nouns import Noun, verb
+from portal.api.permissions import SESSION_ONLY
+from portal.api.scope import PersonView, RowSerializer
 from portal.boundary.reading import MOST
-from portal.notices import inbox
-from portal.notices.models import Kind, Notice, Way, When
+from portal.notices import dead, inbox, webhooks
+from portal.notices.models import Kind, Letter, Notice, Way, Webhook, When
 from portal.notices.times import hours_of, preferences_of, ways_of
+from portal.teams.access import is_operator
 
 
-class NoticeSerializer(serializers.ModelSerializer[Notice]):
+class NoticeSerializer(RowSerializer[Notice]):
     cluster: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
     lines: Any = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
@@ -29,7 +34,6 @@ class NoticeSerializer(serializers.ModelSerializer[Notice]):
         fields = [
             "id", "kind", "cluster", "at", "read_at", "about", "title", "lines", "address",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
 class MarkReadSerializer(serializers.Serializer[Any]):
@@ -49,10 +53,9 @@ class NoticeList(PersonView, generics.ListAPIView[Notice]):
     """What you were told, the newest first."""
 
     serializer_class = NoticeSerializer
-    queryset = Notice.objects.none()
 
-    def get_queryset(self) -> QuerySet[Notice]:
-        return Notice.objects.none() if self.is_schema else inbox.shown(self.person)
+    def rows(self) -> QuerySet[Notice]:
+        return inbox.shown(self.person)
 
 
 class NoticesRead(PersonView):
@@ -103,3 +106,89 @@ class NoticePreferences(PersonView):
     def put(self) -> Any:
         inbox.set_preferences(self.person, **self.given)
         return self._told()
+
+
+class WebhookSerializer(RowSerializer[Webhook]):
+    class Meta:
+        model = Webhook
+        fields = ["id", "name", "address", "made_at"]
+
+
+class WebhookMadeSerializer(WebhookSerializer):
+    secret = serializers.CharField(read_only=True, help_text="Shown this once.")
+
+    class Meta(WebhookSerializer.Meta):
+        fields = [*WebhookSerializer.Meta.fields, "secret"]
+
+
+class NewWebhookSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63)
+    address = serializers.CharField(max_length=500, help_text="https, of a host outside.")
+
+
+class Webhooks(Noun):
+    """Your webhooks, without their secrets."""
+
+    at, key, names = "notices/webhooks", "<int:pk>", ("webhooks", "webhook")
+    serializer_class, takes = WebhookSerializer, NewWebhookSerializer
+    write_scope = Scope.ALL
+    shows_new, shown_once = WebhookMadeSerializer, "secret"
+    make_scope = SESSION_ONLY
+    queryset = Webhook.objects.none()
+    pagination_class = None
+
+    def rows(self) -> QuerySet[Webhook]:
+        return self.person.webhooks.all()
+
+    def make(self) -> Any:
+        """Make a webhook."""
+        return webhooks.add(self.person, **self.given)
+
+    def remove(self, row: Webhook) -> None:
+        """Remove a webhook; what waits for it goes with it."""
+        webhooks.remove(self.person, row)
+
+
+class WebhookTest(PersonView):
+    write_scope = Scope.ALL
+
+    @call(code=202)
+    def post(self, pk: int) -> None:
+        """Send a letter without news to a webhook."""
+        webhooks.send_test(self.person, get_object_or_404(self.person.webhooks, pk=pk))
+
+
+class DeadLetterSerializer(RowSerializer[Letter]):
+    user: Any = serializers.SlugRelatedField(slug_field="username", read_only=True)
+    place = serializers.SerializerMethodField(help_text="Mail address, or host of the webhook.")
+
+    class Meta:
+        model = Letter
+        fields = ["id", "user", "way", "place", "tries", "fault", "made_at", "settled_at"]
+
+    def get_place(self, letter: Letter) -> str:
+        return dead.place(letter)
+
+
+class DeadLetters(Noun):
+    """Letters that did not arrive, the newest first. For operators; what stands in them is not shown."""
+
+    at, key, names = "dead-letters", "<int:pk>", ("dead_letters", "dead_letter")
+    serializer_class = DeadLetterSerializer
+    write_scope = Scope.ALL
+    queryset = Letter.objects.none()
+
+    def rows(self) -> QuerySet[Letter]:
+        if not is_operator(self.person):
+            raise Http404
+        return dead.dead()
+
+    @verb("again")
+    def again(self) -> None:
+        """Try a dead letter again, at once."""
+        dead.try_again(self.person, self.get_object())
+
+    @verb("drop")
+    def drop(self) -> None:
+        """Drop a dead letter; the notice stays in the inbox."""
+        dead.drop(self.person, self.get_object())

@@ -1,4 +1,4 @@
-"""The person, their tokens, teams and personas."""
+"""The person, their tokens, other people, and what each may do and why."""
 
 from __future__ import annotations
 
@@ -6,24 +6,31 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import generics, serializers
 
 from portal.accounts import doors
-from portal.accounts.capabilities import Reach
-from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
-from portal.api.calls import call
+from portal.accounts.capabilities import MEANINGS, Capability
+from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Scope, User
+from portal.api.errors import refuse
+from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
-from portal.api.scope import PersonView, named
+from portal.api.scope import PersonView, RowSerializer, named
 from portal.boundary.reading import one_line
-from portal.selectors.fields import GpusField
-from portal.teams.access import is_operator, team_queues
-from portal.teams.models import Membership, Team
-from portal.teams.people import visible_personas
+from portal.teams import people
+from portal.teams.access import is_admin, is_operator
+from portal.teams.may import MayAnswer, answer_about, may, may_not
+from portal.teams.models import Membership
+from portal.teams.people import may_add_people, visible_people
+from portal.teams.sight import memberships_for
+
+CAPABILITIES = [capability.value for capability in Capability]
 
 
-class MembershipSerializer(serializers.ModelSerializer[Membership]):
+class MembershipSerializer(RowSerializer[Membership]):
     team: Any = named()
     queue = serializers.CharField(source="team.queue.name", read_only=True)
     cluster = serializers.CharField(source="team.queue.cluster.name", read_only=True)
@@ -32,10 +39,9 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
     class Meta:
         model = Membership
         fields = ["team", "cluster", "queue", "persona"]
-        read_only_fields = fields
 
 
-class MeSerializer(serializers.ModelSerializer[User]):
+class MeSerializer(RowSerializer[User]):
     email = serializers.CharField(read_only=True, help_text="Empty where nobody gave one.")
     operator = serializers.SerializerMethodField(help_text="Sees and operates every cluster.")
     memberships = serializers.SerializerMethodField()
@@ -43,7 +49,6 @@ class MeSerializer(serializers.ModelSerializer[User]):
     class Meta:
         model = User
         fields = ["username", "first_name", "last_name", "email", "operator", "memberships"]
-        read_only_fields = fields
 
     def get_operator(self, user: User) -> bool:
         return is_operator(user)
@@ -63,7 +68,7 @@ class Me(PersonView, generics.RetrieveAPIView[User]):
         return self.person
 
 
-class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+class TokenSerializer(RowSerializer[ApiToken]):
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=Scope.choices))
     last_address = serializers.CharField(help_text="Of its last use; empty before the first.")
 
@@ -78,7 +83,6 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
             "last_address",
             "expires_at",
         ]
-        read_only_fields = fields
 
 
 class TokenRequestSerializer(serializers.Serializer[Any]):
@@ -116,119 +120,131 @@ class NewTokenSerializer(TokenSerializer):
         fields = [*TokenSerializer.Meta.fields, "token"]
 
 
-class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
+class Tokens(Noun):
     """Your API tokens. Only their digests are kept."""
 
-    serializer_class = TokenSerializer
-    write_scope = SESSION_ONLY
+    at, key, names = "tokens", "<int:pk>", ("tokens", "token")
+    serializer_class, takes, shows_new = TokenSerializer, TokenRequestSerializer, NewTokenSerializer
+    write_scope = Scope.ALL
+    shown_once = "token"
+    make_scope = SESSION_ONLY
     queryset = ApiToken.objects.none()
 
     def rows(self) -> QuerySet[ApiToken]:
         return self.person.api_tokens.all()
 
-    @call(NewTokenSerializer, takes=TokenRequestSerializer, code=201)
-    def post(self) -> Any:
+    def make(self) -> Any:
         """Make a token, in a session: one made with a stolen token would outlive it. Its text is shown this
         once."""
-        token, plain = doors.issue_token(self.request, self.person, **self.sent.terms())
-        token.token = plain  # type: ignore[attr-defined]
-        return token
+        return doors.issue_token(self.request, self.person, **self.sent.terms())
+
+    def remove(self, row: ApiToken) -> None:
+        """Revoke a token; it stops working at once."""
+        doors.revoke_token(self.request, row)
 
 
-class TokenDetail(PersonView, generics.DestroyAPIView[ApiToken]):
-    """Revoke a token; it stops working at once."""
+class PersonSerializer(RowSerializer[User]):
+    memberships = MembershipSerializer(many=True, read_only=True)
 
-    serializer_class = TokenSerializer
+    class Meta:
+        model = User
+        fields = ["username", "first_name", "last_name", "is_active", "memberships"]
+
+
+class NewPersonSerializer(serializers.Serializer[Any]):
+    username = serializers.CharField(max_length=63, validators=[one_line])
+    first_name = serializers.CharField(max_length=150, required=False, validators=[one_line])
+    last_name = serializers.CharField(max_length=150, required=False, validators=[one_line])
+    email = serializers.EmailField(max_length=254, required=False)
+
+
+class AddedPersonSerializer(PersonSerializer):
+    password = serializers.CharField(read_only=True, help_text="Shown once.")
+
+    class Meta(PersonSerializer.Meta):
+        fields = [*PersonSerializer.Meta.fields, "password"]
+
+
+class ActiveSerializer(serializers.Serializer[Any]):
+    is_active = serializers.BooleanField()
+
+
+class LineSerializer(serializers.Serializer[Any]):
+    group = serializers.CharField()
+    what = serializers.CharField()
+    where = serializers.CharField()
+    source: Any = serializers.CharField(help_text="The membership that gives it, or who could.")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    yes = serializers.BooleanField()
+    sentence = serializers.CharField()
+    persona = serializers.CharField(help_text="Empty where no membership is what allows it.")
+    team = serializers.CharField()
+
+
+class MaySerializer(serializers.Serializer[Any]):
+    may = LineSerializer(many=True)
+    may_not = LineSerializer(many=True)
+    answer = AnswerSerializer(allow_null=True, help_text="Null where nothing was asked.")
+
+
+class People(Noun):
+    """Yourself, and the members of your teams and of those below, with their memberships there."""
+
+    at, key, names = "people", "<str:username>", ("people", "person")
+    one = "One person and their memberships."
+    serializer_class, takes = PersonSerializer, ActiveSerializer
     write_scope = Scope.ALL
-    queryset = ApiToken.objects.none()
+    takes_new, shows_new, shown_once = NewPersonSerializer, AddedPersonSerializer, "password"
+    make_scope = SESSION_ONLY
+    lookup_field = "username"
 
-    def rows(self) -> QuerySet[ApiToken]:
-        return self.person.api_tokens.all()
+    def rows(self) -> QuerySet[User]:
+        rows = visible_people(self.person).order_by("username")
+        return rows.prefetch_related(memberships_for(self.person))
 
-    def perform_destroy(self, instance: ApiToken) -> None:
-        doors.revoke_token(self.request, instance)
+    def make(self) -> Any:
+        """Add a person. For who gives personas. The answer holds their first password."""
+        if not may_add_people(self.person):
+            raise Http404
+        return people.add_person(by=self.person, **self.given)
 
+    def change(self, row: User) -> Any:
+        """Deactivate a person, or activate them again. For who administers."""
+        if not is_admin(self.person):
+            raise Http404
+        people.set_active(by=self.person, person=row, active=self.given["is_active"])
+        return row
 
-class MemberSerializer(serializers.ModelSerializer[Membership]):
-    user: Any = named("username")
-    persona: Any = named()
-
-    class Meta:
-        model = Membership
-        fields = ["user", "persona"]
-        read_only_fields = fields
-
-
-class TeamSerializer(serializers.ModelSerializer[Team]):
-    cluster = serializers.CharField(source="queue.cluster.name", read_only=True)
-    queue: Any = named()
-    members = MemberSerializer(source="memberships", many=True, read_only=True)
-
-    class Meta:
-        model = Team
-        fields = ["name", "cluster", "queue", "members"]
-        read_only_fields = fields
-
-
-class TeamView(PersonView):
-    serializer_class = TeamSerializer
-    queryset = Team.objects.none()
-
-    def rows(self) -> QuerySet[Team]:
-        return (
-            Team.objects.filter(queue__in=team_queues(self.person))
-            .select_related("queue__cluster")
-            .prefetch_related("memberships__user", "memberships__persona")
-        )
-
-
-class TeamList(TeamView, generics.ListAPIView[Team]):
-    """Your teams and those below them, with their members."""
-
-
-class TeamDetail(TeamView, generics.RetrieveAPIView[Team]):
-    """One team with its members."""
-
-    lookup_field = "name"
-
-
-class PersonaSerializer(serializers.ModelSerializer[Persona]):
-    """Empty ``gpu_classes`` or ``priority_classes``: every class."""
-
-    priority_classes: Any = named(many=True)
-    gpu_classes: Any = named(many=True)
-    grants: Any = serializers.DictField(
-        child=serializers.ChoiceField(choices=[reach.value for reach in Reach]),
-        read_only=True,
-        help_text="Capability to how far it reaches; one that is not there is not given.",
+    @verb(
+        "may",
+        MaySerializer,
+        by="get",
+        parameters=[
+            OpenApiParameter("capability", str, enum=CAPABILITIES),
+            OpenApiParameter(
+                "on", str, description="Path or name of a queue, or name of a workload."
+            ),
+        ],
     )
-    approves_gpus = GpusField(read_only=True, allow_null=True)
-    max_gpus_per_workload = GpusField(read_only=True, allow_null=True)
-    max_gpus_at_once = GpusField(read_only=True, allow_null=True)
+    def may(self, username: str) -> Any:
+        """What a person may do, and why: the check of every page, call and file."""
+        about = get_object_or_404(visible_people(self.person), username=username)
+        return {
+            "may": may(self.person, about),
+            "may_not": list(may_not(self.person, about)),
+            "answer": self._answer(about),
+        }
 
-    class Meta:
-        model = Persona
-        fields = [
-            "name",
-            "grants",
-            "approves_gpus",
-            "priority_classes",
-            "gpu_classes",
-            "max_gpus_per_workload",
-            "max_gpus_at_once",
-            "max_run_time_s",
-            "preemptible_only",
-            "interactive",
-        ]
-        read_only_fields = fields
-
-
-class PersonaList(PersonView, generics.ListAPIView[Persona]):
-    """Personas of your teams; all of them for who hands some out, operates or administers."""
-
-    serializer_class = PersonaSerializer
-    queryset = Persona.objects.none()
-
-    def rows(self) -> QuerySet[Persona]:
-        rows = visible_personas(self.person)
-        return rows.prefetch_related("priority_classes", "gpu_classes")
+    def _answer(self, about: User) -> MayAnswer | None:
+        verb = self.request.query_params.get("capability", "")
+        thing = self.request.query_params.get("on", "")
+        if not verb and not thing:
+            return None
+        if verb not in MEANINGS:
+            refuse("capability", f"Use one of {', '.join(CAPABILITIES)}.")
+        found = answer_about(self.person, about, Capability(verb), thing)
+        if found is None:
+            refuse("on", "You see no queue and no workload of that name.")
+        return found

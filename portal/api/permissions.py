@@ -22,7 +22,10 @@ webhooks. No token covers it, and a session proves itself first."""
 
 def scope_of(view: object, method: str) -> Scope | None:
     """The scope that ``method`` of ``view`` asks for; None where the view names none."""
-    return Scope.READ if method in SAFE_METHODS else getattr(view, "write_scope", None)
+    if method in SAFE_METHODS:
+        return Scope.READ
+    scope: Scope | None = getattr(view, "write_scope", None)
+    return getattr(view, "make_scope", scope) if method == "POST" else scope
 
 
 class WithinScope(BasePermission):

@@ -1,17 +1,20 @@
-"""The processes of the installation, for operators."""
+"""The processes of the installation and the streams out of it, for operators."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http import Http404
 from rest_framework import generics, serializers
 
 from portal.api.scope import PersonView
+from portal.streams.models import Name, Stream
+from portal.streams.standing import standings as stream_standings
 from portal.teams.access import is_operator
 from scheduling.models import Process, Role
-from scheduling.services.worker.processes import standings
+from scheduling.services.worker.processes import standings as process_standings
 
 
 class HeldSerializer(serializers.Serializer[Any]):
@@ -44,14 +47,38 @@ class ProcessSerializer(serializers.Serializer[Any]):
     )
 
 
-class ProcessList(PersonView, generics.ListAPIView[Any]):
-    """Processes that live, and those that fell silent and were replaced by none. For operators."""
-
-    serializer_class = ProcessSerializer
-    queryset = Process.objects.none()
+class StandingsList(PersonView, generics.ListAPIView[Any]):
     pagination_class = None
+    standings: ClassVar[Callable[[], Sequence[Any]]]
 
     def rows(self) -> QuerySet[Any]:
         if not is_operator(self.person):
             raise Http404
-        return standings()  # type: ignore[return-value] # a list is listed as well
+        return type(self).standings()  # type: ignore[return-value] # a list is listed as well
+
+
+class ProcessList(StandingsList):
+    """Processes that live, and those that fell silent and were replaced by none. For operators."""
+
+    serializer_class = ProcessSerializer
+    queryset = Process.objects.none()
+    standings = process_standings
+
+
+class StreamSerializer(serializers.Serializer[Any]):
+    name = serializers.ChoiceField(choices=Name.choices)
+    where = serializers.CharField(help_text="Way, host and port.")
+    waiting = serializers.IntegerField(help_text="Entries or rows that have not gone out.")
+    lag_s = serializers.FloatField(help_text="Seconds for which the oldest of them could have.")
+    sent_at = serializers.DateTimeField(allow_null=True)
+    failing_since = serializers.DateTimeField(allow_null=True)
+    next_try_at = serializers.DateTimeField(allow_null=True)
+    fault = serializers.CharField(help_text="Why the last try failed; empty where it did not.")
+
+
+class StreamList(StandingsList):
+    """Audit records, security events and usage that go out, where to, and how far. For operators."""
+
+    serializer_class = StreamSerializer
+    queryset = Stream.objects.none()
+    standings = stream_standings

@@ -1,17 +1,32 @@
-"""Queues with their shares."""
+"""Queues with their shares, each and as one tree."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import yaml
 from django.db.models import QuerySet
-from rest_framework import generics, serializers
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from portal.api.scope import ClusterView, named
+from portal.accounts.models import Scope
+from portal.api.calls import call
+from portal.api.clusters import ClusterAdminView
+from portal.api.errors import refuse
+from portal.api.nouns import ClusterNoun
+from portal.api.quotas import AT, asked_at
+from portal.api.scope import RowSerializer, named
+from portal.boundary.reading import one_line
 from portal.selectors.fields import CpusField, GpusField
-from portal.teams.access import visible_queues
-from scheduling.models import Queue, Share, StepKind
+from portal.teams.access import dividable_queues, editable_queues, visible_queues
+from scheduling.models import Queue, Share, StepKind, Stop
 from scheduling.services.policy.sharing import SAID
+from scheduling.services.quotas.tree import create_queue, delete_queue
+from scheduling.services.quotas.tree_files import apply_figures, apply_tree, parse, tree_of
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -29,7 +44,7 @@ class StepSerializer(serializers.Serializer[Any]):
     tier = serializers.IntegerField()
 
 
-class ShareSerializer(serializers.ModelSerializer[Share]):
+class ShareSerializer(RowSerializer[Share]):
     """The newest division of one class, in GPUs. ``limit`` null is unlimited."""
 
     gpu_class: Any = named()
@@ -63,10 +78,9 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
             "steps",
             "usage",
         ]
-        read_only_fields = fields
 
 
-class QueueSerializer(serializers.ModelSerializer[Queue]):
+class QueueSerializer(RowSerializer[Queue]):
     parent: Any = named(allow_null=True)
     depth = serializers.IntegerField(source="tree_depth", read_only=True, help_text="Root is 0.")
     eviction_budget_gpus = GpusField(read_only=True, allow_null=True)
@@ -107,24 +121,113 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
             "max_pods",
             "shares",
         ]
-        read_only_fields = fields
 
 
-class QueueView(ClusterView):
-    serializer_class = QueueSerializer
-    queryset = Queue.objects.none()
+class NewQueueSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    parent: Any = serializers.CharField(max_length=63, help_text="Name of the queue above.")
+    priority = serializers.IntegerField(min_value=-1000, max_value=1000, required=False)
+    stop = serializers.ChoiceField(choices=[stop.value for stop in Stop], required=False)
+    namespace = serializers.CharField(max_length=63, required=False, validators=[one_line])
+    taking = serializers.CharField(
+        max_length=63,
+        required=False,
+        validators=[one_line],
+        help_text="The namespace once more, by an admin who was shown in a refusal what stands in it.",
+    )
+
+
+class Queues(ClusterNoun):
+    """Queues you may see, with their shares."""
+
+    at, key, names = "queues", "<str:name>", ("queues", "queue")
+    one = "One queue with its shares."
+    serializer_class, takes = QueueSerializer, NewQueueSerializer
+    lookup_field = "name"
+    write_scope = Scope.QUOTAS
 
     def rows(self) -> QuerySet[Queue]:
         seen: Any = visible_queues(self.person).filter(cluster=self.cluster)
         tree: QuerySet[Queue] = seen.with_tree_fields()
         return tree.select_related("parent").prefetch_related("shares__gpu_class")
 
+    def make(self) -> Any:
+        """Add a queue below one whose quotas you divide. It starts without quota."""
+        mine = dividable_queues(self.person).filter(cluster=self.cluster)
+        if not mine.exists():
+            raise Http404
+        values = dict(self.given)
+        parent = mine.select_related("cluster").filter(name=values.pop("parent")).first()
+        if parent is None:
+            refuse("parent", "You divide no queue of that name.")
+        if "stop" in values:
+            values["stop"] = Stop(values["stop"])
+        made = create_queue(parent=parent, author=self.person, **values)
+        return Queue.objects.with_tree_fields().get(pk=made.pk)
 
-class QueueList(QueueView, generics.ListAPIView[Queue]):
-    """The quota tree you may see, parents before children, each with its newest shares."""
+    def remove(self, row: Queue) -> None:
+        """Remove an empty queue below one that you divide."""
+        mine = editable_queues(self.person).select_related("cluster")
+        delete_queue(queue=get_object_or_404(mine, pk=row.pk), author=self.person)
 
 
-class QueueDetail(QueueView, generics.RetrieveAPIView[Queue]):
-    """One queue with its newest shares."""
+class TreeSerializer(serializers.Serializer[Any]):
+    queues = serializers.ListField(
+        child=serializers.DictField(), help_text="As the YAML file of the first run has them."
+    )
+    reason = serializers.CharField(max_length=500, required=False, validators=[one_line])
+    taking = serializers.ListField(
+        child=serializers.CharField(max_length=63, validators=[one_line]),
+        required=False,
+        help_text="Namespaces of which you were shown in a refusal what stands in them.",
+    )
 
-    lookup_field = "name"
+
+class MadeSerializer(serializers.Serializer[Any]):
+    queues = serializers.ListField(child=serializers.CharField(), help_text="Paths.")
+
+
+TOP = OpenApiParameter("queue", str, description="Top of a subtree that you divide; default: all.")
+
+
+class Tree(ClusterAdminView):
+    """The queue tree as one: all of what is sent, or nothing."""
+
+    serializer_class = TreeSerializer
+
+    def top(self) -> Queue | None:
+        """The queue that ``queue`` of the query names, if the person divides it; None where it names none,
+        for who administers. Raises Http404 for everything else."""
+        name = self.request.query_params.get("queue")
+        if name is None:
+            self.check()
+            return None
+        mine = dividable_queues(self.person).filter(cluster=self.cluster)
+        return get_object_or_404(mine.select_related("cluster"), name=name)
+
+    @extend_schema(parameters=[AT, TOP], responses=TreeSerializer)
+    def get(self, request: Request, cluster: str) -> Response:
+        """Every queue below the root that there is today, with the figures in force, as PUT takes them. For
+        who administers; of ``queue`` for who divides it."""
+        top = self.top()
+        return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster), top)})
+
+    @call(MadeSerializer, takes=TreeSerializer, parameters=[TOP])
+    def put(self) -> Any:
+        """Make and change the queues that are named, with their figures. Others stay. For who administers; of
+        ``queue`` who divides it changes the figures, and nothing else."""
+        top, given = self.top(), self.given
+        text = yaml.safe_dump({"queues": given["queues"]}, sort_keys=False)
+        queues = parse(text, self.cluster, name="body")
+        reason = given.get("reason") or "By the API"
+        if top is not None:
+            made = apply_figures(top=top, queues=queues, author=self.person, reason=reason)
+        else:
+            made = apply_tree(
+                cluster=self.cluster,
+                queues=queues,
+                author=self.person,
+                reason=reason,
+                taking=given.get("taking", ()),
+            )
+        return {"queues": [str(queue) for queue in made]}

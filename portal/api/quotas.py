@@ -1,8 +1,8 @@
-"""Quotas: in force, through time, and changed through the one door."""
+"""Quotas: in force, through time, planned on the live cluster, and changed through the one door."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -17,8 +17,10 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed, refuse
-from portal.api.scope import ClusterView, named, sent
+from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.edits import expectation, revert, save
+from portal.approvals.loans.previews import with_loans
+from portal.approvals.previews import document, seen_by
 from portal.boundary.reading import MOST, instant, one_line, within_calendar
 from portal.display.filters import QuotaFilter
 from portal.selectors.fields import GpusField
@@ -31,9 +33,11 @@ from portal.teams.access import (
 )
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
 from scheduling.services.quotas.save import Field, QuotaCell, QuotaError
+from scheduling.services.whatif.documents import changes_of
+from scheduling.services.whatif.preview import preview
 
 
-class QuotaSerializer(serializers.ModelSerializer[Quota]):
+class QuotaSerializer(RowSerializer[Quota]):
     """A row that holds during [effective_from, effective_until). A null limit is unlimited."""
 
     queue: Any = named()
@@ -58,7 +62,6 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             "effective_until",
             "change",
         ]
-        read_only_fields = fields
 
 
 class CellSerializer(serializers.Serializer[Any]):
@@ -103,7 +106,7 @@ class ChangedCellSerializer(serializers.Serializer[Any]):
     after = serializers.FloatField(allow_null=True)
 
 
-class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
+class QuotaChangeSerializer(RowSerializer[QuotaChange]):
     queue: Any = named()
     author: Any = named("username", allow_null=True)
     cells = serializers.SerializerMethodField(help_text="Those of queues you may see.")
@@ -124,7 +127,6 @@ class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
             "cells",
             "expected",
         ]
-        read_only_fields = fields
 
     def get_expected(self, change: QuotaChange) -> str:
         return expectation(change.expected)
@@ -144,7 +146,6 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
 
     serializer_class = QuotaSerializer
     filterset_class = QuotaFilter
-    queryset = Quota.objects.none()
     write_scope = Scope.QUOTAS
 
     def rows(self) -> QuerySet[Quota]:
@@ -248,7 +249,6 @@ class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
     """Who changed which quotas, when and why, newest first."""
 
     serializer_class = QuotaChangeSerializer
-    queryset = QuotaChange.objects.none()
 
     def rows(self) -> QuerySet[QuotaChange]:
         own = own_queues(self.person).filter(cluster=self.cluster)
@@ -285,3 +285,41 @@ class QuotaRevert(ClusterView):
             raise serializers.ValidationError(_faults(refused, [])) from refused
         seen = {"seen": {cell["queue"] for cell in visible_cells(self.person, made)}}
         return Response(QuotaChangeSerializer(made, context=seen).data, status=201)
+
+
+Json = dict[str, Any]
+
+
+class EditSerializer(serializers.Serializer[Any]):
+    cells = CellSerializer(many=True, allow_empty=False)
+
+
+class QuotaPreview(ClusterView):
+    serializer_class = EditSerializer
+    write_scope = Scope.QUOTAS
+
+    @extend_schema(
+        request=EditSerializer,
+        responses={200: {"type": "object", "additionalProperties": True}},
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """What an edit of quotas would do now: who starts, leaves or waits longer, and whose fair share
+        moves. Nothing is saved; others' workloads are not named."""
+        asked = sent(EditSerializer, request)
+        cells = asked.validated_data["cells"]
+        check_cells(self.person, self.cluster, cells)
+        changes = changes_of(map(as_cell, cells))
+        kept = preview(self.cluster, with_loans(self.cluster, changes))
+        return Response(self._told(kept, cells))
+
+    def _told(self, kept: Json, cells: Iterable[Mapping[str, Any]]) -> Json:
+        about = {cell["gpu_class"]: cell["queue"] for cell in cells}
+        told: Json = {}
+        for name, queue in about.items():
+            seen = seen_by(self.person, self.cluster, kept, about=queue, gpu_class=name)
+            if seen is None:
+                continue
+            one = document(seen)
+            rows = [{**row, "gpu_class": name} for row in one.pop("queues")]
+            told = {**one, "queues": [*told.get("queues", []), *rows]}
+        return told

@@ -1,22 +1,27 @@
-"""The admin's reports: the same figures, filters and scope as their pages."""
+"""The admin's reports: the same figures, filters and scope as their pages; views of them that people keep."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.accounts.models import Scope
 from portal.api.calls import call
+from portal.api.nouns import ClusterNoun
 from portal.api.scope import ClusterView
+from portal.reports import saved
 from portal.reports.declared import Computed, Report, exported
 from portal.reports.filters import PRESETS
 from portal.reports.forms import form_of
 from portal.reports.kinds import REPORTS
+from portal.reports.models import SavedView
 from scheduling.models import Cluster, WorkloadType
 
 PARAMETERS = [
@@ -96,3 +101,40 @@ def view_of(declared: Report) -> type[ReportView]:
     get.__doc__ = declared.about
     members = {"get": SCHEMA(get), "report": declared, "__module__": __name__}
     return type(declared.name.title(), (ReportView,), members)
+
+
+class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
+    kind = serializers.ChoiceField(choices=list(REPORTS), help_text="Which report.")
+    query = serializers.CharField(
+        max_length=2000, allow_blank=True, default="",
+        help_text="Its filters as they stand in the address: range=7d&queue=vision.",
+    )  # fmt: skip
+    weekly = serializers.BooleanField(default=False, help_text="Told each Monday.")
+
+    class Meta:
+        model = SavedView
+        fields = ["id", "name", "kind", "query", "weekly"]
+        read_only_fields = ["id"]
+        validators: list[Any] = []
+
+
+class SavedViews(ClusterNoun):
+    """Views of reports that you keep."""
+
+    at, key, names = "reports/views", "<int:pk>", ("report_views", "report_view")
+    one = "One view that you keep."
+    serializer_class = takes = SavedViewSerializer
+    write_scope = Scope.ALL
+    queryset = SavedView.objects.none()
+    pagination_class = None
+
+    def rows(self) -> QuerySet[SavedView]:
+        return saved.views_of(self.person, self.cluster)
+
+    def make(self) -> Any:
+        """Keep a view; one of yours of that name becomes this one."""
+        return saved.save_view(user=self.person, cluster=self.cluster, **self.given)
+
+    def remove(self, row: SavedView) -> None:
+        """No longer keep it."""
+        row.delete()

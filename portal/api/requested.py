@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.scope import named
+from portal.api.scope import RowSerializer, named
 from portal.approvals import doors
 from portal.approvals.models import Comment, QuotaRequest, Step
 from portal.approvals.moves import title
@@ -20,7 +20,7 @@ from portal.teams.reading import reader_of
 from scheduling.services.words.told import queue_of
 
 
-class RequestStepSerializer(serializers.ModelSerializer[Step]):
+class RequestStepSerializer(RowSerializer[Step]):
     by: Any = named("username", allow_null=True)
     before = serializers.CharField(
         read_only=True, help_text="The state that it was in; empty where the step made it."
@@ -29,7 +29,6 @@ class RequestStepSerializer(serializers.ModelSerializer[Step]):
     class Meta:
         model = Step
         fields = ["at", "verb", "by", "before", "after", "note"]
-        read_only_fields = fields
 
 
 class RequestCommentSerializer(serializers.ModelSerializer[Comment]):
@@ -42,7 +41,7 @@ class RequestCommentSerializer(serializers.ModelSerializer[Comment]):
         read_only_fields = ["id", "at", "by"]
 
 
-class RequestSerializer(serializers.ModelSerializer[QuotaRequest]):
+class RequestSerializer(RowSerializer[QuotaRequest]):
     """What is asked for, and how it stands. Null ends are open; `may` is what you may do to it now."""
 
     title = serializers.SerializerMethodField()
@@ -65,7 +64,6 @@ class RequestSerializer(serializers.ModelSerializer[QuotaRequest]):
             "forwarder", "decider", "decision", "created_at", "since", "granted_at", "outcome", "renews",
             "may", "steps", "comments",
         ]  # fmt: skip
-        read_only_fields = fields
 
     def get_title(self, request: QuotaRequest) -> str:
         return title(request)

@@ -1,20 +1,20 @@
-"""Requests: asked for, decided, and what became of them."""
+"""Requests: asked for, decided, what became of them, and what a parent lets pass by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics, serializers, status
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.accounts.models import Scope
-from portal.api.calls import call
+from portal.accounts.models import Scope, User
+from portal.api.nouns import ClusterNoun, verb
 from portal.api.requested import (
     ForwardSerializer,
     GrantSerializer,
@@ -23,14 +23,14 @@ from portal.api.requested import (
     RequestSerializer,
     WishSerializer,
 )
-from portal.api.scope import ClusterView, sent
-from portal.approvals import doors, previews, unplanned
-from portal.approvals.models import QuotaRequest
+from portal.api.scope import ClusterView, RowSerializer, named
+from portal.approvals import automatic, doors, previews, unplanned
+from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
 from portal.approvals.waiting import narrowed
 from portal.approvals.who import askable_queues, check, visible_requests
 from portal.approvals.wishes import Wish, WishError
-from portal.selectors.fields import MAX_GPUS, FiniteField
+from portal.selectors.fields import MAX_GPUS, FiniteField, GpusField
 from portal.teams.access import visible_queues
 from scheduling.models import MILLI, Queue
 from scheduling.services.errors import ServiceError
@@ -58,12 +58,8 @@ class RequestsView(ClusterView):
             exc = serializers.ValidationError(faults)
         return super().handle_exception(exc)
 
-    def told(self, request: QuotaRequest, code: int = status.HTTP_200_OK) -> Response:
-        fresh = get_object_or_404(self.get_queryset(), pk=request.pk)
-        address = reverse("api:request", args=[self.cluster.name, fresh.pk])
-        data = RequestSerializer(fresh, context=self.get_serializer_context()).data
-        headers = {"Location": address} if code == status.HTTP_201_CREATED else None
-        return Response(data, status=code, headers=headers)
+    def fresh(self, request: QuotaRequest) -> QuotaRequest:
+        return get_object_or_404(self.get_queryset(), pk=request.pk)
 
     def wish(self, asked: dict[str, Any]) -> Wish:
         """Raises ServiceError at a queue that the person may not ask for, or does not see."""
@@ -105,41 +101,112 @@ STATE = OpenApiParameter(
 )
 
 
-class RequestList(RequestsView, generics.ListAPIView[QuotaRequest]):
+@extend_schema_view(list=extend_schema(parameters=[STATE]))
+class Requests(RequestsView, ClusterNoun):
     """Requests that you may see, the last moved first."""
 
+    at, key, names = "requests", "<int:pk>", ("requests", "request")
+    one = "One request with its life and its comments."
+    takes = WishSerializer
+    is_located = True
+    decides = frozenset(
+        {"submit", "forward", "approve", "ask_changes", "reject", "revoke", "withdraw", "renew"}
+    )
+
     def rows(self) -> QuerySet[QuotaRequest]:
+        if self.action != "list":
+            return super().rows()
         wanted = self.request.query_params.get("state", "all")
         return narrowed(super().rows(), self.person, wanted)
 
-    @extend_schema(parameters=[STATE])
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().get(request, *args, **kwargs)
-
-    @extend_schema(request=WishSerializer, responses={201: RequestSerializer})
-    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def make(self) -> Any:
         """Ask for quota, a boost, a queue or access. Submitted at once unless it is a draft; nothing is kept
         where it cannot be."""
-        asked = sent(WishSerializer, request)
-        wish = self.wish(asked.validated_data)
-        keep = doors.save_draft if asked.validated_data["draft"] else doors.submit_new
-        return self.told(keep(by=self.person, wish=wish), status.HTTP_201_CREATED)
+        wish = self.wish(self.given)
+        keep = doors.save_draft if self.given["draft"] else doors.submit_new
+        return self.fresh(keep(by=self.person, wish=wish))
 
-
-class RequestDetail(RequestsView, generics.RetrieveAPIView[QuotaRequest]):
-    """One request with its life and its comments."""
-
-    @extend_schema(request=WishSerializer, responses=RequestSerializer)
-    def put(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def change(self, row: QuotaRequest) -> Any:
         """Edit your draft, or what was sent back to you; submitted again unless `draft`."""
-        mine = self.get_object()
-        check(self.person, mine, Verb.SAVE)
-        asked = sent(WishSerializer, request)
-        wish = self.wish(asked.validated_data)
-        made = doors.save_draft(by=self.person, wish=wish, request=mine)
-        if not asked.validated_data["draft"]:
+        check(self.person, row, Verb.SAVE)
+        made = doors.save_draft(by=self.person, wish=self.wish(self.given), request=row)
+        if not self.given["draft"]:
             made = doors.submit(by=self.person, request=made)
-        return self.told(made)
+        return self.fresh(made)
+
+    @property
+    def edited(self) -> str:
+        """The address whose version a verb changes."""
+        return reverse("api:request", args=[self.cluster.name, self.kwargs["pk"]])
+
+    @verb("submit", RequestSerializer)
+    def submit(self) -> Any:
+        """Hand your draft to whoever decides."""
+        return self._decided(Verb.SUBMIT, doors.submit)
+
+    @verb("forward", RequestSerializer, takes=ForwardSerializer)
+    def forward(self) -> Any:
+        """The lead's step: to an approver, and from whom it is taken."""
+        return self._decided(Verb.FORWARD, self._forward)
+
+    @verb("approve", RequestSerializer, takes=GrantSerializer)
+    def approve(self) -> Any:
+        """Grant it, or less of it. The next cycle sees it."""
+        return self._decided(Verb.APPROVE, self._approve)
+
+    @verb("ask-changes", RequestSerializer, takes=NoteSerializer)
+    def ask_changes(self) -> Any:
+        """Back to its author, with what should be otherwise."""
+        return self._decided(Verb.ASK_CHANGES, doors.ask_changes)
+
+    @verb("reject", RequestSerializer, takes=NoteSerializer)
+    def reject(self) -> Any:
+        """What is done to a request; the answer is the request as it is then."""
+        return self._decided(Verb.REJECT, doors.reject)
+
+    @verb("revoke", RequestSerializer, takes=NoteSerializer)
+    def revoke(self) -> Any:
+        """Take back what was granted, from now on."""
+        return self._decided(Verb.REVOKE, doors.revoke)
+
+    @verb("withdraw", RequestSerializer)
+    def withdraw(self) -> Any:
+        """You want it no more."""
+        return self._decided(Verb.WITHDRAW, doors.withdraw)
+
+    @verb("renew", RequestSerializer)
+    def renew(self) -> Any:
+        """Ask for the same again, for as long, from where it ends; the answer is the new request."""
+        return self._decided(None, doors.renew)
+
+    @verb("comments", RequestCommentSerializer, takes=RequestCommentSerializer, code=201)
+    def comment(self) -> Any:
+        """A word of anybody who sees the request."""
+        return doors.comment(by=self.person, request=self.get_object(), text=self.given["text"])
+
+    def _decided(self, may: Verb | None, act: Callable[..., QuotaRequest]) -> QuotaRequest:
+        """Whether the person may comes before what was sent is read. How much an approver grants is for the
+        door to say; without ``may`` all of it is."""
+        asked = self.get_object()
+        if may is not None:
+            check(self.person, asked, may, gpus=0)
+        told = self.given if self.takes is not None else {}
+        return self.fresh(act(by=self.person, request=asked, **told))
+
+    def _forward(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
+        note = told.get("note", "")
+        return doors.forward(by=by, request=request, giver=self.giver(told), note=note)
+
+    def _approve(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
+        return doors.approve(
+            by=by,
+            request=request,
+            note=told["note"],
+            gpus=told.get("gpus"),
+            ends_at=told.get("ends_at"),
+            giver=self.giver(told),
+            expected=previews.attached(request),
+        )
 
 
 class RequestPreview(RequestsView):
@@ -174,105 +241,54 @@ class RequestPreview(RequestsView):
         return Response({} if seen is None else previews.document(seen))
 
 
-class _Verb(RequestsView):
-    """What is done to a request; the answer is the request as it is then."""
+class RuleSerializer(RowSerializer[ApprovalRule]):
+    queue: Any = named()
+    below_gpus = GpusField(read_only=True)
+    author: Any = named("username", allow_null=True)
 
-    verb: Verb | None = None
-    """None: whether the person may is for the door to say."""
-    takes: type[serializers.Serializer[Any]] | None = None
-    act: ClassVar[Act]
-
-    @property
-    def edited(self) -> str:
-        """The address whose version it changes."""
-        return reverse("api:request", args=[self.cluster.name, self.kwargs["pk"]])
-
-    def version(self) -> Any:
-        return self.told(self.get_object()).data
-
-    def done(self, request: Request) -> Response:
-        """Whether the person may comes before what was sent is read; how much an approver grants is looked
-        at by the door."""
-        asked = self.get_object()
-        if self.verb is not None:
-            check(self.person, asked, self.verb, gpus=0)
-        told = {} if self.takes is None else sent(self.takes, request).validated_data
-        return self.told(self.act(asked, told))
+    class Meta:
+        model = ApprovalRule
+        fields = ["queue", "below_gpus", "most_days", "from_siblings", "author", "at"]
 
 
-Act = Callable[[_Verb, QuotaRequest, dict[str, Any]], QuotaRequest]
+class SetRuleSerializer(serializers.Serializer[Any]):
+    """What queues directly below are given at once; null takes the rule away."""
 
-
-def _plainly(door: Callable[..., QuotaRequest]) -> Act:
-    return lambda view, asked, told: door(by=view.person, request=asked, **told)
-
-
-def _forward(view: _Verb, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-    note = told.get("note", "")
-    return doors.forward(by=view.person, request=asked, giver=view.giver(told), note=note)
-
-
-def _approve(view: _Verb, asked: QuotaRequest, told: dict[str, Any]) -> QuotaRequest:
-    return doors.approve(
-        by=view.person,
-        request=asked,
-        note=told["note"],
-        gpus=told.get("gpus"),
-        ends_at=told.get("ends_at"),
-        giver=view.giver(told),
-        expected=previews.attached(asked),
+    below_gpus = GpusField(allow_null=True)
+    most_days = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=automatic.MOST_DAYS
     )
+    from_siblings = serializers.BooleanField(required=False, default=False)
 
 
-def _view_of(verb: Verb | None, takes: Any, do: Act, about: str) -> type[_Verb]:
-    class RequestAct(_Verb):
-        def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-            return self.done(request)
+@extend_schema_view(update=extend_schema(responses={200: RuleSerializer, 204: None}))
+class RequestRules(ClusterNoun):
+    """Approval rules of the queues that you see."""
 
-        post.__doc__ = about or None
-        post = extend_schema(request=takes, responses=RequestSerializer)(post)
+    at, key, names = "request-rules", "<str:queue>", ("request_rules", "request_rule")
+    one = "The rule of a queue that you see."
+    serializer_class, takes = RuleSerializer, SetRuleSerializer
+    lookup_field, lookup_url_kwarg = "queue__name", "queue"
+    write_scope = Scope.QUOTAS
 
-    RequestAct.verb, RequestAct.takes, RequestAct.act = verb, takes, do
-    return RequestAct
+    def rows(self) -> QuerySet[ApprovalRule]:
+        seen = visible_queues(self.person).filter(cluster=self.cluster)
+        rows = ApprovalRule.objects.filter(queue__in=seen)
+        return rows.select_related("queue", "author").order_by("queue__path")
 
+    def edited_row(self) -> Queue:
+        """The queue: it needs no rule yet."""
+        mine = automatic.settable_queues(self.person)
+        name, here = self.kwargs["queue"], self.cluster.pk
+        found = next((q for q in mine if q.name == name and q.cluster_id == here), None)
+        if found is None:
+            raise ServiceError(
+                "gone",
+                "There is no such queue, or you do not divide it.",
+                "Name one that you divide.",
+            )
+        return found
 
-VERBS = {
-    "submit": _view_of(
-        Verb.SUBMIT, None, _plainly(doors.submit), "Hand your draft to whoever decides."
-    ),
-    "forward": _view_of(
-        Verb.FORWARD, ForwardSerializer, _forward,
-        "The lead's step: to an approver, and from whom it is taken.",
-    ),
-    "approve": _view_of(
-        Verb.APPROVE, GrantSerializer, _approve, "Grant it, or less of it. The next cycle sees it."
-    ),
-    "ask-changes": _view_of(
-        Verb.ASK_CHANGES, NoteSerializer, _plainly(doors.ask_changes),
-        "Back to its author, with what should be otherwise.",
-    ),
-    "reject": _view_of(
-        Verb.REJECT, NoteSerializer, _plainly(doors.reject), ""
-    ),
-    "revoke": _view_of(
-        Verb.REVOKE, NoteSerializer, _plainly(doors.revoke),
-        "Take back what was granted, from now on.",
-    ),
-    "withdraw": _view_of(Verb.WITHDRAW, None, _plainly(doors.withdraw), "You want it no more."),
-    "renew": _view_of(
-        None, None, _plainly(doors.renew),
-        "Ask for the same again, for as long, from where it ends; the answer is the new request.",
-    ),
-}  # fmt: skip
-"""By the last step of the address."""
-
-
-class RequestComments(RequestsView):
-    """A word of anybody who sees the request."""
-
-    serializer_class = RequestCommentSerializer
-
-    @call(RequestCommentSerializer, takes=RequestCommentSerializer, code=201)
-    def post(self) -> Any:
-        asked = self.get_object()
-        return doors.comment(by=self.person, request=asked, text=self.given["text"])
+    def change(self, row: Queue) -> Any:
+        """Set the rule of a queue that you divide; 204 where it was taken away."""
+        return automatic.set_rule(by=self.person, queue=row, **self.given)

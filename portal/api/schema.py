@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from portal.accounts.models import Scope
 from portal.api import guards
+from portal.api.nouns import Noun
 from portal.api.permissions import scope_of
 
 ERROR: dict[str, Any] = {
@@ -85,13 +86,21 @@ class Operation(AutoSchema):
             drawn["responses"]["200"]["headers"] = {"ETag": VERSION}
         return drawn
 
+    def get_request_serializer(self) -> Any:
+        return (
+            self.view.reads() if isinstance(self.view, Noun) else super().get_request_serializer()
+        )
+
+    def _says(self) -> str:
+        return self.view.says() if isinstance(self.view, Noun) else str(super().get_description())
+
     def get_summary(self) -> str:
         """The first sentence of what it does, which a reference shows beside its path."""
-        told: str = super().get_description()
+        told = self._says()
         return " ".join(told.partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
 
     def get_description(self) -> str:  # type: ignore[override] # spectacular takes no arguments
-        told: str = super().get_description()
+        told = self._says()
         scope = scope_of(self.view, self.method)
         if scope is None or scope == Scope.READ:
             return told

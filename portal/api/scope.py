@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.functional import cached_property
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
-from rest_framework.serializers import BaseSerializer, SlugRelatedField
+from rest_framework.serializers import BaseSerializer, ModelSerializer, SlugRelatedField
 
 from portal.accounts.models import User
 from portal.api.guards import guarded
@@ -25,6 +25,7 @@ def person(request: Request) -> User:
 
 
 Sent = TypeVar("Sent", bound=BaseSerializer[Any])
+Written = TypeVar("Written", bound=Model)
 
 
 def sent(kind: type[Sent], request: Request) -> Sent:
@@ -37,6 +38,14 @@ def sent(kind: type[Sent], request: Request) -> Sent:
 def named(by: str = "name", **more: Any) -> Any:
     """Of a serializer: what the row refers to, by its name. It is only read."""
     return SlugRelatedField(slug_field=by, read_only=True, **more)
+
+
+class RowSerializer(ModelSerializer[Written]):
+    # The API's document would say a docstring of this class of every row.
+
+    def get_extra_kwargs(self) -> dict[str, Any]:
+        """Rows of ``Meta.model`` are written, and none is read."""
+        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class PersonView(GenericAPIView[Any]):
@@ -55,8 +64,11 @@ class PersonView(GenericAPIView[Any]):
             setattr(self, method.lower(), guarded(self, method, handler))
 
     def get_queryset(self) -> QuerySet[Any]:
-        drawn = getattr(self, "queryset", None) if self.is_schema else None
-        return self.rows() if drawn is None else drawn.none()
+        if not self.is_schema:
+            return self.rows()
+        meta = getattr(self.get_serializer_class(), "Meta", None)
+        model = getattr(meta, "model", None)
+        return super().get_queryset().none() if model is None else model._default_manager.none()
 
     def rows(self) -> QuerySet[Any]:
         """Those that the person may see. Not asked while the schema is drawn."""

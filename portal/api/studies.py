@@ -6,17 +6,21 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
-from rest_framework import generics, serializers, status
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    PolymorphicProxySerializer,
+    extend_schema,
+    extend_schema_view,
+)
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.asked_studies import ASKED
-from portal.api.calls import call
 from portal.api.foresight import OperatedView
-from portal.api.scope import sent
+from portal.api.nouns import ClusterNoun, verb
+from portal.api.scope import RowSerializer
 from portal.boundary.reading import one_line
 from portal.reports.capacity import capacity
 from scheduling.models import MILLI, Study, StudyKind, Variant
@@ -27,7 +31,7 @@ from scheduling.services.studies.experiments.results import BASE, document, resu
 from scheduling.services.studies.kinds import EXPERIMENTS
 
 
-class VariantSerializer(serializers.ModelSerializer[Variant]):
+class VariantSerializer(RowSerializer[Variant]):
     """``changes`` as of a what-if; A changes nothing."""
 
     changes: Any = serializers.ListField(child=serializers.DictField(), read_only=True)
@@ -37,10 +41,9 @@ class VariantSerializer(serializers.ModelSerializer[Variant]):
         fields = [
             "letter", "name", "changes", "state", "fault", "promoted_at", "promoted_by", "reason",
         ]  # fmt: skip
-        read_only_fields = fields
 
 
-class StudySerializer(serializers.ModelSerializer[Study]):
+class StudySerializer(RowSerializer[Study]):
     """A past that is lived again with something changed: what was asked, and how far it is. What a kind does
     not have is empty."""
 
@@ -70,7 +73,6 @@ class StudySerializer(serializers.ModelSerializer[Study]):
             "warm_up_s", "replays", "is_drawn", "basis", "state", "progress", "cpu_s", "fault", "asked_at",
             "done_at", "is_kept", "variants",
         ]  # fmt: skip
-        read_only_fields = fields
 
     def get_queue(self, study: Study) -> str:
         return study.queue.name if study.queue else ""
@@ -96,7 +98,6 @@ class AnsweredSerializer(StudySerializer):
 
     class Meta(StudySerializer.Meta):
         fields = [*StudySerializer.Meta.fields, "answer"]
-        read_only_fields = fields
 
     def get_answer(self, study: Study) -> dict[str, Any]:
         if study.kind == StudyKind.CAPACITY:
@@ -113,113 +114,8 @@ def _compared(study: Study) -> dict[str, Any]:
     return told
 
 
-class StudiesView(OperatedView):
-    write_scope = Scope.QUOTAS
-
-    def rows(self) -> QuerySet[Study]:
-        rows = Study.objects.filter(cluster=self.cluster).defer("world", "work")
-        return rows.prefetch_related("variants").select_related("cluster", "queue")
-
-    def study(self) -> Study:
-        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
-
-    def compared(self) -> Study:
-        """One with variants that are people's to choose among."""
-        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"], kind__in=EXPERIMENTS)
-
-    def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "person": self.person}
-
-    def answered(self, study: Study) -> dict[str, Any]:
-        return dict(AnsweredSerializer(study, context=self.get_serializer_context()).data)
-
-
-class StudyList(StudiesView, generics.ListAPIView[Study]):
-    """Studies, the newest first."""
-
-    serializer_class = StudySerializer
-    queryset = Study.objects.none()
-
-    def rows(self) -> QuerySet[Study]:
-        """Raises ServiceError for a kind that there is not."""
-        rows, kinds = super().rows(), self.request.query_params.getlist("kind")
-        for kind in kinds:
-            if kind not in StudyKind.values:
-                names = ", ".join(StudyKind.values)
-                raise ServiceError(
-                    "unknown_choice", f"No study is of kind {kind}.", f"Use {names}.", field="kind"
-                )
-        return rows.filter(kind__in=kinds) if kinds else rows
-
-    @extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "kind", str, many=True, enum=StudyKind.values, description="All unless told."
-            )
-        ]
-    )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Without their answers."""
-        return super().get(request, *args, **kwargs)
-
-    @extend_schema(
-        request=PolymorphicProxySerializer(
-            "AskStudy",
-            {str(kind): asked for kind, asked in ASKED.items()},
-            resource_type_field_name="kind",
-        ),
-        responses={201: AnsweredSerializer, 202: StudySerializer},
-    )
-    def post(self, request: Request, cluster: str) -> Response:
-        """Begin a study. 202 with the address of the answer that is worked out; 201 with the answer where
-        nothing is lived again."""
-        kind = request.data.get("kind") if isinstance(request.data, dict) else None
-        if not isinstance(kind, str) or kind not in ASKED:
-            raise ServiceError(
-                "unknown_kind", "It is not said what kind of study it is.",
-                f"Use {', '.join(ASKED)}.", field="kind",
-            )  # fmt: skip
-        asked = ASKED[kind](data=request.data)
-        asked.is_valid(raise_exception=True)
-        told = {key: value for key, value in asked.validated_data.items() if key != "kind"}
-        study = asked.ask(self.cluster, self.person.get_username(), told)
-        headers = {"Location": reverse("api:study", args=[self.cluster.name, study.pk])}
-        if study.kind == StudyKind.NOW:
-            running.work(study.pk)
-            study.refresh_from_db()
-            return Response(self.answered(study), status.HTTP_201_CREATED, headers=headers)
-        doors.start(study)
-        return Response(StudySerializer(study).data, status.HTTP_202_ACCEPTED, headers=headers)
-
-
-class StudyDetail(StudiesView, generics.RetrieveDestroyAPIView[Study]):
-    """One study with its answer. DELETE cancels it while it is lived, and drops it once it has ended."""
-
-    serializer_class = AnsweredSerializer
-    queryset = Study.objects.none()
-
-    def perform_destroy(self, instance: Study) -> None:
-        doors.cancel_or_drop(instance, self.person.get_username())
-
-
 class LetterSerializer(serializers.Serializer[Any]):
     letter = serializers.CharField(max_length=1)
-
-
-class StudyCancel(StudiesView):
-    """One variant is lived no further; what it has lived stays."""
-
-    serializer_class = AnsweredSerializer
-
-    @extend_schema(request=LetterSerializer, responses=AnsweredSerializer)
-    def post(self, request: Request, cluster: str, pk: int) -> Response:
-        letter = sent(LetterSerializer, request)
-        doors.cancel(
-            self.compared(),
-            letter=letter.validated_data["letter"],
-            author=self.person.get_username(),
-        )
-        return Response(self.answered(self.compared()))
 
 
 class PromoteSerializer(LetterSerializer):
@@ -235,13 +131,90 @@ class PromotionSerializer(serializers.Serializer[Any]):
     left_out: Any = serializers.ListField(child=serializers.CharField())
 
 
-class StudyPromote(StudiesView):
-    """A variant is chosen, with a reason. Its changes go through their own doors; this notes the choice."""
+KIND = OpenApiParameter(
+    "kind", str, many=True, enum=StudyKind.values, description="All unless told."
+)
+ASK = PolymorphicProxySerializer(
+    "AskStudy",
+    {str(kind): asked for kind, asked in ASKED.items()},
+    resource_type_field_name="kind",
+)
 
-    serializer_class = PromotionSerializer
 
-    @call(PromotionSerializer, takes=PromoteSerializer)
-    def post(self) -> Any:
+@extend_schema_view(
+    list=extend_schema(parameters=[KIND]),
+    create=extend_schema(request=ASK, responses={201: AnsweredSerializer, 202: StudySerializer}),
+)
+class Studies(OperatedView, ClusterNoun):
+    """Without their answers."""
+
+    at, key, names = "studies", "<int:pk>", ("studies", "study")
+    one = "One study with its answer. DELETE cancels it while it is lived, and drops it once it has ended."
+    queryset = Study.objects.none()
+    write_scope = Scope.QUOTAS
+
+    def get_serializer_class(self) -> Any:
+        return StudySerializer if self.action == "list" else AnsweredSerializer
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "person": self.person}
+
+    def rows(self) -> QuerySet[Study]:
+        """Raises ServiceError for a kind that there is not."""
+        rows = Study.objects.filter(cluster=self.cluster).defer("world", "work")
+        rows = rows.prefetch_related("variants").select_related("cluster", "queue")
+        kinds = self.request.query_params.getlist("kind") if self.action == "list" else []
+        for kind in kinds:
+            if kind not in StudyKind.values:
+                names = ", ".join(StudyKind.values)
+                raise ServiceError(
+                    "unknown_choice", f"No study is of kind {kind}.", f"Use {names}.", field="kind"
+                )
+        return rows.filter(kind__in=kinds) if kinds else rows
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        study = self.make()
+        headers = {"Location": self.address(study)}
+        if study.kind == StudyKind.NOW:
+            running.work(study.pk)
+            study.refresh_from_db()
+            return Response(self.get_serializer(study).data, 201, headers=headers)
+        doors.start(study)
+        return Response(StudySerializer(study).data, 202, headers=headers)
+
+    def make(self) -> Study:
+        """Begin a study. 202 with the address of the answer that is worked out; 201 with the answer where
+        nothing is lived again."""
+        data = self.request.data
+        kind = data.get("kind") if isinstance(data, dict) else None
+        if not isinstance(kind, str) or kind not in ASKED:
+            raise ServiceError(
+                "unknown_kind", "It is not said what kind of study it is.",
+                f"Use {', '.join(ASKED)}.", field="kind",
+            )  # fmt: skip
+        asked = ASKED[kind](data=data)
+        asked.is_valid(raise_exception=True)
+        told = {key: value for key, value in asked.validated_data.items() if key != "kind"}
+        return asked.ask(self.cluster, self.person.get_username(), told)
+
+    def remove(self, row: Study) -> None:
+        doors.cancel_or_drop(row, self.person.get_username())
+
+    def compared(self) -> Study:
+        """One with variants that are people's to choose among."""
+        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"], kind__in=EXPERIMENTS)
+
+    @verb("cancel", AnsweredSerializer, takes=LetterSerializer)
+    def cancel(self) -> Any:
+        """One variant is lived no further; what it has lived stays."""
+        letter, author = self.given["letter"], self.person.get_username()
+        doors.cancel(self.compared(), letter=letter, author=author)
+        return self.compared()
+
+    @verb("promote", PromotionSerializer, takes=PromoteSerializer)
+    def promote(self) -> Any:
+        """A variant is chosen, with a reason. Its changes go through their own doors; this notes the
+        choice."""
         study = self.compared()
         variant = study.variants.filter(letter=self.given["letter"]).first()
         if variant is None:

@@ -1,342 +1,40 @@
-"""Workloads: list, read, submit, cancel, hold, release."""
+"""Workloads: list, read, submit, and what is done to one and asked of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema_field
-from rest_framework import generics, serializers
 
 from portal.accounts.models import Scope, User
-from portal.api.calls import call
 from portal.api.errors import NotAllowed
-from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer, ToldSerializer
-from portal.api.scope import ClusterView
-from portal.api.submission import SubmitSerializer, SubmittedSerializer, submit
+from portal.api.ledger import EVICTION_PARTIES
+from portal.api.nouns import ClusterNoun, verb
+from portal.api.submission import SubmitSerializer, SubmittedSerializer, at_fields, submit
+from portal.api.workload_acts import (
+    ChangeSerializer,
+    ComparedSerializer,
+    EventsSerializer,
+    LogQuerySerializer,
+    LogSerializer,
+    PriorityClassSerializer,
+    asked_in,
+)
+from portal.api.workload_rows import SoonerSerializer, WorkloadDetailSerializer, WorkloadSerializer
 from portal.display.filters import WorkloadFilter
-from portal.selectors.costs import STEPS, Cost, cost_of, gpu_seconds, may_read_cost
-from portal.selectors.fields import GpuHoursField, GpusField
+from portal.selectors.costs import STEPS
+from portal.selectors.logs import reads_as
+from portal.selectors.sooner import sooner
+from portal.teams import changing
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
-from scheduling.models import Eviction, Prediction, ToldStart, Transition, Workload
-from scheduling.services.merit.leads import standing
-from scheduling.services.starts.tell import Said, said
-from scheduling.services.words import endings
-from scheduling.services.words.told import home_of
+from scheduling.models import Eviction, Workload
+from scheduling.services.errors import ServiceError
+from scheduling.services.workloads import logs
 from scheduling.services.workloads import submit as workloads
-from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
-
-
-class StartForecastSerializer(serializers.Serializer[Said]):
-    """P50 and P90 of its start as they are said now; where one is null, as where it has passed, ``why_not``
-    says why."""
-
-    at = serializers.DateTimeField(allow_null=True)
-    p50_at = serializers.DateTimeField(source="p50", allow_null=True)
-    p90_at = serializers.DateTimeField(source="p90", allow_null=True)
-    why_not = serializers.CharField()
-
-
-class ToldStartSerializer(serializers.ModelSerializer[ToldStart]):
-    """What was told of its start at one time; ``change`` from what was told before, and why."""
-
-    class Meta:
-        model = ToldStart
-        fields = ["at", "p50_at", "p90_at", "change", "breaks", "cause", "note"]
-        read_only_fields = fields
-
-
-class RunTimeSerializer(serializers.ModelSerializer[Prediction]):
-    """What was learned of its run time: P10, P50 and P90 in seconds of the rest of it from ``at`` on, of one
-    that waits from its start; as it was told first; what it rests on. ``ran_s`` once it has ended."""
-
-    group = serializers.CharField(source="evidence.group", read_only=True, default="")
-    runs = serializers.IntegerField(source="evidence.runs", read_only=True, default=0)
-    by_class: Any = serializers.DictField(read_only=True)
-
-    class Meta:
-        model = Prediction
-        fields = [
-            "at", "p10_s", "p50_s", "p90_s", "told_at", "told_p10_s", "told_p50_s", "told_p90_s",
-            "ran_s", "group", "runs", "by_class",
-        ]  # fmt: skip
-        read_only_fields = fields
-
-
-class WorkloadSerializer(ToldSerializer):
-    """A workload; its sentence names only what you may see."""
-
-    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True, allow_null=True)
-    queue_path = serializers.CharField(
-        source="queue.path", read_only=True, allow_null=True, default=None
-    )
-    priority_class: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True
-    )
-    gpu_class: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True, help_text="Held now, or last."
-    )
-    gpus = GpusField(read_only=True, help_text="Per member.")
-    cpus = serializers.SerializerMethodField(help_text="Per member.")
-    gpu_classes: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
-    topology: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
-    outcome = serializers.CharField(
-        read_only=True, help_text="succeeded, failed or cancelled; empty until it is finished."
-    )
-    cause = serializers.CharField(
-        read_only=True,
-        help_text="Why it did not succeed, or what keeps it from running; else empty.",
-    )
-    exit_code = serializers.IntegerField(
-        read_only=True, allow_null=True, help_text="Of the container that ended with an error."
-    )
-    ending = serializers.SerializerMethodField(help_text="The cause in a sentence; empty without.")
-    remedy = serializers.SerializerMethodField(help_text="What can be done about it; may be empty.")
-    placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
-    turn: Any = serializers.DictField(
-        read_only=True,
-        help_text="When its author lets it start: not_before, after, array, index, at_once; empty without.",
-    )
-    requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
-    allocated_gpus = GpusField(read_only=True)
-    used_gpu_hours = serializers.SerializerMethodField(
-        help_text="Held so far, in whole GPUs: a slice counts as its part of one."
-    )
-    lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
-    start_forecast = serializers.SerializerMethodField(
-        help_text="While it waits, once it was told."
-    )
-    lead_s = serializers.SerializerMethodField(
-        help_text="Seconds ahead of the nominal quota of its queue alone, negative when behind; null "
-        "before it would have begun there."
-    )
-    run_time = RunTimeSerializer(
-        source="prediction", read_only=True, allow_null=True, default=None,
-        help_text="As learned, once anything was.",
-    )  # fmt: skip
-
-    class Meta:
-        model = Workload
-        fields = [
-            "uid",
-            "kind",
-            "namespace",
-            "name",
-            "queue",
-            "queue_path",
-            "queue_label",
-            "user",
-            "priority_class",
-            "type",
-            "state",
-            "outcome",
-            "cause",
-            "exit_code",
-            "cause_said",
-            "ending",
-            "remedy",
-            "held",
-            "turn",
-            "position",
-            "reason",
-            "sentence",
-            "numbers",
-            "until",
-            "gpus",
-            "cpus",
-            "memory_mib",
-            "min_members",
-            "max_members",
-            "elastic",
-            "shapes",
-            "gpu_classes",
-            "topology",
-            "run_time_limit_s",
-            "checkpoint_interval_s",
-            "predicted_p50_s",
-            "predicted_p90_s",
-            "submitted_at",
-            "admitted_at",
-            "first_started_at",
-            "started_at",
-            "checkpointed_at",
-            "finished_at",
-            "gpu_class",
-            "members",
-            "placement",
-            "short_since",
-            "requested_gpus",
-            "allocated_gpus",
-            "eviction_count",
-            "used_gpu_hours",
-            "lost_gpu_hours",
-            "image",
-            "start_forecast",
-            "lead_s",
-            "run_time",
-        ]
-        read_only_fields = fields
-
-    def to_representation(self, workload: Workload) -> dict[str, Any]:
-        shown = super().to_representation(workload)
-        if home_of(workload, self.reader) is None:
-            shown |= dict.fromkeys(("queue", "queue_path"))
-        return shown
-
-    def get_used_gpu_hours(self, workload: Workload) -> float:
-        return round(gpu_seconds(workload, workload.cluster.now()) / 3600, 4)
-
-    @extend_schema_field(StartForecastSerializer(allow_null=True))
-    def get_start_forecast(self, workload: Workload) -> Any:
-        row = getattr(workload, "start_forecast", None) if workload.is_waiting else None
-        return StartForecastSerializer(said(row, workload.cluster.now())).data if row else None
-
-    def get_ending(self, workload: Workload) -> str:
-        return endings.sentence(workload)
-
-    def get_remedy(self, workload: Workload) -> str:
-        return endings.remedy(workload)
-
-    def get_cpus(self, workload: Workload) -> float:
-        return workload.cpus / 1000
-
-    def get_lead_s(self, workload: Workload) -> float | None:
-        return standing(workload, workload.cluster.now())
-
-
-class TransitionSerializer(ToldSerializer):
-    """One step of its life."""
-
-    numbers = None
-    from_state = serializers.CharField(read_only=True, help_text="Empty for the first step.")
-    gpus = GpusField(read_only=True, help_text="Held after the step.")
-
-    class Meta:
-        model = Transition
-        fields = ["at", "from_state", "to_state", "reason", "sentence", "actor", "gpus"]
-        read_only_fields = fields
-
-
-class CostSerializer(serializers.Serializer[Cost]):
-    amount = serializers.DecimalField(max_digits=14, decimal_places=2)
-    currency = serializers.CharField()
-    price_per_gpu_hour = serializers.DecimalField(max_digits=10, decimal_places=4)
-    gpu_hours = serializers.FloatField()
-
-
-class LearnedCheckpointSerializer(serializers.Serializer[Outlook]):
-    interval_s = serializers.IntegerField(source="learned.interval_s")
-    learned_from = serializers.ChoiceField(
-        source="learned.source",
-        choices=[source.value for source in Source],
-        help_text="The nearest who announce theirs and are enough.",
-    )
-    told = serializers.IntegerField(
-        source="learned.told", help_text="Workloads that announced (own: intervals) ..."
-    )
-    seen = serializers.IntegerField(source="learned.seen", help_text="... of so many.")
-    presumed_at = serializers.DateTimeField(
-        allow_null=True, help_text="The checkpoint it is taken to have made without announcing it."
-    )
-    due_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it should announce its next."
-    )
-
-
-class WorkloadDetailSerializer(WorkloadSerializer):
-    transitions = TransitionSerializer(many=True, read_only=True)
-    evictions = EvictionSerializer(many=True, read_only=True)
-    told_starts = ToldStartSerializer(many=True, read_only=True)
-    cost = serializers.SerializerMethodField(
-        help_text="So far; null for those who may not read costs."
-    )
-    learned_checkpoint = serializers.SerializerMethodField(
-        help_text="Null where it declares an interval, where nothing is learned, and at its end."
-    )
-
-    class Meta(WorkloadSerializer.Meta):
-        fields = [
-            *WorkloadSerializer.Meta.fields,
-            "transitions",
-            "evictions",
-            "told_starts",
-            "cost",
-            "learned_checkpoint",
-        ]
-        read_only_fields = fields
-
-    @extend_schema_field(CostSerializer(allow_null=True))
-    def get_cost(self, workload: Workload) -> Any:
-        if not may_read_cost(self.context["request"].user, workload):
-            return None
-        cost = cost_of(workload, workload.cluster.now())
-        return None if cost is None else CostSerializer(cost).data
-
-    @extend_schema_field(LearnedCheckpointSerializer(allow_null=True))
-    def get_learned_checkpoint(self, workload: Workload) -> Any:
-        expected = outlook(workload, workload.cluster.now())
-        return None if expected is None else LearnedCheckpointSerializer(expected).data
-
-
-class WorkloadView(ClusterView):
-    queryset = Workload.objects.none()
-    write_scope = Scope.WORK
-
-    def get_queryset(self) -> QuerySet[Workload]:
-        if self.is_schema:
-            return Workload.objects.none()
-        seen = visible_workloads(self.person).filter(cluster=self.cluster)
-        return seen.select_related(
-            "cluster", "queue", "priority_class", "gpu_class", "start_forecast", "prediction"
-        ).prefetch_related(STEPS)
-
-
-class WorkloadList(WorkloadView, generics.ListAPIView[Workload]):
-    """Workloads you may see: those of your queues, and your own wherever they are."""
-
-    serializer_class = WorkloadSerializer
-    filterset_class = WorkloadFilter
-
-    @call(SubmittedSerializer, takes=SubmitSerializer, code=201)
-    def post(self) -> Any:
-        """Submit: the Job that a manifest or the named fields describe, created as you.
-
-        The workload shows in lists as soon as the cluster reports it.
-        """
-        asked = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
-        asked.is_valid(raise_exception=True)
-        return submit(self.person, self.cluster, asked.validated_data)
-
-
-class WorkloadDetail(WorkloadView, generics.RetrieveAPIView[Workload]):
-    """One workload with its history and, for those who may read it, its cost."""
-
-    serializer_class = WorkloadDetailSerializer
-    lookup_field = "uid"
-
-    def get_queryset(self) -> QuerySet[Workload]:
-        evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
-        return (
-            super()
-            .get_queryset()
-            .prefetch_related("told_starts", Prefetch("evictions", queryset=evictions))
-        )
-
-
-class WorkloadAction(WorkloadView):
-    """A verb on one workload: it goes to the cluster now and shows once the cluster reports it."""
-
-    serializer_class = WorkloadSerializer
-
-    def act(self, uid: str, verb: Callable[..., None]) -> Workload:
-        workload = get_object_or_404(self.get_queryset(), uid=uid)
-        check_may_operate(self.person, workload)
-        verb(workload, user=self.person.get_username())
-        workload.refresh_from_db()
-        return workload
 
 
 def check_may_operate(user: User, workload: Workload) -> None:
@@ -346,22 +44,110 @@ def check_may_operate(user: User, workload: Workload) -> None:
         raise NotAllowed(refused.sentence, refused.remedy)
 
 
-class WorkloadCancel(WorkloadAction):
-    @call(WorkloadSerializer, code=202)
-    def post(self, uid: str) -> Any:
+class Workloads(ClusterNoun):
+    """Workloads you may see: those of your queues, and your own wherever they are."""
+
+    at, key, names = "workloads", "<str:uid>", ("workloads", "workload")
+    one = "One workload with its history and, for those who may read it, its cost."
+    takes, shows_new = SubmitSerializer, SubmittedSerializer
+    filterset_class = WorkloadFilter
+    lookup_field = "uid"
+    write_scope = Scope.WORK
+
+    def get_serializer_class(self) -> Any:
+        shown = WorkloadDetailSerializer if self.action == "retrieve" else WorkloadSerializer
+        return self.shows_new if self.action == "create" else shown
+
+    def rows(self) -> QuerySet[Workload]:
+        seen = visible_workloads(self.person).filter(cluster=self.cluster)
+        rows = seen.select_related(
+            "cluster", "queue", "priority_class", "gpu_class", "start_forecast", "prediction"
+        ).prefetch_related(STEPS)
+        if self.action != "retrieve":
+            return rows
+        evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
+        return rows.prefetch_related("told_starts", Prefetch("evictions", queryset=evictions))
+
+    def make(self) -> Any:
+        """Submit: the Job that a manifest or the named fields describe, created as you.
+
+        The workload shows in lists as soon as the cluster reports it.
+        """
+        asked = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
+        asked.is_valid(raise_exception=True)
+        return submit(self.person, self.cluster, asked.validated_data)
+
+    @verb("cancel", WorkloadSerializer, code=202)
+    def cancel(self) -> Any:
         """Delete the Job; its pods stop after their grace. It can't be undone."""
-        return self.act(uid, workloads.cancel)
+        return self._act(workloads.cancel)
 
-
-class WorkloadHold(WorkloadAction):
-    @call(WorkloadSerializer, code=202)
-    def post(self, uid: str) -> Any:
+    @verb("hold", WorkloadSerializer, code=202)
+    def hold(self) -> Any:
         """Keep a waiting workload from being started until it is released."""
-        return self.act(uid, workloads.hold)
+        return self._act(workloads.hold)
 
-
-class WorkloadRelease(WorkloadAction):
-    @call(WorkloadSerializer, code=202)
-    def post(self, uid: str) -> Any:
+    @verb("release", WorkloadSerializer, code=202)
+    def release(self) -> Any:
         """Undo a hold; the workload keeps its submit time."""
-        return self.act(uid, workloads.release)
+        return self._act(workloads.release)
+
+    @verb("priority", WorkloadSerializer, takes=PriorityClassSerializer, code=202)
+    def priority(self) -> Any:
+        """Give a workload that waits or runs another priority class: one that your persona and that of its
+        user allow."""
+        return self._act(partial(workloads.set_priority_class, name=self.given["priority_class"]))
+
+    @verb("change", WorkloadSerializer, takes=ChangeSerializer, code=202)
+    def change_it(self) -> Any:
+        """Change what a waiting workload asks for, in the cluster and in your name. It keeps its submit time.
+
+        What its kind cannot change in place is refused with the way that is left."""
+
+        def write(workload: Workload, *, user: str) -> None:
+            with at_fields():
+                changing.change(self.person, workload, asked_in(self.request))
+
+        return self._act(write)
+
+    @verb("change/preview", ComparedSerializer, takes=ChangeSerializer)
+    def preview(self) -> Any:
+        """What that does to its start, as it is and as it would be, by the next plan. It saves nothing."""
+        workload = self._workload()
+        check_may_operate(self.person, workload)
+        with at_fields():
+            return changing.preview(self.person, workload, asked_in(self.request))
+
+    def _workload(self) -> Workload:
+        return get_object_or_404(self.rows(), uid=self.kwargs["uid"])
+
+    @verb("sooner", SoonerSerializer, by="get")
+    def sooner(self) -> Any:
+        """What would start it now: each change of one input within your reach, planned anew, the cheapest
+        first. Empty where nothing would."""
+        work = self._workload()
+        if not work.is_waiting:
+            raise ServiceError("not_waiting", f"{work.name} does not wait.", "See its state.")
+        return {"changes": sooner(self.person, work).changes}
+
+    @verb("log", LogSerializer, by="get", parameters=[LogQuerySerializer])
+    def log(self) -> Any:
+        """The last lines that one container wrote. The cluster decides whether you may read them."""
+        work = self._workload()
+        asked = LogQuerySerializer(data=self.request.query_params)
+        asked.is_valid(raise_exception=True)
+        return logs.log(work, user=reads_as(self.person, work), **asked.validated_data)
+
+    @verb("events", EventsSerializer, by="get")
+    def events(self) -> Any:
+        """What the cluster says happened to its object and pods, the newest first."""
+        work = self._workload()
+        return {"events": logs.events(work, user=reads_as(self.person, work))}
+
+    def _act(self, act: Callable[..., None]) -> Workload:
+        """It goes to the cluster now and shows once the cluster reports it."""
+        workload = self._workload()
+        check_may_operate(self.person, workload)
+        act(workload, user=self.person.get_username())
+        workload.refresh_from_db()
+        return workload

@@ -67,7 +67,7 @@ def digest_of(entry: AuditEntry) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ChainVerdict:
     """``fault`` is empty for a whole chain; ``number`` is the entry where the first one shows."""
 
     entries: int
@@ -80,13 +80,13 @@ class Verdict:
         return not self.fault
 
 
-def verify(expected: str = "") -> Verdict:
+def verify(expected: str = "") -> ChainVerdict:
     """Reads every entry. ``expected``: a digest that was noted outside and has to be among them."""
     count, previous, seen = 0, FIRST, not expected
     for entry in AuditEntry.objects.order_by("number").iterator(chunk_size=500):
         count += 1
         if fault := _fault(entry, count, previous):
-            return Verdict(count, previous, fault, entry.number)
+            return ChainVerdict(count, previous, fault, entry.number)
         previous = entry.digest
         seen = seen or previous == expected
     return _end(count, previous, seen=seen)
@@ -102,13 +102,17 @@ def _fault(entry: AuditEntry, number: int, previous: str) -> str:
     return ""
 
 
-def _end(count: int, last: str, *, seen: bool) -> Verdict:
+def _end(count: int, last: str, *, seen: bool) -> ChainVerdict:
     head = ChainHead.objects.filter(pk=HEAD).first()
     known, digest = (head.number, head.digest) if head else (0, FIRST)
     if known > count:
-        return Verdict(count, last, f"Entries from {count + 1} to {known} are missing.", count + 1)
+        return ChainVerdict(
+            count, last, f"Entries from {count + 1} to {known} are missing.", count + 1
+        )
     if (known, digest) != (count, last):
-        return Verdict(count, last, "The last entry is not the one that was added last.", count)
+        return ChainVerdict(
+            count, last, "The last entry is not the one that was added last.", count
+        )
     if not seen:
-        return Verdict(count, last, "The digest that was noted is of no entry.", count)
-    return Verdict(count, last)
+        return ChainVerdict(count, last, "The digest that was noted is of no entry.", count)
+    return ChainVerdict(count, last)

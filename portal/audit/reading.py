@@ -41,7 +41,7 @@ def visible_entries(user: Person) -> QuerySet[AuditEntry]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AuditQuery:
     """What a reader asks for, as the address holds it; what makes no sense is passed over."""
 
     query: Mapping[str, str]

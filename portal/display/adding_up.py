@@ -54,10 +54,10 @@ def hours_column(values: Sequence[float | None], total: float) -> Column:
     return _column(values, total, 1 if abs(total) < FINE_BELOW else 0, "")
 
 
-def percent_column(shares: Sequence[float | None], total: float = 1.0) -> Column:
+def percent_column(shares: Sequence[float | None]) -> Column:
     """Shares of a whole, to a tenth of a percent."""
     percents = [None if share is None else 100 * share for share in shares]
-    return _column(percents, 100 * total, 1, " %")
+    return _column(percents, 100.0, 1, " %")
 
 
 def _column(values: Sequence[float | None], total: float, decimals: int, unit: str) -> Column:

@@ -71,8 +71,8 @@ def area(stretches: Sequence[Stretch]) -> str:
     return "".join(f"M{left:.2f} 100V{y:.2f}H{right:.2f}V100Z" for left, right, y in stretches)
 
 
-def apart(places: Sequence[float], gap: float, end: float = 100) -> list[float]:
-    """``places`` moved as little as needed so that neighbours are ``gap`` apart and inside 0..end.
+def apart(places: Sequence[float], gap: float) -> list[float]:
+    """``places`` moved as little as needed so that neighbours are ``gap`` apart and inside 0..100.
 
     The order stays; equal places keep the order they came in.
     """
@@ -82,7 +82,7 @@ def apart(places: Sequence[float], gap: float, end: float = 100) -> list[float]:
     for i in order:
         moved[i] = floor = max(moved[i], floor)
         floor += gap
-    ceiling = end
+    ceiling = 100.0
     for i in reversed(order):
         moved[i] = ceiling = min(moved[i], ceiling)
         ceiling -= gap

@@ -27,7 +27,7 @@ SALT = "portal.idempotency"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class KeptReply:
     """``data`` is what JSON can say."""
 
     status: int
@@ -41,7 +41,7 @@ class Claim:
 
     row: KeptAnswer
     key: str
-    answer: Answer | None = None
+    answer: KeptReply | None = None
 
 
 def claim(user: User, key: str, asked: str) -> Claim:
@@ -87,7 +87,7 @@ def _held(row: KeptAnswer | None, key: str, asked: str) -> Claim:
     )
 
 
-def settle(held: Claim, answer: Answer) -> None:
+def settle(held: Claim, answer: KeptReply) -> None:
     """Keep the answer for whoever asks again."""
     text = json.dumps(asdict(answer))
     held.row.answer = _cipher(held.key).encrypt(text.encode()).decode()
@@ -117,5 +117,5 @@ def _cipher(key: str) -> Fernet:
     return Fernet(urlsafe_b64encode(made))
 
 
-def _read(text: str, key: str) -> Answer:
-    return Answer(**json.loads(_cipher(key).decrypt(text.encode())))
+def _read(text: str, key: str) -> KeptReply:
+    return KeptReply(**json.loads(_cipher(key).decrypt(text.encode())))

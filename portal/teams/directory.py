@@ -35,7 +35,7 @@ Asked = HttpRequest | Request | None
 
 
 @dataclass(frozen=True)
-class Step:
+class PersonaChange:
     """What changed for one person: memberships given (or given another persona) and taken."""
 
     given: tuple[Membership, ...] = ()
@@ -60,7 +60,7 @@ def is_kept_by_directory(user: User) -> bool:
 
 
 @transaction.atomic
-def keep_in_step(user: User, groups: Iterable[str], request: Asked) -> Step:
+def keep_in_step(user: User, groups: Iterable[str], request: Asked) -> PersonaChange:
     """``user`` has just these groups: give what rules give for them, take what rules gave for others."""
     names = list(groups)
     SeenGroups.objects.update_or_create(user=user, defaults={"names": names, "at": timezone.now()})
@@ -126,7 +126,7 @@ def seen_by(user: User) -> list[str]:
     return list(found.names) if found else []
 
 
-def _follow(user: User, groups: list[str], request: Asked) -> Step:
+def _follow(user: User, groups: list[str], request: Asked) -> PersonaChange:
     wanted = _wanted(groups)
     held = {m.team_id: m for m in Membership.objects.filter(user=user).select_related("team")}
     gone = [m for m in held.values() if m.rule_id is not None and m.team_id not in wanted]
@@ -138,7 +138,7 @@ def _follow(user: User, groups: list[str], request: Asked) -> Step:
         for team, rule in wanted.items()
         if _differs(held.get(team), rule)
     ]
-    return Step(tuple(given), tuple(membership.team.name for membership in gone))
+    return PersonaChange(tuple(given), tuple(membership.team.name for membership in gone))
 
 
 def _wanted(groups: list[str]) -> dict[int, GroupRule]:

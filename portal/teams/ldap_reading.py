@@ -71,7 +71,7 @@ def _known() -> QuerySet[SocialAccount]:
     return rows.select_related("user").order_by("pk")
 
 
-def _fault(known: list[SocialAccount], there: Mapping[str, ldap.Entry]) -> str:
+def _fault(known: list[SocialAccount], there: Mapping[str, ldap.LdapPerson]) -> str:
     active = [one for one in known if one.user.is_active]
     gone = sum(one.uid not in there for one in active)
     if gone <= FEW or gone <= MOST_GONE * len(active):
@@ -87,13 +87,15 @@ def _refused(fault: str) -> Passage:
 
 
 def _seen_leaving(
-    known: Iterable[SocialAccount], there: Mapping[str, ldap.Entry]
+    known: Iterable[SocialAccount], there: Mapping[str, ldap.LdapPerson]
 ) -> tuple[str, ...]:
     gone = [one.user for one in known if one.user.is_active and one.uid not in there]
     return tuple(user.username for user in gone if _turned(user, active=False))
 
 
-def _seen_back(known: Iterable[SocialAccount], there: Mapping[str, ldap.Entry]) -> tuple[str, ...]:
+def _seen_back(
+    known: Iterable[SocialAccount], there: Mapping[str, ldap.LdapPerson]
+) -> tuple[str, ...]:
     """Whom an admin deactivated here stays so."""
     left = set(DirectoryPerson.objects.filter(left=True).values_list("user_id", flat=True))
     back = [one.user for one in known if one.user_id in left and one.uid in there]
@@ -110,7 +112,7 @@ def _turned(user: User, *, active: bool) -> bool:
 
 
 def _regrouped(
-    known: Iterable[SocialAccount], there: Mapping[str, ldap.Entry], reader: ldap.Reader
+    known: Iterable[SocialAccount], there: Mapping[str, ldap.LdapPerson], reader: ldap.Reader
 ) -> tuple[str, ...]:
     changed = []
     for one in known:

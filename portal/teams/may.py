@@ -25,7 +25,7 @@ OWN_WORK = "their own work alone"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MayAnswer:
     """``persona`` and ``team`` are of the membership that allows it, empty where none is needed or does."""
 
     yes: bool
@@ -50,35 +50,35 @@ def ask(
     capability: Capability,
     queue: Queue,
     workload: Workload | None = None,
-) -> Answer:
+) -> MayAnswer:
     """Whether ``person`` may do that to ``queue``, or to one workload of it, in words for ``reader``."""
     if not person.is_active:
-        return Answer(False, f"No: {person} is deactivated.")
+        return MayAnswer(False, f"No: {person} is deactivated.")
     if workload is not None and workload.user == person.get_username() and _is_own(capability):
-        return Answer(True, f"Yes: {workload.name} is {person}'s own work.")
+        return MayAnswer(True, f"Yes: {workload.name} is {person}'s own work.")
     if rights_of(person).granting(capability, queue.cluster_id, queue.path) is not None:
         grants = grants_before(reader, person)
         return _yes(nearest(grants, capability, queue.cluster_id, queue.path), capability, queue)
     if person.is_superuser and capability not in NOT_BY_RIGHT:
-        return Answer(True, f"Yes: {person} is a superuser, who may do it everywhere.")
-    return Answer(False, _no(reader, person, capability, queue))
+        return MayAnswer(True, f"Yes: {person} is a superuser, who may do it everywhere.")
+    return MayAnswer(False, _no(reader, person, capability, queue))
 
 
 def _is_own(capability: Capability) -> bool:
     return OWN in MEANINGS[capability].reaches
 
 
-def _yes(grant: Grant | None, capability: Capability, queue: Queue) -> Answer:
+def _yes(grant: Grant | None, capability: Capability, queue: Queue) -> MayAnswer:
     """None: what allows it is a membership that the reader is not told of."""
     if grant is None:
-        return Answer(True, "Yes, by a membership of a team that you do not see.")
+        return MayAnswer(True, "Yes, by a membership of a team that you do not see.")
     reach = grant.reach(capability) or Reach.TEAM
     near = queue.path == grant.path
     place = (
         f"{queue} is the team's queue" if near else f"{queue} is below {grant.path or 'the root'}"
     )
     because = f"{place}, and the persona" if reach != Reach.ALL else "the persona"
-    return Answer(
+    return MayAnswer(
         True,
         f"Yes, as {grant.persona} in {grant.team}: {because} may {MEANINGS[capability].verb}"
         f" {WITHIN[reach]}.",
@@ -165,7 +165,7 @@ def _withheld(reader: User, person: User, team: Team) -> Iterator[Permission]:
             yield Permission("People and costs", "Give the persona", persona.name, over.sentence)
 
 
-def answer_about(reader: User, about: User, capability: Capability, thing: str) -> Answer | None:
+def answer_about(reader: User, about: User, capability: Capability, thing: str) -> MayAnswer | None:
     """Of the queue or the workload of that name; None where the reader sees neither."""
     queues = visible_queues(reader).select_related("cluster")
     queue = queues.filter(path=thing).first() or queues.filter(name=thing).first()

@@ -13,7 +13,7 @@ from scheduling.services.workloads.several import MOST, Action, act_on
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ActOutcome:
     """Of one that was named; ``workload`` is None for what the person may not see, or is not there."""
 
     uid: str
@@ -25,7 +25,7 @@ class Answer:
         return self.workload.name if self.workload else self.uid
 
 
-def look_up(user: User, cluster: Cluster, uids: Iterable[str]) -> list[Answer]:
+def look_up(user: User, cluster: Cluster, uids: Iterable[str]) -> list[ActOutcome]:
     """Each of ``uids`` once, in their order, refused where ``user`` may not touch it.
 
     Raises ServiceError for more than are done at once.
@@ -46,10 +46,10 @@ def look_up(user: User, cluster: Cluster, uids: Iterable[str]) -> list[Answer]:
     return [_answer(uid, found.get(uid), mine) for uid in wanted]
 
 
-def _answer(uid: str, work: Workload | None, mine: set[int]) -> Answer:
+def _answer(uid: str, work: Workload | None, mine: set[int]) -> ActOutcome:
     if work is None:
-        return Answer(uid, None, _absent())
-    return Answer(uid, work, None if work.pk in mine else not_theirs(work))
+        return ActOutcome(uid, None, _absent())
+    return ActOutcome(uid, work, None if work.pk in mine else not_theirs(work))
 
 
 def _absent() -> ServiceError:
@@ -68,8 +68,8 @@ def not_theirs(work: Workload) -> ServiceError:
 
 
 def act(
-    user: User, answers: Sequence[Answer], action: Action, *, priority_class: str = ""
-) -> list[Answer]:
+    user: User, answers: Sequence[ActOutcome], action: Action, *, priority_class: str = ""
+) -> list[ActOutcome]:
     """``answers`` of ``look_up`` with what came of those that were not refused."""
     todo = [one.workload for one in answers if one.workload and not one.refused]
     name = user.get_username()

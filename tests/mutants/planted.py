@@ -48,7 +48,7 @@ MUTANTS = (
         walked("api:evictions"),
     ),
     Mutant(
-        "CSV tells the whole sentence", "portal/web/workloads/export.py",
+        "CSV tells the whole sentence", "portal/web/workloads/lists.py",
         "shown[SENTENCE] = tell(said, reader).sentence", "shown[SENTENCE] = said.sentence",
         walked("web:workloads"),
     ),

@@ -44,16 +44,17 @@ def views():
     for resolver in get_resolver().url_patterns:
         if getattr(resolver, "namespace", None) == "api":
             for entry in resolver.url_patterns:
-                if isinstance(entry, URLPattern) and hasattr(entry.callback, "view_class"):
-                    yield entry, entry.callback.view_class
+                if isinstance(entry, URLPattern) and hasattr(entry.callback, "cls"):
+                    yield entry, entry.callback.cls
 
 
 def operations():
     """(name, address, method, view) of every operation that writes."""
     for entry, view in views():
         path = "/api/v1/no-such" if entry.name == "nothing" else ""
+        actions = getattr(entry.callback, "actions", ())
         for method in WRITES:
-            if hasattr(view, method.lower()):
+            if method.lower() in actions or hasattr(view, method.lower()):
                 yield entry, path, method, view
 
 

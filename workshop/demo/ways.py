@@ -6,7 +6,7 @@ from django.conf import settings
 
 from portal.accounts.models import User
 from portal.notices import webhooks
-from portal.web.notices.ways import sink_address
+from portal.web.notices.views import sink_address
 
 WHO = ("researcher", "lead", "admin")
 NAME = "demo"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -15,13 +14,11 @@ from portal.alerts import past as past_of
 from portal.alerts.past import DAYS, Past
 from portal.alerts.rules import visible
 from portal.alerts.testing import Heard, send_test
-from portal.display.csv import csv_lines
 from portal.display.format import counted, duration, zone
 from portal.web.alerts.views import opened
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest, act_view, page_view
+from portal.web.frame.requests import PersonRequest, act_view, acted, attached_csv, page_view
 from scheduling.models import Cluster
-from scheduling.services.errors import ServiceError
 
 
 @act_view
@@ -29,10 +26,7 @@ def test(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Send a made-up firing of the rule, and say who hears of it by which way."""
     found = opened(request, cluster)
     rule = get_object_or_404(visible(request.user, found), pk=pk)
-    try:
-        messages.success(request, _said(send_test(rule, by=request.user)))
-    except ServiceError as refused:
-        messages.error(request, str(refused))
+    acted(request, lambda: send_test(rule, by=request.user), _said)
     return redirect("web:alert_rule", found.name, rule.pk)
 
 
@@ -72,10 +66,7 @@ def past(request: PersonRequest, cluster: str) -> HttpResponse:
 def past_csv(request: PersonRequest, cluster: str) -> HttpResponse:
     """The same, a line a firing."""
     found = opened(request, cluster)
-    lines = csv_lines(past_of.table(_seen(request, found)))
-    answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{found.name}-alerts.csv"'
-    return answer
+    return attached_csv(past_of.table(_seen(request, found)), f"{found.name}-alerts.csv")
 
 
 def _seen(request: PersonRequest, cluster: Cluster) -> Past:

@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils.formats import date_format
-from django.views.decorators.http import require_safe
 
 from portal.accounts.capabilities import Capability
 from portal.audit.chain import verify
 from portal.audit.kinds import GROUPS, Kind, kind_of
 from portal.audit.models import AuditEntry, Via
-from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
-from portal.display.csv import Table, csv_lines
+from portal.audit.reading import DAYS, AuditQuery, may_audit, visible_entries
+from portal.display.csv import Table
+from portal.display.format import NONE, duration, number, utc
 from portal.teams.rights import rights_of
-from portal.web.audit.words import name_of, words_of
 from portal.web.frame.context import Shell
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, attached_csv, page_view
+
+IN_SECONDS = "_s"
+"""How the names of fields end that hold durations."""
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+
+def name_of(field: str) -> str:
+    """'inference, h100-80gb, borrowing_limit' -> 'inference, h100-80gb, borrowing limit'."""
+    return field.removesuffix(IN_SECONDS).replace("_", " ")
+
+
+def words_of(field: str, value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return NONE
+    if isinstance(value, list):
+        return ", ".join(words_of(field, one) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return duration(value) if field.endswith(IN_SECONDS) else number(value, 3)
+    return _instant(value) if isinstance(value, str) and INSTANT.match(value) else str(value)
+
+
+def _instant(text: str) -> str:
+    try:
+        return utc(datetime.fromisoformat(text))
+    except ValueError:
+        return text
+
 
 PAGE = 50
 MOST_CHANGES = 3
@@ -45,7 +74,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Line:
+class AuditLine:
     entry: AuditEntry
 
     @property
@@ -67,15 +96,14 @@ class Line:
         return max(0, len(self.changes) - MOST_CHANGES)
 
 
-@login_required
-@require_safe
+@page_view
 def audit(request: PersonRequest) -> HttpResponse:
     _check(request)
-    asked = Asked(request.GET.dict())
+    asked = AuditQuery(request.GET.dict())
     seen = visible_entries(request.user)
     found = asked.of(seen)
     page = found.filter(number__lt=asked.before) if asked.before else found
-    lines = [Line(entry) for entry in page[: PAGE + 1]]
+    lines = [AuditLine(entry) for entry in page[: PAGE + 1]]
     context = {
         "asked": asked,
         "ranges": DAYS,
@@ -95,17 +123,13 @@ def audit(request: PersonRequest) -> HttpResponse:
     return render(request, "web/audit/audit.html", context)
 
 
-@login_required
-@require_safe
+@page_view
 def audit_csv(request: PersonRequest) -> HttpResponse:
     """What the filters leave, newest first."""
     _check(request)
-    found = Asked(request.GET.dict()).of(visible_entries(request.user))[:MOST_CSV]
+    found = AuditQuery(request.GET.dict()).of(visible_entries(request.user))[:MOST_CSV]
     rows = [[_cell(getattr(entry, name)) for name in COLUMNS] for entry in found]
-    table = Table("audit", "Audit log", COLUMNS, rows)
-    answer = HttpResponse("".join(csv_lines(table)), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="audit.csv"'
-    return answer
+    return attached_csv(Table("audit", "Audit log", COLUMNS, rows), "audit.csv")
 
 
 def _cell(value: Any) -> Any:
@@ -132,7 +156,7 @@ def _by_way(found: Any) -> list[tuple[str, int]]:
     return [(label, counts[way]) for way, label in Via.choices if way in counts]
 
 
-def _days(lines: Sequence[Line], zone: str) -> Iterator[tuple[str, list[Line]]]:
+def _days(lines: Sequence[AuditLine], zone: str) -> Iterator[tuple[str, list[AuditLine]]]:
     here = ZoneInfo(zone)
     for day, held in groupby(lines, key=lambda line: line.entry.at.astimezone(here).date()):
         yield date_format(day, "D j M Y"), list(held)

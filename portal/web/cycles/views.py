@@ -13,7 +13,7 @@ from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.finding import finding
 from portal.web.cycles.leavers import searches
-from portal.web.frame.requests import PersonRequest, page_view
+from portal.web.frame.requests import PersonRequest, attached, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
 from scheduling.services.cycle.record.records import unpacked
@@ -85,9 +85,7 @@ def snapshot(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     kept = _document(shown) if sees_all(request, shown) else None
     if kept is None:
         raise Http404
-    answer = HttpResponse(json.dumps(kept, indent=1), content_type="application/json")
-    answer["Content-Disposition"] = f'attachment; filename="cycle-{number}.json"'
-    return answer
+    return attached(json.dumps(kept, indent=1), f"cycle-{number}.json", "application/json")
 
 
 def sees_all(request: PersonRequest, cycle: Cycle) -> bool:

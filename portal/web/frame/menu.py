@@ -20,7 +20,7 @@ from scheduling.models.workloads import State
 
 
 @dataclass(frozen=True)
-class Entry:
+class MenuEntry:
     label: str
     icon: str
     url: str
@@ -31,7 +31,7 @@ class Entry:
 @dataclass(frozen=True)
 class Section:
     title: str
-    entries: list[Entry]
+    entries: list[MenuEntry]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class _Menu:
         *args: str,
         below: tuple[str, ...] = (),
         count: int | None = None,
-    ) -> Iterator[Entry]:
+    ) -> Iterator[MenuEntry]:
         """The entry of one page; nothing when this installation has no such page.
 
         ``below`` are the folders of the address under which the entry stays marked.
@@ -93,15 +93,15 @@ class _Menu:
         except NoReverseMatch:
             return
         inside = any(self.path.startswith(f"/c/{self.cluster.name}/{folder}/") for folder in below)
-        yield Entry(label, icon, url, current=inside or self.path == url, count=count)
+        yield MenuEntry(label, icon, url, current=inside or self.path == url, count=count)
 
-    def set_up(self) -> Iterator[Entry]:
+    def set_up(self) -> Iterator[MenuEntry]:
         """Until a cluster is enforced for the first time."""
         if self.cluster.mode == ClusterMode.OBSERVE and is_admin(self.user):
             inside = self.path.startswith("/set-up/")
-            yield Entry("Set-up", "list", reverse("web:set_up"), current=inside)
+            yield MenuEntry("Set-up", "list", reverse("web:set_up"), current=inside)
 
-    def work(self) -> Iterator[Entry]:
+    def work(self) -> Iterator[MenuEntry]:
         below = ("work",) if self.is_others_work else ("work", "w")
         yield from self.entry("Overview", "home", "web:overview")
         yield from self.entry(
@@ -110,7 +110,7 @@ class _Menu:
         if self.may_submit:
             yield from self.entry("Submit", "plus", "web:submit")
 
-    def sharing(self) -> Iterator[Entry]:
+    def sharing(self) -> Iterator[MenuEntry]:
         below = ("queues", "w") if self.is_others_work else ("queues",)
         yield from self.entry("Queues", "tree", "web:queues", below=below, count=self.known.queues)
         if queue := self.known.quota_queue:
@@ -125,9 +125,9 @@ class _Menu:
         if is_operator(self.user) or leads_in(self.user, self.cluster):
             yield from self.entry("Loans", "swap", "web:loans", below=("loans",))
         inside = self.path.startswith(("/teams/", "/people/", "/personas/"))
-        yield Entry("Teams", "people", reverse("web:teams"), current=inside)
+        yield MenuEntry("Teams", "people", reverse("web:teams"), current=inside)
 
-    def operating(self) -> Iterator[Entry]:
+    def operating(self) -> Iterator[MenuEntry]:
         yield from self.entry("Reports", "chart", "reports:utilization", below=("reports",))
         below = ("studies", "what-if", "capacity", "start-forecasts", "adapting")
         first = "web:studies" if is_operator(self.user) else "web:start_forecasts"
@@ -137,11 +137,11 @@ class _Menu:
             yield from self.entry("Engine", "server", "web:cluster")
         if self.cluster.mode != ClusterMode.OBSERVE and is_admin(self.user):
             url = f"{reverse('web:set_up_step', args=['classes'])}?cluster={self.cluster.name}"
-            yield Entry("Classes, prices", "sliders", url, self.path.startswith("/set-up/"))
+            yield MenuEntry("Classes, prices", "sliders", url, self.path.startswith("/set-up/"))
         if is_operator(self.user) or leads_in(self.user, self.cluster):
             yield from self.entry("Alerts", "bell", "web:alerts", below=("alerts",))
         if may_audit(self.user):
-            yield Entry("Audit log", "list", reverse("web:audit"), self.path == "/audit/")
+            yield MenuEntry("Audit log", "list", reverse("web:audit"), self.path == "/audit/")
 
 
 def sections(request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> list[Section]:
@@ -162,7 +162,7 @@ def begin(request: HttpRequest) -> list[Section]:
         return []
     path = request.path
     entries = [
-        Entry("Set-up", "list", reverse("web:set_up"), path.startswith("/set-up/")),
-        Entry("Teams", "people", reverse("web:teams"), path.startswith("/teams/")),
+        MenuEntry("Set-up", "list", reverse("web:set_up"), path.startswith("/set-up/")),
+        MenuEntry("Teams", "people", reverse("web:teams"), path.startswith("/teams/")),
     ]
     return [Section("", entries)]

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import User
+from portal.display.csv import Table, csv_lines
 from scheduling.services.errors import ServiceError
 
 
@@ -23,6 +24,7 @@ class PersonRequest(HttpRequest):
 
 
 View = TypeVar("View", bound=Callable[..., Any])
+Made = TypeVar("Made")
 
 
 def page_view(view: View) -> View:
@@ -40,16 +42,28 @@ def act_view(view: View) -> View:
     return login_required(require_POST(view))
 
 
-def acted(request: HttpRequest, act: Callable[[], object], said: str = "") -> bool:
-    """Whether the service did it; what it ``said``, or its refusal, stands on the page that follows."""
+def acted(
+    request: HttpRequest, act: Callable[[], Made], said: str | Callable[[Made], str] = ""
+) -> bool:
+    """Whether the service did it; what is ``said`` of it, or its refusal, stands on the page that follows."""
     try:
-        act()
+        made = act()
     except ServiceError as refused:
         messages.error(request, str(refused))
         return False
     if said:
-        messages.success(request, said)
+        messages.success(request, said if isinstance(said, str) else said(made))
     return True
+
+
+def attached(text: str, name: str, content_type: str) -> HttpResponse:
+    """A file that the browser keeps under ``name``."""
+    disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(text, content_type=content_type, headers=disposition)
+
+
+def attached_csv(table: Table, name: str) -> HttpResponse:
+    return attached("".join(csv_lines(table)), name, "text/csv; charset=utf-8")
 
 
 TURN = "turn"

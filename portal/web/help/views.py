@@ -10,7 +10,71 @@ from django.shortcuts import render
 
 from portal.selectors.reasons import REASONS
 from portal.web.frame.requests import page_view
-from portal.web.help.words import WORDS
+
+WORDS: Final[Sequence[tuple[str, str]]] = (
+    ("Team", "People. Every team is bound to one queue."),
+    (
+        "Persona",
+        "A named bundle of what a member may do (submit, edit quotas, approve, operate, read costs) and of "
+        "the class of service of what they submit.",
+    ),
+    (
+        "Queue",
+        "A node of the quota tree. The lowest hold workloads; those above share what is spare among the "
+        "queues below them.",
+    ),
+    ("GPU class", "GPUs that can stand for each other. Quotas, shares and prices are per class."),
+    (
+        "Slice",
+        "A part of a GPU that was cut by MIG, with a class of its own. Where classes are added up, seven "
+        "slices of 1g are one GPU.",
+    ),
+    (
+        "Request",
+        "What somebody asks for: quota, a boost that ends, a queue, or access to a GPU class or a "
+        "priority. Its lead forwards it, an approver decides.",
+    ),
+    ("Giver", "The queue from whose nominal quota a request is granted."),
+    ("Nominal quota", "What a queue is guaranteed of a class."),
+    ("Borrowing limit", "The most that a queue may hold above its nominal quota."),
+    ("Lending limit", "The most of its idle nominal quota that others may use."),
+    ("Kept back", "Idle nominal quota that the lending limit keeps from others."),
+    (
+        "Over-quota weight",
+        "The ratio in which spare GPUs are split. With weight 0 a queue gets nothing above nominal.",
+    ),
+    ("Fair share", "What the division entitles a queue to now."),
+    ("Potential share", "What it would be entitled to if it asked for everything."),
+    ("Workload", "What is admitted as one: a gang of pods between its least and its most members."),
+    (
+        "Priority class",
+        "How important a workload is inside its queue, whether it may be preempted, and how long it runs "
+        "undisturbed first.",
+    ),
+    ("Demand, allocated, usage", "Asked for; held now; held over time, in GPU-hours."),
+    ("Pending", "Waits for its first admission."),
+    ("Admitted", "Has its GPUs; its pods are not all running yet."),
+    ("Requeued", "Was evicted and waits again. It keeps its submit time."),
+    ("Reclaim", "To take lent GPUs back, from a queue above its fair share."),
+    ("Preempt", "To displace lower priority inside one queue."),
+    (
+        "Evict",
+        "What is done to the victim of either: its pods are told to stop, and it waits again.",
+    ),
+    (
+        "Checkpoint",
+        "The state a run has saved. What came after the last one is lost in an eviction.",
+    ),
+    ("Cycle", "One pass of the engine. It reads everything, decides, and writes down why."),
+    ("Reason", "Why a decision fell as it did: one code, its figures, and a sentence."),
+    ("Fragmentation", "Free GPUs that what waits, or what usually runs, cannot use."),
+    (
+        "Topology domain",
+        "What is close together: a block, a rack, or what else the cluster calls it; or one node.",
+    ),
+    ("P50, P90", "Half of all cases are below P50, nine of ten below P90."),
+)
+
 
 TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "share": ("How your share is computed", "What a queue is entitled to now, in four steps."),

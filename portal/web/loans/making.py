@@ -16,10 +16,10 @@ from portal.approvals.loans.who import led_queues, open_offers
 from portal.display.format import zone
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
+from portal.web.frame.forms import WeirForm
 from portal.web.frame.requests import PersonRequest, form_view, turned
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import MomentField
-from portal.web.people.forms import WeirForm
 from portal.web.requests.forms import gpus_field
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.errors import ServiceError

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from portal.notices import arrivals
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 
 MOST = 100
 
 
-@login_required
-@require_safe
+@page_view
 def sent(request: PersonRequest) -> HttpResponse:
     """What was sent to the reader, the newest first."""
     _check()

@@ -4,20 +4,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.urls import reverse
 
 from portal.boundary.reading import whole_or
-from portal.notices import inbox
-from portal.notices.models import Kind, Way, When
+from portal.notices import inbox, webhooks
+from portal.notices.letters import is_mail_set_up, last_of
+from portal.notices.models import Kind, Letter, Way, Webhook, When
 from portal.notices.times import hours_of, preferences_of, ways_of
-from portal.web.frame.requests import PersonRequest
-from portal.web.notices.ways import ways_card
-from scheduling.services.errors import ServiceError
+from portal.teams.access import is_operator
+from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
+
+
+@dataclass(frozen=True)
+class Place:
+    """A webhook, and the letter that was tried last."""
+
+    webhook: Webhook
+    last: Letter | None
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.webhook.address).netloc
+
+
+def ways_card(request: PersonRequest) -> dict[str, Any]:
+    last = last_of(request.user)
+    places = [Place(one, last.get(one.pk)) for one in request.user.webhooks.all()]
+    return {
+        "mail_is_set_up": is_mail_set_up(),
+        "mail_last": last.get(None),
+        "places": places,
+        "most_places": webhooks.MOST,
+        "is_operator": is_operator(request.user),
+        "is_demo": settings.DEMO,
+        "address": sink_address() if settings.DEMO else "",
+        "name": "",
+        "refusal": None,
+        "secret": "",
+    }
+
+
+def sink_address() -> str:
+    """Where a demo's webhooks go; empty outside of one."""
+    return f"{settings.WEIR_ADDRESS}{reverse('web:sent_sink')}"
+
 
 BADGES = {
     Kind.EVICTED: ("evicted", "warn"),
@@ -55,7 +90,7 @@ NO_HOUR = -1
 
 
 @dataclass(frozen=True)
-class Row:
+class KindPreference:
     """How one kind is told."""
 
     kind: Kind
@@ -64,8 +99,7 @@ class Row:
     ways: frozenset[Way]
 
 
-@login_required
-@require_safe
+@page_view
 def notices(request: PersonRequest) -> HttpResponse:
     """Grouped by the thing: what needs the reader first, then what is new."""
     return page(request)
@@ -83,7 +117,9 @@ def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse
         "chosen": chosen,
         "total": rows.count(),
         "new": inbox.unread(request.user),
-        "preferences": [Row(kind, NOTES.get(kind, ""), whens[kind], ways[kind]) for kind in Kind],
+        "preferences": [
+            KindPreference(kind, NOTES.get(kind, ""), whens[kind], ways[kind]) for kind in Kind
+        ],
         "whens": When.choices,
         "ways": Way.choices,
         "hours": hours_of(request.user),
@@ -94,8 +130,7 @@ def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse
     return render(request, "web/notices/notices.html", context, status=status)
 
 
-@login_required
-@require_POST
+@act_view
 def read(request: PersonRequest) -> HttpResponse:
     """Mark as read: those of one thing, or all."""
     about = request.POST.get("about")
@@ -103,13 +138,13 @@ def read(request: PersonRequest) -> HttpResponse:
     return redirect("web:notices")
 
 
-@login_required
-@require_POST
+@act_view
 def preferences(request: PersonRequest) -> HttpResponse:
     """When to be told of which kind, and the hours of the digest and of quiet."""
     post = request.POST
     quiet = [whole_or(post.get(name, ""), NO_HOUR) for name in ("quiet_from", "quiet_until")]
-    try:
+
+    def save() -> None:
         inbox.set_preferences(
             request.user,
             preferences={kind: post[kind] for kind in Kind.values if kind in post},
@@ -118,8 +153,6 @@ def preferences(request: PersonRequest) -> HttpResponse:
             quiet_from=None if quiet[0] == NO_HOUR else quiet[0],
             quiet_until=None if quiet[1] == NO_HOUR else quiet[1],
         )
-    except ServiceError as refused:
-        messages.error(request, str(refused))
-    else:
-        messages.success(request, "Saved. It holds for what comes from now on.")
+
+    acted(request, save, "Saved. It holds for what comes from now on.")
     return redirect("web:notices")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.shortcuts import redirect
 
 from portal.display.format import counted
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.forms import WeirForm, form_page
+from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
-from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.metrics.settings import set_source
@@ -36,8 +34,7 @@ class SourceForm(WeirForm):
     )  # fmt: skip
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_view
 def metrics(request: PersonRequest, cluster: str) -> HttpResponse:
     """Operators see how measuring goes; who administers says where."""
     found = operated(request, cluster)
@@ -48,10 +45,8 @@ def metrics(request: PersonRequest, cluster: str) -> HttpResponse:
             raise Http404
         if form.is_valid() and _saved(request, found, form):
             return redirect("web:metrics", found.name)
-    context = {"cluster": found, "form": form, "may_set": is_admin(request.user)}
-    return render(
-        request, "web/operations/metrics.html", context, status=400 if form.errors else 200
-    )
+    context = {"cluster": found, "may_set": is_admin(request.user)}
+    return form_page(request, "web/operations/metrics.html", form, context)
 
 
 def _saved(request: PersonRequest, cluster: Cluster, form: SourceForm) -> bool:

@@ -35,7 +35,7 @@ DOES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProcessRow:
     """A process; ``does`` in words, ``remedy`` where it fell silent."""
 
     role: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    rows: Sequence[Row]
+    rows: Sequence[ProcessRow]
     faults: Sequence[str]
     """What is wrong for ``cluster``, in words."""
     lag_s: float | None
@@ -84,9 +84,9 @@ def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> P
     )
 
 
-def _row(one: Standing, cluster: Cluster, roles: int) -> Row:
+def _row(one: Standing, cluster: Cluster, roles: int) -> ProcessRow:
     process, role = one.process, Role(one.process.role)
-    return Row(
+    return ProcessRow(
         role=role.label,
         name=process.name,
         alive=one.alive,
@@ -100,11 +100,11 @@ def _row(one: Standing, cluster: Cluster, roles: int) -> Row:
     )
 
 
-def _absent(role: Role) -> Row:
-    return Row(role.label, "", False, None, None, WITHOUT[role], STARTED_BY[role])
+def _absent(role: Role) -> ProcessRow:
+    return ProcessRow(role.label, "", False, None, None, WITHOUT[role], STARTED_BY[role])
 
 
-def _has(rows: Sequence[Row], role: Role) -> bool:
+def _has(rows: Sequence[ProcessRow], role: Role) -> bool:
     return any(row.role == role.label for row in rows)
 
 

@@ -2,41 +2,117 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
-from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
+from django import forms
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+
+from portal.accounts.models import Persona, User
 from portal.teams import people as doors
 from portal.teams.access import is_admin
 from portal.teams.giving import givable
 from portal.teams.memberships import remove_member, set_member
-from portal.teams.models import Team
+from portal.teams.models import Membership, Team
 from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
+from portal.web.frame.forms import WeirForm, form_page, saved
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view
-from portal.web.people.forms import MemberForm, TeamForm
+from scheduling.models import Queue
+
+
+class MemberForm(WeirForm):
+    """``personas`` are those that the person who fills it in may hand out."""
+
+    user = forms.CharField(
+        max_length=150,
+        label="User name",
+        error_messages={"required": "Write the user name of whom you add."},
+    )
+    persona = forms.ModelChoiceField(
+        Persona.objects.none(),
+        to_field_name="name",
+        # Nothing is chosen beforehand: the first by name may do everything.
+        empty_label="Choose a persona",
+        error_messages={
+            "required": "Choose a persona.",
+            "invalid_choice": "Choose one of the personas that you may hand out.",
+        },
+    )
+    until = forms.DateField(
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text="Last day; empty is open",
+        error_messages={"invalid": "Write a day as 2026-12-31, or leave it empty."},
+    )
+
+    def __init__(self, *args: Any, personas: list[Persona], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        named = Persona.objects.filter(pk__in=[persona.pk for persona in personas])
+        self.fields["persona"].queryset = named  # type: ignore[attr-defined]
+
+    def clean_user(self) -> User:
+        found = User.objects.filter(username=self.cleaned_data["user"].strip()).first()
+        if found is None:
+            raise forms.ValidationError(
+                "Nobody has that user name. Add them on the page People first."
+            )
+        return found
+
+    def ends(self, zone: str) -> datetime | None:
+        """The end of the last day."""
+        day = self.cleaned_data["until"]
+        if day is None:
+            return None
+        return datetime.combine(day + timedelta(days=1), time(), ZoneInfo(zone))
+
+
+class TeamForm(WeirForm):
+    name = forms.CharField(
+        max_length=63,
+        error_messages={"required": "A team needs a name, such as that of its queue."},
+    )
+    queue: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
+        Queue.objects.none(),
+        label="Its queue",
+        help_text="And everything below it",
+        error_messages={
+            "required": "A team is bound to a queue. Choose one.",
+            "invalid_choice": "Choose one of the queues without a team.",
+        },
+    )
+
+    def __init__(self, *args: Any, team: Team | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        free = Queue.objects.filter(team=None)
+        if team is not None:
+            free |= Queue.objects.filter(team=team)
+        field: Any = self.fields["queue"]
+        field.queryset = free.select_related("cluster").order_by("cluster__name", "path")
+        field.label_from_instance = lambda queue: f"{queue.cluster}: {queue}"
 
 
 @form_view
 def teams(request: PersonRequest) -> HttpResponse:
     """Every team that the person sees; who administers adds one."""
     form = TeamForm(request.POST or None)
-    if request.method == "POST":
-        if not is_admin(request.user):
-            raise Http404
-        made: Team | None = None
-        if form.is_valid():
-            made = form.done(lambda: doors.save_team(by=request.user, **form.cleaned_data))
-        if made:
-            messages.success(request, f"Team {made.name} is there. Add its members.")
-            return redirect("web:team", made.name)
+    if request.method == "POST" and not is_admin(request.user):
+        raise Http404
+
+    def save() -> Team:
+        return doors.save_team(by=request.user, **form.cleaned_data)
+
+    made = saved(request, form, save, lambda one: f"Team {one.name} is there. Add its members.")
+    if made:
+        return redirect("web:team", made.name)
     seen = visible_teams(request.user).select_related("queue__cluster")
     context = {
         "teams": seen.prefetch_related("memberships__persona", "memberships__user"),
-        "form": form,
         "is_admin": is_admin(request.user),
     }
-    return render(request, "web/people/teams.html", context, status=400 if form.errors else 200)
+    return form_page(request, "web/people/teams.html", form, context)
 
 
 @form_view
@@ -49,37 +125,32 @@ def team(request: PersonRequest, team: str) -> HttpResponse:
         if form is None:
             raise Http404
         zone = request.user.display_time_zone or found.queue.cluster.display_time_zone
-        if form.is_valid() and give(request, found, form, zone):
+        if give(request, found, form, zone):
             return redirect("web:team", found.name)
     members = found.memberships.select_related("user", "persona")
     context = {
         "team": found,
         "members": members.prefetch_related(person_for(request.user, "given_by")),
-        "form": form,
         "gives": gives,
         "is_admin": is_admin(request.user),
     }
-    status = 400 if form is not None and form.errors else 200
-    return render(request, "web/people/team.html", context, status=status)
+    return form_page(request, "web/people/team.html", form, context)
 
 
 def _member_form(request: PersonRequest, team: Team) -> MemberForm:
-    return MemberForm(
-        request.POST or None,
-        personas=givable(request.user, team),
-    )
+    return MemberForm(request.POST or None, personas=givable(request.user, team))
 
 
 def give(request: PersonRequest, team: Team, form: MemberForm, zone: str) -> bool:
     """Whether the person has the persona now; its last day ends in ``zone``."""
-    person, persona = form.cleaned_data["user"], form.cleaned_data["persona"]
-    made = form.done(
-        lambda: set_member(
+
+    def save() -> Membership:
+        person, persona = form.cleaned_data["user"], form.cleaned_data["persona"]
+        return set_member(
             by=request.user, team=team, person=person, persona=persona, until=form.ends(zone)
         )
-    )
-    if made:
-        messages.success(request, f"{person} is {persona} in {team}.")
+
+    made = saved(request, form, save, lambda one: f"{one.user} is {one.persona} in {team}.")
     return made is not None
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
+from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
 
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
@@ -19,14 +18,25 @@ from portal.teams.factors import has_one, must_have
 from portal.teams.may import answer_about, may, may_not
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for, person_for, visible_memberships
-from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
-from portal.web.people.forms import PersonForm
+from portal.web.frame.forms import WeirForm, form_page
+from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.matrix import matrix
 
 
-@login_required
+class PersonForm(WeirForm):
+    username = forms.CharField(
+        max_length=63,
+        label="User name",
+        help_text="As the cluster knows them; it cannot be changed",
+        error_messages={"required": "A person needs a user name. Work carries it."},
+    )
+    first_name = forms.CharField(max_length=150, required=False)
+    last_name = forms.CharField(max_length=150, required=False)
+    email = forms.EmailField(max_length=254, required=False)
+
+
+@form_view
 @proving
-@require_http_methods(["GET", "HEAD", "POST"])
 def people(request: PersonRequest) -> HttpResponse:
     """Everybody whom the person sees; who gives personas may add somebody."""
     form, made = PersonForm(request.POST or None), None
@@ -39,11 +49,10 @@ def people(request: PersonRequest) -> HttpResponse:
     seen = visible_people(request.user).prefetch_related(memberships_for(request.user))
     context = {
         "people": seen.order_by("-is_active", "username"),
-        "form": form,
         "made": made,
         "may_add": may_add_people(request.user),
     }
-    return render(request, "web/people/people.html", context, status=400 if form.errors else 200)
+    return form_page(request, "web/people/people.html", form, context)
 
 
 @page_view

@@ -2,25 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.approvals import edits
+from portal.approvals.previews import Seen, TouchedWork
+from portal.display.format import hmin
+from portal.display.spread import Spread
 from portal.teams.access import dividable_queues
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.quotas.came import outcomes
 from portal.web.quotas.changes import backwards, entries, entry
 from portal.web.quotas.place import crumbs, get_queue
 from portal.web.quotas.preview import lowered, planned, told, with_grace
-from scheduling.models import Queue, QuotaChange
+from portal.web.quotas.replayed import Replayed, replayed
+from portal.web.quotas.replayed import Waits as Expected
+from scheduling.models import (
+    Eviction,
+    Outcome,
+    Queue,
+    QuotaChange,
+    State,
+    Study,
+    Transition,
+    Workload,
+)
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.save import cells_back, grid, history
+from scheduling.services.whatif.preview import LEAVES
+
+LOOKED_AT = timedelta(days=7)
+"""So long after an edit what came is put down to it."""
+Waited = Mapping[str, Spread]
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """``what`` came of one line of the plan, and ``at`` when; empty where the workload is another team's."""
+
+    line: TouchedWork
+    what: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """P50 and P90 of the jobs of one queue, in hours and minutes: (before, expected) and since."""
+
+    queue: str
+    p50: tuple[str, str]
+    p90: tuple[str, str]
+    jobs: int
+    p50_since: str
+    p90_since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """``plan`` has why there are no ``lines`` where it could not be planned; ``until`` is how far it was
+    looked at."""
+
+    plan: Seen | None
+    lines: Sequence[Came]
+    replay: Replayed | None
+    waits: Sequence[Waits]
+    until: datetime
+
+
+def outcomes(person: User, change: QuotaChange, now: datetime) -> Outcomes:
+    start = change.effective_from
+    until = min(now, start + LOOKED_AT, change.effective_until or now)
+    plan = told(person, change.cluster, change.expected).plan
+    again = replayed(person, _question(change))
+    since = _waited(change, [row.queue for row in again.waits], start, until) if again else {}
+    return Outcomes(
+        plan=plan,
+        lines=_came(plan.lines, start, until) if plan else (),
+        replay=again,
+        waits=[
+            _beside(row, since.get(row.queue, Spread())) for row in (again.waits if again else ())
+        ],
+        until=until,
+    )
+
+
+def _question(change: QuotaChange) -> Study | None:
+    key: Any = change.expected.get("what_if")
+    return Study.objects.filter(pk=key, cluster=change.cluster_id).first() if key else None
+
+
+def _came(lines: Iterable[TouchedWork], start: datetime, until: datetime) -> list[Came]:
+    lines = list(lines)
+    mine = [line.work.pk for line in lines if line.work]
+    starts = Transition.objects.filter(workload__in=mine, to_state=State.ADMITTED).exclude(
+        from_state=State.ADMITTED
+    )
+    ends = Eviction.objects.filter(workload__in=mine)
+    first_start, first_end = (_first(rows, start, until) for rows in (starts, ends))
+    return [_of(line, first_end if line.kind == LEAVES else first_start) for line in lines]
+
+
+def _first(rows: QuerySet[Any], start: datetime, until: datetime) -> dict[int, datetime]:
+    """Workload -> when first within the time."""
+    within = rows.filter(at__gte=start, at__lte=until).order_by("-at")
+    return dict(within.values_list("workload", "at"))
+
+
+def _of(line: TouchedWork, firsts: Mapping[int, datetime]) -> Came:
+    work = line.work
+    if work is None:
+        return Came(line)
+    at = firsts.get(work.pk)
+    if at is not None:
+        return Came(line, "evicted" if line.kind == LEAVES else "started", at)
+    if work.finished_at is not None:
+        return Came(line, f"ended: {work.get_outcome_display().lower()}", work.finished_at)
+    return Came(line, "still runs" if line.kind == LEAVES else "still waits")
+
+
+def _waited(change: QuotaChange, queues: Sequence[str], start: datetime, until: datetime) -> Waited:
+    """Of the jobs submitted within the time, by queue: until their first start, or until its end."""
+    rows = Workload.objects.filter(
+        cluster=change.cluster_id,
+        queue__name__in=queues,
+        submitted_at__gte=start,
+        submitted_at__lt=until,
+        gpus__gt=0,
+    ).exclude(outcome=Outcome.CANCELLED, first_started_at=None)
+    waits: dict[str, list[float]] = {}
+    for queue, submitted, first in rows.values_list(
+        "queue__name", "submitted_at", "first_started_at"
+    ):
+        waits.setdefault(queue, []).append((min(first or until, until) - submitted).total_seconds())
+    return {queue: Spread.of(np.array(found)) for queue, found in waits.items()}
+
+
+def _beside(row: Expected, since: Spread) -> Waits:
+    return Waits(row.queue, row.p50, row.p90, since.count, hmin(since.p50), hmin(since.p90))
 
 
 @page_view

@@ -8,15 +8,14 @@ from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 
 from portal.reports import budgets
 from portal.reports.models import Budget
+from portal.web.frame.forms import WeirForm, form_page, saved
 from portal.web.frame.requests import PersonRequest, act_view, form_view
 from portal.web.frame.shell import get_cluster
-from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster, Queue
-from scheduling.services.errors import ServiceError
 
 MOST = 10**11
 
@@ -55,25 +54,19 @@ def edit(request: PersonRequest, cluster: str) -> HttpResponse:
     if not queues.exists():
         raise Http404
     form = BudgetForm(request.POST or None, queues=queues, currency=found.currency)
-    if request.method == "POST" and form.is_valid() and _saved(request, form):
+
+    def save() -> Budget:
+        return budgets.set_budget(by=request.user, **form.cleaned_data)
+
+    if saved(request, form, save, lambda _: "The budget is set."):
         return redirect("reports:budgets", found.name)
     shown = (
         Budget.objects.filter(queue__in=queues)
         .select_related("queue")
         .order_by("-begin", "queue__path")
     )
-    context = {"cluster": found, "form": form, "budgets": shown}
-    return render(request, "reports/budgets.html", context, status=400 if form.errors else 200)
-
-
-def _saved(request: PersonRequest, form: BudgetForm) -> bool:
-    try:
-        budgets.set_budget(by=request.user, **form.cleaned_data)
-    except ServiceError as refused:
-        form.refuse(refused)
-        return False
-    messages.success(request, "The budget is set.")
-    return True
+    context = {"cluster": found, "budgets": shown}
+    return form_page(request, "reports/budgets.html", form, context)
 
 
 @act_view

@@ -13,9 +13,9 @@ from django.urls import reverse
 from portal.reports import saved
 from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
+from portal.web.frame.forms import WeirForm
 from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 

@@ -13,8 +13,8 @@ from portal.approvals.who import askable_queues
 from portal.approvals.wishes import MOST_GPUS, MOST_REASON, Wish, WishError
 from portal.display.format import zone
 from portal.teams.access import visible_queues
+from portal.web.frame.forms import WeirForm
 from portal.web.moments import MomentField, local
-from portal.web.people.forms import WeirForm
 from scheduling.models import MILLI, Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaError

@@ -59,7 +59,7 @@ class Badge:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RequestEntry:
     request: QuotaRequest
     title: str
     kind: str
@@ -70,7 +70,7 @@ class Entry:
 @dataclass(slots=True)
 class Group:
     name: str
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[RequestEntry] = field(default_factory=list)
     of: int | None = None
     """How many there are, where not all are listed."""
 
@@ -100,10 +100,10 @@ def _word(request: QuotaRequest, user: User) -> str:
     return str(state.label)
 
 
-def entry(request: QuotaRequest, user: User, decider: Decider) -> Entry:
+def entry(request: QuotaRequest, user: User, decider: Decider) -> RequestEntry:
     turn = decider.has_turn(request)
     mine = request.author_id == user.pk and request.state == State.CHANGES
-    return Entry(
+    return RequestEntry(
         request, title(request), KINDS[Kind(request.kind)], badge(request, user, turn=turn), turn or mine
     )  # fmt: skip
 
@@ -122,14 +122,14 @@ def listed(user: User, cluster: Cluster, chosen: str) -> Listed:
     return Listed(groups, chosen, rows.count(), len(found) > MOST)
 
 
-def _grouped(entries: Iterable[Entry]) -> list[Group]:
+def _grouped(entries: Iterable[RequestEntry]) -> list[Group]:
     groups = {name: Group(name) for name in GROUPS}
     for one in entries:
         groups[_group_of(one)].entries.append(one)
     return [group for group in groups.values() if group.entries]
 
 
-def _group_of(one: Entry) -> str:
+def _group_of(one: RequestEntry) -> str:
     state = one.request.state
     if one.needs_me:
         return "Need you"

@@ -20,6 +20,7 @@ from portal.web.requests.forms import DecisionForm
 from scheduling.services.errors import ServiceError
 
 Door = Callable[..., object]
+VerbView = Callable[[PersonRequest, str, int], HttpResponse]
 
 
 def _asked(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
@@ -43,19 +44,21 @@ def _done(asked: QuotaRequest) -> HttpResponse:
     return redirect("web:request", asked.cluster.name, asked.pk)
 
 
-def _plainly(
-    request: PersonRequest, cluster: str, pk: int, verb: str, door: Door, said: str
-) -> HttpResponse:
+def _plainly(verb: str, door: Door, said: str) -> VerbView:
     """A verb without a form."""
-    asked = _asked(request, cluster, pk)
-    _may(request, asked, verb)
-    try:
-        door(by=request.user, request=asked)
-    except ServiceError as refused:
-        asked.refresh_from_db()
-        return _refused(request, asked, refused, None)
-    messages.success(request, said)
-    return _done(asked)
+
+    def act(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+        asked = _asked(request, cluster, pk)
+        _may(request, asked, verb)
+        try:
+            door(by=request.user, request=asked)
+        except ServiceError as refused:
+            asked.refresh_from_db()
+            return _refused(request, asked, refused, None)
+        messages.success(request, said)
+        return _done(asked)
+
+    return act_view(act)
 
 
 def _refused(
@@ -64,17 +67,6 @@ def _refused(
     status = 409 if refused.code == MOVED_ON else 400
     fault = "" if form is not None and form.errors else str(refused)
     return views.show(request, asked, form=form, fault=fault, status=status)
-
-
-@act_view
-def submit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    """A draft as it stands."""
-    return _plainly(request, cluster, pk, "submit", doors.submit, "Submitted.")
-
-
-@act_view
-def withdraw(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    return _plainly(request, cluster, pk, "withdraw", doors.withdraw, "Withdrawn.")
 
 
 @act_view
@@ -149,34 +141,23 @@ def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _decide(request, cluster, pk, "approve", act, "Approved. The next cycle sees it.")
 
 
-def _with_a_word(
-    request: PersonRequest, cluster: str, pk: int, verb: str, door: Door, said: str
-) -> HttpResponse:
+def _with_a_word(verb: str, door: Door, said: str) -> VerbView:
     """A verb that takes a note alone."""
 
-    def act(asked: QuotaRequest, form: DecisionForm) -> None:
-        door(by=request.user, request=asked, note=form.cleaned_data["note"])
+    def act(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+        def decide(asked: QuotaRequest, form: DecisionForm) -> None:
+            door(by=request.user, request=asked, note=form.cleaned_data["note"])
 
-    return _decide(request, cluster, pk, verb, act, said)
+        return _decide(request, cluster, pk, verb, decide, said)
 
-
-@act_view
-def ask_changes(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    return _with_a_word(
-        request, cluster, pk, "ask_changes", doors.ask_changes, "Sent back with your words."
-    )
+    return act_view(act)
 
 
-@act_view
-def reject(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    return _with_a_word(request, cluster, pk, "reject", doors.reject, "Rejected.")
-
-
-@act_view
-def revoke(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    return _with_a_word(
-        request, cluster, pk, "revoke", doors.revoke, "Revoked. The next cycle sees it."
-    )
+submit = _plainly("submit", doors.submit, "Submitted.")
+withdraw = _plainly("withdraw", doors.withdraw, "Withdrawn.")
+ask_changes = _with_a_word("ask_changes", doors.ask_changes, "Sent back with your words.")
+reject = _with_a_word("reject", doors.reject, "Rejected.")
+revoke = _with_a_word("revoke", doors.revoke, "Revoked. The next cycle sees it.")
 
 
 @act_view

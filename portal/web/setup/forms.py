@@ -10,7 +10,7 @@ from zoneinfo import available_timezones
 from django import forms
 
 from portal.display.units import gpus_each
-from portal.web.people.forms import WeirForm
+from portal.web.frame.forms import WeirForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials

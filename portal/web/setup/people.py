@@ -12,8 +12,7 @@ from portal.accounts.models import Persona, User
 from portal.teams import people as doors
 from portal.teams.models import Team
 from portal.web.frame.requests import PersonRequest
-from portal.web.people.forms import MemberForm
-from portal.web.people.teams import give
+from portal.web.people.teams import MemberForm, give
 from scheduling.models import Cluster, Queue
 
 

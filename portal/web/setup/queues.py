@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from portal.display.format import counted, gpus
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, acted
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
 from scheduling.models import Cluster, Sharing
@@ -74,12 +74,12 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
 def _share(request: PersonRequest, cluster: Cluster) -> HttpResponse:
     """Say how what is above nominal is given out, and go on with the queues."""
     way = request.POST["sharing"]
-    try:
-        set_policy(cluster=cluster, values={"sharing": way}, author=request.user, reason=REASON)
-    except ServiceError as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, f"{called(Sharing(way))} is in force with the next cycle.")
+    values, author = {"sharing": way}, request.user
+    acted(
+        request,
+        lambda: set_policy(cluster=cluster, values=values, author=author, reason=REASON),
+        lambda _: f"{called(Sharing(way))} is in force with the next cycle.",
+    )
     return redirect("web:set_up_step", "queues")
 
 

@@ -7,9 +7,8 @@ from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from portal.display.csv import csv_lines
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest, act_view, page_view
+from portal.web.frame.requests import PersonRequest, act_view, attached_csv, page_view
 from portal.web.operations.mode import operated
 from portal.web.studies.adapting import context, table
 from scheduling.models import Cluster
@@ -25,7 +24,7 @@ def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     wanted = request.GET.get("format", "")
     if wanted == "csv":
-        return _csv(found)
+        return attached_csv(table(told(found)), f"{found.name}-adapting.csv")
     if wanted == "json":
         return JsonResponse(document(found), json_dumps_params={"indent": 1})
     more = {"tab": "adapting", "api_url": reverse("api:adaptation", args=[found.name])}
@@ -34,13 +33,6 @@ def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
 
 def _shown(cluster: Cluster) -> HttpResponse:
     return redirect("web:adapting", cluster=cluster.name)
-
-
-def _csv(cluster: Cluster) -> HttpResponse:
-    lines = "".join(csv_lines(table(told(cluster))))
-    answer = HttpResponse(lines, content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{cluster.name}-adapting.csv"'
-    return answer
 
 
 def _administered(request: PersonRequest, cluster: str) -> Cluster:

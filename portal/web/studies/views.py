@@ -13,8 +13,8 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
-from portal.display.csv import Cell, Table, csv_lines
-from portal.web.frame.requests import PersonRequest, act_view, page_view
+from portal.display.csv import Cell, Table
+from portal.web.frame.requests import PersonRequest, act_view, attached_csv, page_view
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from portal.web.studies import basis, capacity_views, compared, drafts, forms, what_if
@@ -215,9 +215,7 @@ PAGES: Mapping[str, Callable[[PersonRequest, Study], HttpResponseBase]] = {
 @page_view
 def as_csv(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     one = _compared(request, cluster, pk)
-    answer = HttpResponse("".join(csv_lines(table(one))), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="experiment-{one.pk}.csv"'
-    return answer
+    return attached_csv(table(one), f"experiment-{one.pk}.csv")
 
 
 @act_view

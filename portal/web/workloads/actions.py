@@ -10,12 +10,12 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from portal.display.format import duration, number
 from portal.teams.access import may_operate_workload
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Cluster, State, Workload
@@ -46,16 +46,14 @@ def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return render(request, "web/workloads/cancel.html", shown, status=409 if error else 200)
 
 
-@login_required
-@require_POST
+@act_view
 def hold(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """Easily undone, so it asks no second time."""
     done = "{} is held: it keeps its submit time, and others may start before it."
     return _at_once(request, cluster, uid, workloads.hold, done, held=False)
 
 
-@login_required
-@require_POST
+@act_view
 def release(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     done = "{} is released: the next cycle plans it with its old submit time."
     return _at_once(request, cluster, uid, workloads.release, done, held=True)

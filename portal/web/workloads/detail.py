@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from portal.accounts.models import User
 from portal.display import timeline
+from portal.display.bar_labels import WIDTHS_PX, Labels, labels
+from portal.display.entitlement import Axis, Bar, axis, bar
+from portal.display.units import unit
 from portal.selectors import history, run_times
 from portal.selectors.costs import STEPS, Prices, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.ends import expected_costs, held_back
 from portal.selectors.logs import use_of
+from portal.selectors.overview import figures_of
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
-from portal.web.workloads.bars import LargeBar, large
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words import endings
@@ -34,6 +37,36 @@ from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 from scheduling.services.workloads.kubectl import commands_for
 from scheduling.services.workloads.turns import turn_of
+
+
+@dataclass(frozen=True, slots=True)
+class LargeBar:
+    """``framed`` is the workload's part of the hatch, milli-GPU; 0 frames nothing."""
+
+    bar: Bar
+    axis: Axis
+    labels: Mapping[str, Labels]
+    unit: str
+    share: Share
+    framed: float
+
+    @property
+    def past_limit(self) -> float:
+        """Milli-GPU asked for that the limit will never let in at once."""
+        limit = self.share.limit
+        if limit is None:
+            return 0
+        return max(0, self.share.allocated + self.share.pending - limit)
+
+
+def large(share: Share, name: str, *, framed: float = 0) -> LargeBar:
+    """The bar of one queue and class on its own axis."""
+    one = figures_of(share)
+    on = axis([one])
+    named = {width: labels(one, on, width=width, framed_gpus=framed) for width in WIDTHS_PX}
+    drawn = bar(name, one, on, framed_gpus=framed)
+    return LargeBar(drawn, on, named, unit(share.gpu_class), share, framed)
+
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""
@@ -44,8 +77,7 @@ NEVER_ASKS = ("never_fits", "nodes_out", "no_such_class", "misrouted")
 """Reasons of work that no queue asks for: nothing of the hatch is its."""
 
 
-@login_required
-@require_safe
+@page_view
 def workload(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     work = seen(request.user, found).filter(uid=uid).first()

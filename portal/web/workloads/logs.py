@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from portal.selectors.logs import reads_as
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Workload
@@ -16,8 +14,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import logs as service
 
 
-@login_required
-@require_safe
+@page_view
 def log(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """The last lines of one container."""
     work = _work(request, cluster, uid)
@@ -36,8 +33,7 @@ def log(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return render(request, "web/workloads/_log_read.html", shown)
 
 
-@login_required
-@require_safe
+@page_view
 def events(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """What the cluster says happened to the workload and to its first pod that failed, or else runs."""
     work = _work(request, cluster, uid)

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from portal.display.format import number
-from portal.teams.several import Answer, act, look_up
+from portal.teams.several import ActOutcome, act, look_up
 from portal.teams.submission import priority_classes_to_give
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.actions import came_from, gpus_in_words, lost_gpu_s
 from scheduling.models import Cluster, State, Workload
@@ -41,8 +39,7 @@ class Line:
     lost_gpu_s: float
 
 
-@login_required
-@require_POST
+@act_view
 def act_on_marked(request: PersonRequest, cluster: str) -> HttpResponse:
     """Cancelling asks once more, a priority class is chosen of those that all may have. Where some were
     refused, a page names each with its reason."""
@@ -85,7 +82,7 @@ def _back(request: PersonRequest, cluster: Cluster) -> str:
     return came_from(request) or reverse("web:own_workloads", args=[cluster.name])
 
 
-def _ask(request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]) -> HttpResponse:
+def _ask(request: PersonRequest, cluster: Cluster, answers: Sequence[ActOutcome]) -> HttpResponse:
     """The page that says what cancelling will do, and what of the marked is left out."""
     works, shown, now = *_asked_of(request, cluster, answers), cluster.now()
     lines = [Line(work, lost_gpu_s(work, now)) for work in works]
@@ -93,7 +90,9 @@ def _ask(request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]) ->
     return render(request, "web/workloads/cancel_several.html", shown)
 
 
-def _ask_which(request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]) -> HttpResponse:
+def _ask_which(
+    request: PersonRequest, cluster: Cluster, answers: Sequence[ActOutcome]
+) -> HttpResponse:
     """The page on which the priority class is chosen."""
     works, shown = _asked_of(request, cluster, answers)
     priorities = priority_classes_to_give(request.user, cluster, works) if works else []
@@ -107,7 +106,7 @@ def _ask_which(request: PersonRequest, cluster: Cluster, answers: Sequence[Answe
 
 
 def _asked_of(
-    request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]
+    request: PersonRequest, cluster: Cluster, answers: Sequence[ActOutcome]
 ) -> tuple[list[Workload], dict[str, Any]]:
     """Those that a question is about, and what each question shows beside them."""
     told = [_unless_finished(answer) for answer in answers]
@@ -116,12 +115,12 @@ def _asked_of(
     return works, {"cluster": cluster, "left_out": left_out, "back": _back(request, cluster)}
 
 
-def _unless_finished(answer: Answer) -> Answer:
+def _unless_finished(answer: ActOutcome) -> ActOutcome:
     work = answer.workload
     if work is None or answer.refused or work.state != State.FINISHED:
         return answer
     why = ServiceError("finished", f"{work.name} has finished by now.")
-    return Answer(answer.uid, work, why)
+    return ActOutcome(answer.uid, work, why)
 
 
 def effects_of(lines: Sequence[Line]) -> list[str]:
@@ -158,7 +157,7 @@ def _freed(holding: Sequence[Line]) -> str:
 
 
 def _told(
-    request: PersonRequest, cluster: Cluster, answers: Sequence[Answer], done: str
+    request: PersonRequest, cluster: Cluster, answers: Sequence[ActOutcome], done: str
 ) -> HttpResponse:
     """Back to the list where all went well, else a page that holds all there is to say."""
     failed = [one for one in answers if one.refused]

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
 from portal.display.format import gpus_counted, money, number
 from portal.selectors import sooner as selectors
 from portal.selectors.costs import amount_of, may_read_cost
 from portal.selectors.ends import Elsewhere, elsewhere
 from portal.teams.access import may_operate_workload
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import MILLI, GpuClass, Workload
@@ -53,8 +51,7 @@ class Way:
     priority: str = ""
 
 
-@login_required
-@require_safe
+@page_view
 def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """The fragment that the workload page loads once it stands: as planned in the background, or ``now``."""
     found = get_cluster(request, cluster)

@@ -10,13 +10,13 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from portal.boundary.reading import whole_or
 from portal.teams import arrays, submission, templates
 from portal.teams.models import SubmitTemplate
 from portal.teams.reading import reader_of
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, act_view, attached
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.ahead import Outlook, outlook
@@ -47,25 +47,21 @@ def submit(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/workloads/submit.html", context, status=status)
 
 
-@login_required
-@require_POST
+@act_view
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What the form would make, as it stands now; ``?download`` gives the manifest as a file."""
     found = get_cluster(request, cluster)
     form, _ = _form(request, found)
     form.is_valid()
     if "download" in request.GET and form.manifest is not None:
-        response = HttpResponse(texts.write(form.manifest), content_type="application/yaml")
         name = form.manifest["metadata"]["name"]
-        response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
-        return response
+        return attached(texts.write(form.manifest), f"{name}.yaml", "application/yaml")
     shown = {**_shown(request, found, form), "outlook": _outlook(request, found, form)}
     shown["faults"], shown["missing"] = _so_far(form)
     return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
 
 
-@login_required
-@require_POST
+@act_view
 def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
     """Keep what is typed as a template, whether it could be submitted or not."""
     found = get_cluster(request, cluster)
@@ -87,8 +83,7 @@ def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
     return redirect(f"{reverse('web:submit', args=[found.name])}?template={kept.pk}")
 
 
-@login_required
-@require_POST
+@act_view
 def drop_template(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Delete one's own template."""
     found = get_cluster(request, cluster)

@@ -15,8 +15,8 @@ from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.vocabulary.labels import QUEUE, USER, queue_of
 from scheduling.models import Cluster
+from scheduling.services.clusters.connection import talking_to
 from scheduling.services.clusters.discovery import ENDED, asked
-from scheduling.services.clusters.talking import talking_to
 
 Json = dict[str, Any]
 KINDS = {adapter.kind for adapter in ADAPTERS}

@@ -132,9 +132,9 @@ class _Meanwhile:
             cluster=self.late[0].workload.cluster_id,
             gpu_class=self.late[0].gpu_class_id,
             first_started_at__lte=self._end,
-        ).annotate(pods=Coalesce(NullIf("members", 0), F("max_members")))
+        ).annotate(counted=Coalesce(NullIf("members", 0), F("max_members")))
         columns = rows.order_by().values_list(
-            "pk", "submitted_at", "first_started_at", "finished_at", "gpus", "pods"
+            "pk", "submitted_at", "first_started_at", "finished_at", "gpus", "counted"
         )
         table = [
             (pk, submitted.timestamp(), started.timestamp(), _s(finished), gpus * pods)

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Persona, User
 from portal.alerts.models import Rule
-from portal.api import guards, members
+from portal.api import guards, personas
 from portal.approvals.models import ApprovalRule, LoanOffer
 from portal.idempotency import kept, tasks
 from portal.idempotency.models import KeptAnswer
@@ -125,23 +125,23 @@ def edited(cluster):
     return {
         "AdaptationView": ("put", f"{FRA1}/adaptation", {"is_on": True}),
         "AdaptingParameterView": ("put", f"{FRA1}/adaptation/parameters/charge", {"is_pinned": True}),
-        "AlertDetail": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
-        "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
-        "GroupRuleDetail": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
+        "Alerts": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
+        "Consolidations": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
+        "GroupRules": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
         "NoticePreferences": ("put", "/api/v1/notices/preferences", {}),
-        "OfferDetail": ("delete", f"{FRA1}/loan-offers/{offer.pk}", None),
-        "OneGpuClass": ("put", f"{FRA1}/gpu-classes/{gpu_class}", {"name": str(gpu_class)}),
-        "OnePriorityClass": ("put", f"/api/v1/priority-classes/{priority}", {"name": "z"}),
-        "OneQueue": ("delete", f"{FRA1}/queues/pretraining", None),
-        "OneTeam": ("delete", f"/api/v1/teams/{team}", None),
-        "PersonDetail": ("put", f"/api/v1/people/{member.user}", {"is_active": False}),
-        "PersonaDetail": ("put", f"/api/v1/personas/{persona}", {"name": "z"}),
+        "Offers": ("delete", f"{FRA1}/loan-offers/{offer.pk}", None),
+        "GpuClasses": ("put", f"{FRA1}/gpu-classes/{gpu_class}", {"name": str(gpu_class)}),
+        "PriorityClasses": ("put", f"/api/v1/priority-classes/{priority}", {"name": "z"}),
+        "Queues": ("delete", f"{FRA1}/queues/pretraining", None),
+        "Teams": ("delete", f"/api/v1/teams/{team}", None),
+        "People": ("put", f"/api/v1/people/{member.user}", {"is_active": False}),
+        "Personas": ("put", f"/api/v1/personas/{persona}", {"name": "z"}),
         "PolicyView": ("put", f"{FRA1}/policy", {"values": {}, "reason": "x"}),
         "QuotaList": ("post", f"{FRA1}/quotas", {}),
-        "RuleDetail": ("put", f"{FRA1}/request-rules/research", {"below_gpus": 2}),
-        "SavedViewDetail": ("delete", f"{FRA1}/reports/views/{view.pk}", None),
-        "ServiceAccountDetail": ("delete", f"/api/v1/teams/{team}/service-accounts/svc-bot", None),
-        "StudyDetail": ("delete", f"{FRA1}/studies/{study.pk}", None),
+        "RequestRules": ("put", f"{FRA1}/request-rules/research", {"below_gpus": 2}),
+        "SavedViews": ("delete", f"{FRA1}/reports/views/{view.pk}", None),
+        "ServiceAccounts": ("delete", f"/api/v1/teams/{team}/service-accounts/svc-bot", None),
+        "Studies": ("delete", f"{FRA1}/studies/{study.pk}", None),
         "TeamMember": ("delete", place, None),
         "Tree": ("put", f"{FRA1}/tree", {"queues": [{"name": "new"}]}),
     }  # fmt: skip
@@ -303,7 +303,7 @@ def test_answer_is_dropped_after_a_day(admin):
 def test_call_that_was_cut_off_is_never_done_twice(admin):
     once = key()
     admin.raise_request_exception = False
-    with mock.patch.object(members, "save_persona", side_effect=RuntimeError):
+    with mock.patch.object(personas, "save_persona", side_effect=RuntimeError):
         assert (
             admin.post("/api/v1/personas", {"name": "p"}, format="json", **once).status_code == 500
         )

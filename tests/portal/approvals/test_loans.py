@@ -309,7 +309,7 @@ def test_preview_by_api_of_what_is_granted_already_moves_nothing_of_what_is_lent
         asked.extend(document)
         raise ServiceError("cluster_unreachable", "It does not answer.", "Ask again.")
 
-    monkeypatch.setattr("portal.api.previews.preview", refuse)
+    monkeypatch.setattr("portal.api.quotas.preview", refuse)
     lender = Loan.objects.get().lender
     granted = Quota.objects.in_force(NOW).get(queue=lender, gpu_class__name=H100).nominal_gpus
     cell = {"queue": lender.name, "gpu_class": H100, "field": "nominal", "value": granted / MILLI}

@@ -16,7 +16,7 @@ from django.utils import timezone
 from portal.audit.models import AuditEntry
 from portal.boundary.outgoing import OutgoingError
 from portal.config.checks import streams_have_targets
-from portal.streams import batches, passing, sending
+from portal.streams import batches, passing
 from portal.streams.models import Position, Stream
 from portal.streams.records import Record
 from portal.streams.standing import standings
@@ -361,7 +361,7 @@ def record(text: str = "x", refused: bool = False, stream: str = "audit") -> Rec
 
 def test_syslog_message_is_of_rfc_5424():
     at = timezone.now().replace(microsecond=5)
-    made = sending.message(Record("audit", at, "token.issued", True, {"id": "ü"}), "weir-1")
+    made = passing.message(Record("audit", at, "token.issued", True, {"id": "ü"}), "weir-1")
 
     assert made.startswith(b"<108>1 ")
     head, body = made.split(b" - {", 1)
@@ -373,7 +373,7 @@ def test_syslog_message_is_of_rfc_5424():
 def test_syslog_over_tcp_arrives_whole():
     with tcp() as server:
         target = target_named(f"syslog+tcp://127.0.0.1:{server.port}")
-        sending.send(target, [record("a"), record("b\n")])
+        passing.send(target, [record("a"), record("b\n")])
 
     assert [json.loads(m[m.index(b"{") :])["id"] for m in server.got] == ["a", "b\n"]
 
@@ -383,7 +383,7 @@ def test_syslog_over_tcp_that_breaks_off_has_not_arrived():
         server.resets = True
         target = target_named(f"syslog+tcp://127.0.0.1:{server.port}")
         with pytest.raises(OutgoingError):
-            sending.send(target, [record("a" * 400_000)])
+            passing.send(target, [record("a" * 400_000)])
 
 
 def test_syslog_over_tls_is_checked_and_arrives(settings, tmp_path):
@@ -391,9 +391,9 @@ def test_syslog_over_tls_is_checked_and_arrives(settings, tmp_path):
     with tcp(context) as server:
         target = target_named(f"syslog+tls://localhost:{server.port}")
         with pytest.raises(OutgoingError, match="certificate"):
-            sending.send(target, [record("a")])
+            passing.send(target, [record("a")])
         settings.WEIR_STREAM_CA = str(crt)
-        sending.send(target, [record("b"), record("c")])
+        passing.send(target, [record("b"), record("c")])
 
     assert len(server.got) == 2
 
@@ -405,7 +405,7 @@ def test_syslog_over_tls_that_breaks_off_has_not_arrived(settings, tmp_path):
         server.resets = True
         target = target_named(f"syslog+tls://localhost:{server.port}")
         with pytest.raises(OutgoingError):
-            sending.send(target, [record("a" * 4_000_000)])
+            passing.send(target, [record("a" * 4_000_000)])
 
 
 def test_syslog_over_udp_is_a_datagram_each_and_cut_where_none_is_so_long():
@@ -413,7 +413,7 @@ def test_syslog_over_udp_is_a_datagram_each_and_cut_where_none_is_so_long():
         server.bind(("127.0.0.1", 0))
         server.settimeout(20)
         target = target_named(f"syslog+udp://127.0.0.1:{server.getsockname()[1]}")
-        sending.send(
+        passing.send(
             target,
             [
                 record("a"),
@@ -431,7 +431,7 @@ def test_nobody_listens_is_an_error_that_says_so():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(OutgoingError, match="could not be reached"):
-        sending.send(target_named(f"syslog+tcp://127.0.0.1:{port}"), [record()])
+        passing.send(target_named(f"syslog+tcp://127.0.0.1:{port}"), [record()])
 
 
 # Where people meet it

@@ -3,8 +3,7 @@
 import pytest
 
 from portal.selectors.reasons import REASONS
-from portal.web.help.views import TITLES
-from portal.web.help.words import WORDS
+from portal.web.help.views import TITLES, WORDS
 from scheduling.engine.reasons.catalogue import ACTS
 from scheduling.models import Eviction, Reason, Workload
 from tests.factories import NOW

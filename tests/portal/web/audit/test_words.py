@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from portal.web.audit.words import name_of, words_of
+from portal.web.audit.views import name_of, words_of
 
 AT = datetime(2026, 12, 13, 6, 11, 2, 398201, tzinfo=UTC).isoformat()
 

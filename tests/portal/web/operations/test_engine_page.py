@@ -13,8 +13,7 @@ from django.utils import timezone
 from portal.web.operations.bounds import Bound
 from portal.web.operations.drawing import last_hours
 from portal.web.operations.hours import SPAN, hours_of
-from portal.web.operations.models import models_of
-from portal.web.operations.recent import recent
+from portal.web.operations.views import models_of, recent
 from scheduling.models import (
     ClusterMode,
     Cycle,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from portal.web.operations.each_way import each_way
+from portal.web.operations.policy import each_way
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster, Study, Workload
 from scheduling.services.policy.sharing import SAID

@@ -1,0 +1,122 @@
+"""GPU classes of a cluster, and classes of priority."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from portal.accounts.models import Scope
+from portal.api.nouns import ClusterNoun, Noun
+from portal.api.scope import RowSerializer
+from portal.boundary.reading import one_line
+from scheduling.models import GpuClass, PriorityClass
+from scheduling.services.clusters.classes import (
+    LEAST_SLO_S,
+    MOST_SLO_S,
+    save_gpu_class,
+    save_priority_class,
+)
+
+TYPES: Any = PriorityClass._meta.get_field("type").choices
+MOST_WHOLE = 2**31 - 1
+
+
+class GpuClassSerializer(RowSerializer[GpuClass]):
+    node_labels: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = GpuClass
+        fields = [
+            "name",
+            "resource_name",
+            "node_labels",
+            "exchange_rate",
+            "price_per_gpu_hour",
+            "position",
+            "wait_slo_s",
+        ]
+
+
+class GpuClassWriteSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    resource_name = serializers.CharField(max_length=200, required=False, validators=[one_line])
+    node_labels = serializers.DictField(
+        child=serializers.CharField(max_length=63, allow_blank=True), required=False
+    )
+    exchange_rate = serializers.DecimalField(
+        max_digits=9, decimal_places=4, min_value=Decimal(0), required=False
+    )
+    price_per_gpu_hour = serializers.DecimalField(
+        max_digits=10, decimal_places=4, min_value=Decimal(0), required=False
+    )
+    wait_slo_s = serializers.IntegerField(
+        min_value=LEAST_SLO_S,
+        max_value=MOST_SLO_S,
+        required=False,
+        allow_null=True,
+        help_text="Seconds that the P90 wait is meant to stay under; null: no SLO.",
+    )
+
+
+class GpuClasses(ClusterNoun):
+    """GPU classes of a cluster, in the order every page shows them."""
+
+    at, key, names = "gpu-classes", "<str:name>", ("gpu_classes", "gpu_class")
+    one = "One GPU class."
+    serializer_class, takes = GpuClassSerializer, GpuClassWriteSerializer
+    write_scope = Scope.ALL
+    lookup_field = "name"
+    is_for_admins = True
+
+    def rows(self) -> QuerySet[GpuClass]:
+        return GpuClass.objects.filter(cluster=self.cluster)
+
+    def make(self) -> Any:
+        """Make a GPU class. For who administers."""
+        return save_gpu_class(cluster=self.cluster, values=self.given, author=self.person)
+
+    def change(self, row: GpuClass) -> Any:
+        """Change what is sent of it. For who administers."""
+        return save_gpu_class(
+            cluster=self.cluster, values=self.given, author=self.person, gpu_class=row
+        )
+
+
+class PriorityClassSerializer(RowSerializer[PriorityClass]):
+    class Meta:
+        model = PriorityClass
+        fields = ["name", "value", "preemptible", "min_run_time_s", "type", "is_default"]
+
+
+class PriorityClassWriteSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    value = serializers.IntegerField(min_value=-1_000_000, max_value=1_000_000, required=False)
+    preemptible = serializers.BooleanField(required=False)
+    min_run_time_s = serializers.IntegerField(min_value=0, max_value=MOST_WHOLE, required=False)
+    type = serializers.ChoiceField(choices=TYPES, required=False)
+    is_default = serializers.BooleanField(required=False)
+
+
+class PriorityClasses(Noun):
+    """Priority classes, highest value first."""
+
+    at, key, names = "priority-classes", "<str:name>", ("priority_classes", "priority_class")
+    one = "One priority class."
+    serializer_class, takes = PriorityClassSerializer, PriorityClassWriteSerializer
+    write_scope = Scope.ALL
+    lookup_field = "name"
+    is_for_admins = True
+
+    def rows(self) -> QuerySet[PriorityClass]:
+        return PriorityClass.objects.all()
+
+    def make(self) -> Any:
+        """Make a priority class. For who administers."""
+        return save_priority_class(values=self.given, author=self.person)
+
+    def change(self, row: PriorityClass) -> Any:
+        """Change what is sent of it. For who administers."""
+        return save_priority_class(values=self.given, author=self.person, priority_class=row)

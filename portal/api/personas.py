@@ -1,0 +1,154 @@
+"""Personas, and what an edit of one would do before it is saved: the page's own selector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from rest_framework import serializers
+
+from portal.accounts.capabilities import Reach
+from portal.accounts.models import Persona, Scope
+from portal.api.nouns import Noun, verb
+from portal.api.scope import RowSerializer, named
+from portal.boundary.reading import one_line
+from portal.selectors.fields import GpusField
+from portal.teams.access import is_admin
+from portal.teams.people import visible_personas
+from portal.teams.persona_preview import preview
+from portal.teams.personas import PersonaValues, delete_persona, save_persona
+from scheduling.models import GpuClass, PriorityClass
+
+REACHES = [reach.value for reach in Reach]
+
+
+class PersonaSerializer(RowSerializer[Persona]):
+    """Empty ``gpu_classes`` or ``priority_classes``: every class."""
+
+    priority_classes: Any = named(many=True)
+    gpu_classes: Any = named(many=True)
+    grants: Any = serializers.DictField(
+        child=serializers.ChoiceField(choices=REACHES),
+        read_only=True,
+        help_text="Capability to how far it reaches; one that is not there is not given.",
+    )
+    approves_gpus = GpusField(read_only=True, allow_null=True)
+    max_gpus_per_workload = GpusField(read_only=True, allow_null=True)
+    max_gpus_at_once = GpusField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = Persona
+        fields = [
+            "name",
+            "grants",
+            "approves_gpus",
+            "priority_classes",
+            "gpu_classes",
+            "max_gpus_per_workload",
+            "max_gpus_at_once",
+            "max_run_time_s",
+            "preemptible_only",
+            "interactive",
+        ]
+
+
+class PersonaWriteSerializer(serializers.Serializer[Any]):
+    """``grants``: capability to reach. Classes that are not named: every one."""
+
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    grants = serializers.DictField(child=serializers.ChoiceField(choices=REACHES), required=False)
+    approves_gpus = GpusField(required=False, allow_null=True)
+    priority_classes: Any = serializers.SlugRelatedField(
+        slug_field="name", many=True, queryset=PriorityClass.objects.all(), required=False
+    )
+    gpu_classes = serializers.ListField(child=serializers.CharField(max_length=63), required=False)
+    max_gpus_per_workload = GpusField(required=False, allow_null=True)
+    max_gpus_at_once = GpusField(required=False, allow_null=True)
+    max_run_time_s = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=2**31 - 1
+    )
+    preemptible_only = serializers.BooleanField(required=False)
+    interactive = serializers.BooleanField(required=False)
+
+    def validate_gpu_classes(self, names: list[str]) -> list[GpuClass]:
+        found = list(GpuClass.objects.filter(name__in=names))
+        missing = set(names) - {c.name for c in found}
+        if missing:
+            raise serializers.ValidationError(f"There is no GPU class {sorted(missing)[0]}.")
+        return found
+
+    def values(self) -> PersonaValues:
+        return PersonaValues(**self.validated_data)
+
+
+class PersonaHolderSerializer(serializers.Serializer[Any]):
+    user = serializers.CharField()
+    teams: Any = serializers.ListField(child=serializers.CharField())
+
+    def to_representation(self, instance: tuple[str, list[str]]) -> dict[str, Any]:
+        user, teams = instance
+        return {"user": user, "teams": teams}
+
+
+class PersonaChangeSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    before = serializers.CharField()
+    after = serializers.CharField()
+    loses = serializers.BooleanField(
+        allow_null=True, help_text="Null where it neither takes nor gives."
+    )
+
+
+class StoppedWorkSerializer(serializers.Serializer[Any]):
+    cluster = serializers.CharField(source="workload.cluster.name")
+    uid = serializers.CharField(source="workload.uid")
+    name = serializers.CharField(source="workload.name")
+    user = serializers.CharField(source="workload.user")
+    state = serializers.CharField(source="workload.state")
+    sentence = serializers.CharField(help_text="Why it would not be admitted.")
+
+
+class PersonaPreviewSerializer(serializers.Serializer[Any]):
+    people: Any = PersonaHolderSerializer(many=True, help_text="Who has it now, and where.")
+    lines: Any = PersonaChangeSerializer(many=True, help_text="What changes.")
+    waiting: Any = StoppedWorkSerializer(
+        many=True, help_text="Work that waits and would not be admitted any more."
+    )
+    running: Any = StoppedWorkSerializer(
+        many=True, help_text="Work that holds GPUs: it goes on, and would not start again."
+    )
+
+
+class Personas(Noun):
+    """Personas of your teams; all of them for who hands some out, operates or administers."""
+
+    at, key, names = "personas", "<str:name>", ("personas", "persona")
+    one = "One persona. For who administers."
+    serializer_class, takes = PersonaSerializer, PersonaWriteSerializer
+    write_scope = Scope.ALL
+    lookup_field = "name"
+    is_for_admins = True
+
+    def rows(self) -> QuerySet[Persona]:
+        if self.action != "list" and not is_admin(self.person):
+            raise Http404
+        rows = visible_personas(self.person)
+        return rows.prefetch_related("priority_classes", "gpu_classes")
+
+    def make(self) -> Any:
+        """Make a persona. For who administers."""
+        return save_persona(by=self.person, values=self.sent.values())
+
+    def change(self, row: Persona) -> Any:
+        """Change it: what is not sent is set to its default."""
+        return save_persona(by=self.person, values=self.sent.values(), persona=row)
+
+    def remove(self, row: Persona) -> None:
+        """Remove it, while nobody has it."""
+        delete_persona(by=self.person, persona=row)
+
+    @verb("preview", PersonaPreviewSerializer, takes=PersonaWriteSerializer)
+    def preview(self) -> Any:
+        """What saving this would do; nothing is saved. What is not sent is set to its default."""
+        return preview(by=self.person, persona=self.get_object(), values=self.sent.values())

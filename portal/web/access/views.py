@@ -1,0 +1,201 @@
+"""Rules for groups of the directory, and the programs that act for a team, with their tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from portal.accounts.forms import TokenForm
+from portal.accounts.identity import provider_name
+from portal.accounts.models import Persona, User
+from portal.accounts.proof import proving
+from portal.accounts.views import person
+from portal.boundary.reading import one_line
+from portal.teams import directory
+from portal.teams import service_accounts as service
+from portal.teams.access import is_admin
+from portal.teams.directory_models import LONGEST_GROUP
+from portal.teams.giving import givable, led_teams
+from portal.teams.models import GroupRule, SeenGroups, ServiceAccount, Team
+from portal.teams.sight import person_for
+from portal.web.frame.forms import WeirForm, form_page, saved, typed
+from portal.web.frame.requests import act_view, form_view
+from scheduling.services.errors import ServiceError
+
+REQUIRED = {"required": "Choose one.", "invalid_choice": "Choose one of the listed."}
+
+
+class GroupRuleForm(WeirForm):
+    group = forms.CharField(
+        max_length=LONGEST_GROUP,
+        validators=[one_line],
+        error_messages={
+            "required": "Write the group as the directory does.",
+            "max_length": f"Use at most {LONGEST_GROUP} characters.",
+        },
+    )
+    team = forms.ModelChoiceField(Team.objects.all(), to_field_name="name", error_messages=REQUIRED)
+    persona = forms.ModelChoiceField(
+        Persona.objects.all(), to_field_name="name", error_messages=REQUIRED
+    )
+    order = forms.IntegerField(
+        min_value=0, max_value=9999, initial=100, required=False,
+        error_messages={"invalid": "Write a whole number.", "max_value": "At most 9999.",
+                        "min_value": "Not below 0."},
+    )  # fmt: skip
+
+    def clean_order(self) -> int:
+        order: int | None = self.cleaned_data["order"]
+        return 100 if order is None else order
+
+
+class ServiceAccountForm(WeirForm):
+    name = forms.CharField(
+        max_length=100,
+        error_messages={
+            "required": "Say what it is, such as nightly-evals.",
+            "max_length": "Use at most 100 characters.",
+        },
+    )
+    persona = forms.ModelChoiceField(
+        Persona.objects.all(), to_field_name="name", error_messages=REQUIRED
+    )
+    purpose = forms.CharField(
+        max_length=200,
+        required=False,
+        validators=[one_line],
+        error_messages={"max_length": "Use at most 200 characters."},
+    )
+
+    def __init__(self, *args: Any, personas: list[Persona], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        persona = self.fields["persona"]
+        assert isinstance(persona, forms.ModelChoiceField)  # noqa: S101 - declared above
+        persona.queryset = Persona.objects.filter(pk__in=[p.pk for p in personas])
+
+
+def _ruler(request: HttpRequest) -> User:
+    user = person(request)
+    if not directory.may_rule(user):
+        raise Http404
+    return user
+
+
+@form_view
+def group_rules(request: HttpRequest) -> HttpResponse:
+    """The rules, and a form for one more."""
+    user = _ruler(request)
+    form = GroupRuleForm(typed(request))
+
+    def save() -> GroupRule:
+        return directory.add_rule(user, request=request, **form.cleaned_data)
+
+    if saved(request, form, save, _said):
+        return redirect("web:group_rules")
+    rules = GroupRule.objects.select_related("team__queue__cluster", "persona")
+    context = {
+        "rules": rules.prefetch_related("memberships"),
+        "teams": Team.objects.all(),
+        "personas": Persona.objects.all(),
+        "provider": provider_name(),
+        "seen": SeenGroups.objects.count(),
+    }
+    return form_page(request, "web/access/groups.html", form, context)
+
+
+def _said(rule: GroupRule) -> str:
+    return f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
+
+
+@act_view
+def delete_rule(request: HttpRequest, pk: int) -> HttpResponse:
+    user = _ruler(request)
+    rule = get_object_or_404(GroupRule, pk=pk)
+    said = f"The rule for {rule.group} is deleted, and the memberships that it gave are gone."
+    directory.delete_rule(user, rule, request=request)
+    messages.success(request, said)
+    return redirect("web:group_rules")
+
+
+def _team(request: HttpRequest, name: str) -> Team:
+    """The team if the person looks after its service accounts; absent otherwise."""
+    teams = led_teams(person(request)).select_related("queue__cluster")
+    return get_object_or_404(teams, name=name)
+
+
+def _account(request: HttpRequest, team: str, account: str) -> ServiceAccount:
+    found = ServiceAccount.objects.filter(team=_team(request, team)).select_related("user", "team")
+    return get_object_or_404(found, user__username=account)
+
+
+@form_view
+@proving
+def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
+    """The accounts of a team with their tokens, and a form for one more."""
+    user, found = person(request), _team(request, team)
+    form = ServiceAccountForm(typed(request), personas=givable(user, found))
+
+    def save() -> ServiceAccount:
+        return service.make(user, found, request=request, **form.cleaned_data)
+
+    if saved(request, form, save, lambda made: f"{made} is made. Give it a token below."):
+        return redirect("web:service_accounts", team=found.name)
+    return _page(request, found, 400 if form.errors else 200, form=form)
+
+
+@act_view
+def delete_account(request: HttpRequest, team: str, account: str) -> HttpResponse:
+    found = _account(request, team, account)
+    said = f"{found} is deleted. What uses its tokens is refused from now."
+    service.delete(person(request), found, request=request)
+    messages.success(request, said)
+    return redirect("web:service_accounts", team=team)
+
+
+@act_view
+@proving
+def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
+    """Make a token and show it, this once."""
+    found = _account(request, team, account)
+    form = TokenForm(request.POST, directory=is_admin(person(request)))
+    if not form.is_valid():
+        return _page(request, found.team, 400, token_form=form, asked_for=found)
+    try:
+        token, plain = service.issue_token(person(request), found, **form.terms(), request=request)
+    except ServiceError as refusal:
+        form.add_error(None, str(refusal))
+        return _page(request, found.team, 400, token_form=form, asked_for=found)
+    return _page(request, found.team, issued=token, plain=plain)
+
+
+@act_view
+def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> HttpResponse:
+    found = _account(request, team, account)
+    token = get_object_or_404(found.user.api_tokens, pk=pk)
+    service.revoke_token(person(request), found, token, request=request)
+    messages.success(request, f"Token {token.name} of {found} is revoked.")
+    return redirect("web:service_accounts", team=team)
+
+
+def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> HttpResponse:
+    accounts = team.service_accounts.select_related("user").prefetch_related(
+        "user__api_tokens",
+        "user__memberships__persona",
+        person_for(person(request), "made_by"),
+    )
+    personas = givable(person(request), team)
+    context = {
+        "team": team,
+        "accounts": accounts,
+        "personas": personas,
+        "form": ServiceAccountForm(personas=personas),
+        "token_form": TokenForm(directory=is_admin(person(request))),
+        "real_now": timezone.now(),
+        **extra,
+    }
+    return render(request, "web/access/service_accounts.html", context, status=status)
