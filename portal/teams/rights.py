@@ -18,8 +18,12 @@ from portal.accounts.models import User
 
 if TYPE_CHECKING:
     from portal.teams.models import Membership
+    from scheduling.models import Queue
 
 Person = User | AnonymousUser
+
+MOST_IDS = 1000
+"""Of queues in one statement; of more the database is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class Rights:
     def __init__(self, user: Person, held: QuerySet[Membership] | None = None) -> None:
         """By ``held`` alone, where it is given."""
         self.user, self.held = user, held
+        self.is_kept = False
+        self._queues: list[int] | None = None
 
     @cached_property
     def grants(self) -> list[Grant]:
@@ -98,6 +104,16 @@ class Rights:
     def holding(self, capability: Capability) -> Iterator[Grant]:
         return (grant for grant in self.grants if grant.reach(capability))
 
+    def queues_of(self, seen: QuerySet[Queue]) -> QuerySet[Queue] | list[int]:
+        """``seen``, the queues whose work the person sees, as a condition: ids where these rights live for a
+        request, which then reads them once. A database finds the work of known queues by its index, and
+        looks at all the work there is where they are a question inside the question."""
+        if not self.is_kept:
+            return seen
+        if self._queues is None:
+            self._queues = list(seen.values_list("pk", flat=True)[: MOST_IDS + 1])
+        return self._queues if len(self._queues) <= MOST_IDS else seen
+
     @property
     def sight(self) -> Hashable:
         """The same for two people who may see the same, but for what is their own by name."""
@@ -113,7 +129,9 @@ def rights_of(user: Person) -> Rights:
 
 def keep_rights(user: Person) -> Person:
     """``user`` with rights that are read once. Only for an object that lives no longer than a request."""
-    user.rights = Rights(user)  # type: ignore[union-attr]
+    rights = Rights(user)
+    rights.is_kept = True
+    user.rights = rights  # type: ignore[union-attr]
     return user
 
 
