@@ -219,9 +219,11 @@ class Moved:
     """'in': for this queue; 'out': from it; 'inside': both."""
 
 
-def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -> list[Moved]:
+def evictions(
+    cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, tree: Iterable[Queue]
+) -> list[Moved]:
     """The newest of the class from, for and inside the subtree."""
-    inside = Queue.objects.below(queue)
+    inside = [one.pk for one in tree if one.is_within(queue)]
     either = Q(queue__in=inside) | Q(for_queue__in=inside)
     rows = visible_evictions(cluster, user).filter(either, gpu_class=gpu_class)
     shown = rows.select_related(

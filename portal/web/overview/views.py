@@ -139,8 +139,8 @@ def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
 def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -> dict[str, Any]:
     """Figures, bar, division and lists of one queue and class."""
     now = cluster.now()
-    shares = shares_of(cluster, chosen).values()
-    division = queue_figures.division(cluster, user, chosen, shares, tree_of(cluster))
+    tree, shares = tree_of(cluster), shares_of(cluster, chosen).values()
+    division = queue_figures.division(cluster, user, chosen, shares, tree)
     share = division.share(queue)
     figures_ = figures.figures_of(share, potential=True, loan=division.loans.get(queue.pk, 0))
     on = axis([figures_])
@@ -171,5 +171,5 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "history": SimpleLazyObject(
             partial(queue_figures.history, queue, chosen, now, cluster.display_time_zone)
         ),
-        "evictions": queue_figures.evictions(cluster, queue, user, chosen),
+        "evictions": queue_figures.evictions(cluster, queue, user, chosen, tree),
     }
