@@ -77,7 +77,11 @@ def lead(cluster: Cluster, queue: Queue, now: datetime) -> Lead:
 
 
 def division(
-    cluster: Cluster, user: User, gpu_class: GpuClass, shares: Iterable[Share], tree: Iterable[Queue]
+    cluster: Cluster,
+    user: User,
+    gpu_class: GpuClass,
+    shares: Iterable[Share],
+    tree: Iterable[Queue],
 ) -> Division:
     """The newest division of the class. Two queries, and three more where something is lent."""
     ready = Node.objects.filter(cluster=cluster, gpu_class=gpu_class, ready=True).aggregate(

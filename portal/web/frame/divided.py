@@ -5,10 +5,11 @@ Rows of everybody: what of them a person may see is the page's to say.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from portal.web.frame.remembered import remembered
-from scheduling.models import Cluster, GpuClass, Queue, Share
+from scheduling.models import Cluster, Queue, Share
 
 
 def tree_of(cluster: Cluster) -> Sequence[Queue]:
@@ -17,9 +18,13 @@ def tree_of(cluster: Cluster) -> Sequence[Queue]:
     return remembered.of(cluster, "queues", lambda: list(every))
 
 
-def shares_of(cluster: Cluster, gpu_class: GpuClass) -> Mapping[int, Share]:
-    """Of one class, by queue."""
-    rows = Share.objects.filter(gpu_class=gpu_class).order_by()
-    return remembered.of(
-        cluster, ("shares", gpu_class.pk), lambda: {share.queue_id: share for share in rows}
-    )
+def shares_of(cluster: Cluster) -> Mapping[int, Mapping[int, Share]]:
+    """By class and queue, by id."""
+    return remembered.of(cluster, "shares", lambda: _shares(cluster))
+
+
+def _shares(cluster: Cluster) -> Mapping[int, Mapping[int, Share]]:
+    found: dict[int, dict[int, Share]] = defaultdict(dict)
+    for share in Share.objects.filter(gpu_class__cluster=cluster).order_by():
+        found[share.gpu_class_id][share.queue_id] = share
+    return found

@@ -159,9 +159,7 @@ def _read(found: Sequence[_Found]) -> list[Ending]:
     return rows
 
 
-def _ending(
-    found: _Found, works: Mapping[int, Workload], acts: Mapping[int, Eviction]
-) -> Ending:
+def _ending(found: _Found, works: Mapping[int, Workload], acts: Mapping[int, Eviction]) -> Ending:
     if found.act is not None:
         act = acts[found.act]
         return Ending(act.workload, found.at, found.state, act.gpu_class, act)

@@ -68,7 +68,7 @@ def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
     mine = _highest(
         set(team_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
     )
-    shares = shares_of(cluster, gpu_class)
+    shares = shares_of(cluster).get(gpu_class.pk, {})
     held, wanted = _of_person(cluster, user, gpu_class)
     figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
     on = axis(figures.values())

@@ -78,7 +78,7 @@ class QueueTable:
 def queue_table(
     cluster: Cluster, user: User, classes: Sequence[GpuClass], chosen: GpuClass | None, by: Sort
 ) -> QueueTable:
-    """One query, and what is the same for everybody once a revision: three, and one a class."""
+    """One query, and what is the same for everybody once a revision: three."""
     every = tree_of(cluster)
     seen = set(visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
     counted = [chosen] if chosen else classes
@@ -97,9 +97,10 @@ def _amounts(
 ) -> dict[int, Amounts]:
     """By queue, inner ones with everything below them."""
     found: dict[int, Amounts] = defaultdict(Amounts)
+    shares = shares_of(cluster)
     for gpu_class in classes:
         each = 1.0 if chosen else float(gpus_each(gpu_class))
-        for queue_id, share in shares_of(cluster, gpu_class).items():
+        for queue_id, share in shares.get(gpu_class.pk, {}).items():
             found[queue_id] += Amounts(
                 nominal=each * share.nominal,
                 fair_share=each * share.fair_share,

@@ -139,7 +139,7 @@ def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
 def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -> dict[str, Any]:
     """Figures, bar, division and lists of one queue and class."""
     now = cluster.now()
-    tree, shares = tree_of(cluster), shares_of(cluster, chosen).values()
+    tree, shares = tree_of(cluster), shares_of(cluster).get(chosen.pk, {}).values()
     division = queue_figures.division(cluster, user, chosen, shares, tree)
     share = division.share(queue)
     figures_ = figures.figures_of(share, potential=True, loan=division.loans.get(queue.pk, 0))
