@@ -1,60 +1,63 @@
-"""What single workloads held in their lives, from the one ledger."""
+"""What single workloads held in their lives, from the one ledger: a row for each stretch of it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import ExpressionWrapper, F, FloatField, QuerySet, Value, Window
+from django.db.models.functions import Coalesce, Lead, Least
 
-from scheduling.models import Transition
-from scheduling.services.ledger.holds import OF_STEP, Hold, holds_between
+from scheduling.models import MILLI, Transition
+from scheduling.services.ledger.holds import OF_STEP
+from scheduling.services.tables.instants import Epoch
 
-EVER = datetime.min.replace(tzinfo=UTC)
+Whose = tuple[int, int, str, str]
+"""Queue and class, by id, user and type."""
+NEXT: Final = Window(
+    Lead(Epoch("at")), partition_by=F("workload_id"), order_by=(F("at").asc(), F("id").asc())
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
-    """Of one workload, with what it held of some classes."""
+class Stretch(NamedTuple):
+    """So many GPUs of a class held by one workload from one step to its next. Times since the epoch."""
 
-    workload: int
-    queue: int
-    user: str
-    type: str
-    finished: datetime | None
+    begin_s: float
+    end_s: float
+    gpus: float
+    whose: Whose
+    finished_s: float | None
+    """When the workload ended, and how."""
     outcome: str
-    holds: Sequence[Hold]
 
-    def by_class(self, start: datetime, end: datetime) -> dict[int, float]:
-        """GPU-seconds held in [start, end)."""
-        found: dict[int, float] = defaultdict(float)
-        for hold in self.holds:
-            span_s = (min(hold.end, end) - max(hold.begin, start)).total_seconds()
-            if span_s > 0:
-                found[hold.gpu_class] += hold.gpus * span_s
-        return found
+    def held(self, start_s: float, end_s: float) -> float:
+        """GPU-seconds within [start, end)."""
+        return self.gpus * max(0.0, min(self.end_s, end_s) - max(self.begin_s, start_s))
 
 
-OF_LIFE = ("queue_id", "user", "type", "finished_at", "outcome")
-
-
-def lives_of(
+def stretches_of(
     steps: QuerySet[Transition], gpu_classes: Iterable[int], until: datetime
-) -> list[Life]:
-    """Of the workloads of ``steps``, all of theirs up to ``until``. One query."""
-    wanted, found = frozenset(gpu_classes), []
-    rows = steps.annotate(held_class=OF_STEP).order_by("workload_id", "at", "id")
-    columns = ("workload_id", "at", "gpus", "held_class", *(f"workload__{n}" for n in OF_LIFE))
-    for pk, mine in groupby(
-        rows.values_list(*columns).iterator(chunk_size=5000), key=itemgetter(0)
+) -> Iterator[Stretch]:
+    """Of the workloads of ``steps``, up to ``until``, those that held something of the classes. One query:
+    the database pairs each step with the next, so that what only waits is no row."""
+    wanted, last = frozenset(gpu_classes), Value(until.timestamp(), FloatField())
+    finished = Epoch("workload__finished_at")
+    end = Least(Coalesce(NEXT, finished, last), last)
+    held = ExpressionWrapper((end - Epoch("at")) * F("gpus"), FloatField())
+    rows = (
+        steps.annotate(held=held, begin_s=Epoch("at"), end_s=end, held_class=OF_STEP)
+        .annotate(finished_s=finished)
+        .filter(held__gt=0)
+        .order_by("workload_id", "at", "id")
+        .values_list(
+            *("begin_s", "end_s", "gpus", "workload__queue_id", "held_class", "workload__user"),
+            *("workload__type", "finished_s", "workload__outcome"),
+        )
+    )
+    for begin, until_s, gpus, queue, gpu_class, user, kind, ended, outcome in rows.iterator(
+        chunk_size=5000
     ):
-        lived = list(mine)
-        queue, user, type_, finished, outcome = lived[0][4:]
-        held = holds_between([row[1:4] for row in lived], finished, until)
-        holds = [hold for hold in held if hold.gpu_class in wanted]
-        found.append(Life(pk, queue, user, type_, finished, outcome, holds))
-    return found
+        if gpu_class in wanted:
+            whose = (queue, gpu_class, user, kind)
+            yield Stretch(begin, until_s, gpus / MILLI, whose, ended, outcome)
