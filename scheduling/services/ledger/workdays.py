@@ -264,7 +264,10 @@ def _started_and_ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tu
         chosen.condition(), began | ended, first_started_at__isnull=False
     )
     steps = Transition.objects.annotate(held_class=OF_STEP).filter(
-        workload=OuterRef("pk"), gpus__gt=0, held_class__in=chosen.gpu_classes
+        workload=OuterRef("pk"),
+        gpus__gt=0,
+        held_class__in=chosen.gpu_classes,
+        at__lt=OuterRef("finished_at"),
     )
     waited = Greatest(Epoch("first_started_at") - Epoch("submitted_at"), Value(0.0))
     sums = {
