@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from operator import add, sub
 from typing import Self
 
 
@@ -11,7 +12,11 @@ class Summed:
     """A base for lines whose fields are all numbers: ``sum(lines, Kind())`` is the line below them."""
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return type(self)(*map(add, self._amounts(), other._amounts()))
 
     def __sub__(self, other: Self) -> Self:
-        return type(self)(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return type(self)(*map(sub, self._amounts(), other._amounts()))
+
+    def _amounts(self) -> list[float]:
+        # ``astuple`` copies each value deeply: a tree of a thousand queues is five thousand sums.
+        return [getattr(self, name) for name in self.__match_args__]

@@ -19,12 +19,12 @@ from django.db.models import Q, QuerySet
 from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.reports import samples
-from portal.reports.database import Epoch
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from portal.teams.access import visible_workloads
 from scheduling.models import Action, Cluster, Decision, Reason, Workload
+from scheduling.services.tables.instants import Epoch
 
 SHOWN = 12
 WAITING_FOR = (Action.WAIT, Action.RESERVE)

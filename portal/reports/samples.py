@@ -256,9 +256,16 @@ def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> ClassOve
 def queue_usage(
     scope: Scope, filters: ReportFilters, resolution: Resolution | None
 ) -> dict[tuple[int, int], Usage]:
-    """By leaf and class; a leaf's capacity is its own nominal quota."""
+    """By leaf and class; a leaf's capacity is its own nominal quota. One query a scope and range."""
     if resolution is None:
         return {}
+    key = ("queues", filters.start, filters.end, resolution)
+    return scope.once(key, lambda: _queue_usage(scope, filters, resolution))
+
+
+def _queue_usage(
+    scope: Scope, filters: ReportFilters, resolution: Resolution
+) -> dict[tuple[int, int], Usage]:
     rows = (
         _rows(scope, filters, scope.leaves)
         .filter(resolution=resolution)

@@ -15,6 +15,7 @@ from portal.accounts.models import User
 from portal.display.units import gpus_each
 from portal.reports.filters import ReportFilters
 from portal.teams.access import own_queues
+from portal.teams.rights import rights_of
 from scheduling.models import Cluster, GpuClass, Queue
 
 Value = TypeVar("Value")
@@ -77,13 +78,16 @@ class Unit:
 
 
 def reportable_queues(cluster: Cluster, user: User) -> dict[int, Queue]:
-    """Queues that ``user`` may have reports on, parents before children.
+    """Queues that ``user`` may have reports on, parents before children. Read once a request.
 
     Raises:
         Http404: there is none; the report then looks absent.
     """
     rows = own_queues(user).filter(cluster=cluster).order_by("path", "pk")
-    if not (queues := {queue.pk: queue for queue in rows}):
+    queues = rights_of(user).once(
+        ("reportable", cluster.pk), lambda: {queue.pk: queue for queue in rows}
+    )
+    if not queues:
         raise Http404
     return queues
 

@@ -26,11 +26,11 @@ from portal.reports.scope import Scope, report_scope
 from portal.reports.showback import idle_cost
 from portal.reports.usage import Readings, Usage
 from portal.reports.utilization import allocated_gpu_hours, before
-from portal.teams.access import visible_workloads
+from portal.teams.access import sees_everything, visible_workloads
 from scheduling.models import MILLI, Cluster, IdleEnd, IdleSpell
 from scheduling.models.workloads import HOLDING
 from scheduling.services.ledger.holds import Hold, charged
-from scheduling.services.ledger.prices import Change, changes_of
+from scheduling.services.ledger.prices import Change
 from scheduling.services.metrics.idle import culled_at, going_on
 
 SHOWN = 12
@@ -197,10 +197,11 @@ def _now(
         since__lte=told_from,
     )
     mine = rows.filter(workload__in=visible_workloads(user))
-    changes = changes_of(scope.classes) if reads_costs else None
+    changes = prices.changes_in(scope) if reads_costs else None
     found = [_row(scope, spell, now, changes) for spell in _joined(mine)]
     found.sort(key=lambda row: (-(row.cost or 0.0), -row.for_s * row.spell.gpus, row.spell.pk))
-    return tuple(found), rows.count() - len(found)
+    hidden = 0 if sees_everything(user) else rows.count() - len(found)
+    return tuple(found), hidden
 
 
 def _joined(rows: QuerySet[IdleSpell]) -> QuerySet[IdleSpell]:

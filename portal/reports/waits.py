@@ -20,11 +20,11 @@ from portal.display.csv import Table
 from portal.display.periods import Floats, Ints, Periods, epochs, hour_of_week
 from portal.display.spread import Spread
 from portal.reports import samples
-from portal.reports.database import Epoch
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from scheduling.models import Cluster, State, Transition, Workload
+from scheduling.services.tables.instants import Epoch
 
 SIZES = ((1, "1 GPU or less"), (4, "2–4"), (8, "5–8"), (32, "9–32"), (None, "33 and more"))
 """Largest gang in GPUs, and its name."""

@@ -22,7 +22,7 @@ from portal.display.units import gpus_each, unit
 from portal.selectors.loans import loans_in
 from portal.selectors.lost import lost_in
 from portal.selectors.unseen import Others, hidden_below, sum_of
-from portal.teams.access import own_queues, visible_queues, visible_workloads
+from portal.teams.access import queues_of_own_work, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
     Eviction,
@@ -327,7 +327,7 @@ def waiting(cluster: Cluster, classes: Iterable[GpuClass]) -> Waiting:
 
 def visible_evictions(cluster: Cluster, user: User) -> QuerySet[Eviction]:
     """Evictions from or for queues whose workloads the person may see."""
-    queues = own_queues(user).filter(cluster=cluster)
+    queues = queues_of_own_work(user)
     mine = Q(queue__in=queues) | Q(for_queue__in=queues) | Q(workload__user=user.get_username())
     return Eviction.objects.filter(mine, workload__cluster=cluster)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -76,15 +76,21 @@ def lead(cluster: Cluster, queue: Queue, now: datetime) -> Lead:
     return Lead(ended, sum(one.late for one in found), total_s / ended if ended else 0.0)
 
 
-def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
-    """The newest division of the class. Five queries, and two more where something is lent."""
+def division(
+    cluster: Cluster,
+    user: User,
+    gpu_class: GpuClass,
+    shares: Iterable[Share],
+    tree: Iterable[Queue],
+) -> Division:
+    """The newest division of the class. Two queries, and three more where something is lent."""
     ready = Node.objects.filter(cluster=cluster, gpu_class=gpu_class, ready=True).aggregate(
         gpus=Sum(F("gpus") - F("foreign_gpus"))
     )
-    shares = list(Share.objects.filter(gpu_class=gpu_class, queue__cluster=cluster))
+    shares = list(shares)
     return Division.of(
         shares,
-        Queue.objects.filter(cluster=cluster),
+        tree,
         ready["gpus"] or 0,
         visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True),
         {queue: by for (queue, _), by in loans_in(shares, cluster).items()},
@@ -227,9 +233,11 @@ class Moved:
     """'in': for this queue; 'out': from it; 'inside': both."""
 
 
-def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -> list[Moved]:
+def evictions(
+    cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, tree: Iterable[Queue]
+) -> list[Moved]:
     """The newest of the class from, for and inside the subtree."""
-    inside = Queue.objects.below(queue)
+    inside = [one.pk for one in tree if one.is_within(queue)]
     either = Q(queue__in=inside) | Q(for_queue__in=inside)
     rows = visible_evictions(cluster, user).filter(either, gpu_class=gpu_class)
     shown = rows.select_related(

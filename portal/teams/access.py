@@ -116,8 +116,14 @@ def visible_workloads(user: Person) -> QuerySet[Workload]:
     if sees_everything(user):
         return Workload.objects.all()
     return Workload.objects.filter(
-        Q(queue__in=own_queues(user)) | (Q(user=user.get_username()) & ~Q(user=""))
+        Q(queue__in=queues_of_own_work(user)) | (Q(user=user.get_username()) & ~Q(user=""))
     )
+
+
+def queues_of_own_work(user: Person) -> QuerySet[Queue] | list[int]:
+    """``own_queues`` as what a column is compared with."""
+    own = own_queues(user)
+    return own if sees_everything(user) else rights_of(user).queues_of(own)
 
 
 def dividable_queues(user: Person) -> QuerySet[Queue]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
@@ -18,8 +18,13 @@ from portal.accounts.models import User
 
 if TYPE_CHECKING:
     from portal.teams.models import Membership
+    from scheduling.models import Queue
 
 Person = User | AnonymousUser
+Value = TypeVar("Value")
+
+MOST_IDS = 1000
+"""Of queues in one statement; of more the database is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ class Rights:
     def __init__(self, user: Person, held: QuerySet[Membership] | None = None) -> None:
         """By ``held`` alone, where it is given."""
         self.user, self.held = user, held
+        self.is_kept = False
+        self._known: dict[Hashable, Any] = {}
 
     @cached_property
     def grants(self) -> list[Grant]:
@@ -98,6 +105,25 @@ class Rights:
     def holding(self, capability: Capability) -> Iterator[Grant]:
         return (grant for grant in self.grants if grant.reach(capability))
 
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What ``make`` returned the first time, where these rights live for a request."""
+        if not self.is_kept:
+            return make()
+        if key not in self._known:
+            self._known[key] = make()
+        known: Value = self._known[key]
+        return known
+
+    def queues_of(self, seen: QuerySet[Queue]) -> QuerySet[Queue] | list[int]:
+        """``seen``, the queues whose work the person sees, as a condition: ids where these rights live for a
+        request. A database finds the work of known queues by its index, and looks at all the work there is
+        where they are a question inside the question."""
+        if not self.is_kept:
+            return seen
+        first = seen.values_list("pk", flat=True)[: MOST_IDS + 1]
+        found = self.once("queues", lambda: list(first))
+        return found if len(found) <= MOST_IDS else seen
+
     @property
     def sight(self) -> Hashable:
         """The same for two people who may see the same, but for what is their own by name."""
@@ -113,7 +139,9 @@ def rights_of(user: Person) -> Rights:
 
 def keep_rights(user: Person) -> Person:
     """``user`` with rights that are read once. Only for an object that lives no longer than a request."""
-    user.rights = Rights(user)  # type: ignore[union-attr]
+    rights = Rights(user)
+    rights.is_kept = True
+    user.rights = rights  # type: ignore[union-attr]
     return user
 
 

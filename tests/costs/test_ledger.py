@@ -60,7 +60,8 @@ BACKGROUND: dict[str, Callable[[Cluster], Any]] = {
     "book demand": lambda cluster: tasks.book_demand(cluster.pk),
 }
 PAGES = ("", "queues/", "queues/pretraining/", "work/", "workloads/", "quotas/", "nodes/", "alerts/",
-         "requests/", "cluster/", "policy/")  # fmt: skip
+         "requests/", "cluster/", "policy/",
+         "reports/utilization", "reports/use", "reports/showback")  # fmt: skip
 PEOPLE = "admin", "researcher"
 PAIRS = [(str(SIZES[0]), str(SIZES[1])), (f"{JOBS[0]} Jobs", f"{JOBS[1]} Jobs")]
 TURNS = "first", "again", "after a change"

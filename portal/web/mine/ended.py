@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -98,20 +98,12 @@ class Ended:
 
 
 def ended(cluster: Cluster, user: User) -> Ended:
-    """Seven queries."""
+    """Seven queries at most; of what is not shown nothing but how it ended and when."""
     since = cluster.now() - SINCE
-    finished = (
-        own(cluster, user)
-        .filter(state=State.FINISHED, finished_at__gte=since)
-        .select_related("queue", "gpu_class", "cluster")
-        .order_by("-finished_at", "-id")
-    )
-    rows = [_finished(work) for work in finished] + _evicted(cluster, user, since)
-    rows.sort(key=lambda row: (RANK.get(row.state, LAST), -row.at.timestamp(), row.work.pk))
-    shown = rows[:MOST]
-    prefetch_related_objects([row.work for row in shown], STEPS)
-    priced = _with_costs(shown, Prices.of(cluster.gpu_classes.all())) if shown else []
-    return Ended(since, _with_words(priced), len(rows))
+    found = [*_finished(cluster, user, since), *_evicted(cluster, user, since)]
+    found.sort(key=lambda one: (RANK.get(one.state, LAST), -one.at.timestamp(), one.work))
+    priced = _with_costs(_read(found[:MOST]), Prices.of(cluster.gpu_classes.all())) if found else []
+    return Ended(since, _with_words(priced), len(found))
 
 
 def _with_costs(rows: Sequence[Ending], prices: Prices) -> list[Ending]:
@@ -122,27 +114,57 @@ def _with_costs(rows: Sequence[Ending], prices: Prices) -> list[Ending]:
     ]
 
 
-def _finished(work: Workload) -> Ending:
-    at = work.finished_at or work.submitted_at
-    return Ending(work, at, work.outcome or State.FINISHED, work.gpu_class, None)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Ids of a workload and, where it was evicted, of the act."""
+
+    work: int
+    at: datetime
+    state: str
+    act: int | None = None
 
 
-def _evicted(cluster: Cluster, user: User, since: datetime) -> list[Ending]:
+def _finished(cluster: Cluster, user: User, since: datetime) -> list[_Found]:
+    rows = own(cluster, user).filter(state=State.FINISHED, finished_at__gte=since).order_by()
+    return [
+        _Found(pk, at or submitted, outcome or State.FINISHED)
+        for pk, at, submitted, outcome in rows.values_list(
+            "pk", "finished_at", "submitted_at", "outcome"
+        )
+    ]
+
+
+def _evicted(cluster: Cluster, user: User, since: datetime) -> list[_Found]:
     """The last eviction of each that has not finished."""
-    acts = (
-        Eviction.objects.filter(
-            workload__cluster=cluster, workload__user=user.get_username(), at__gte=since
-        )
-        .exclude(workload__state=State.FINISHED)
-        .select_related(
-            *("workload__queue", "workload__gpu_class", "workload__cluster", "gpu_class"),
-            *("for_workload__queue", "for_queue"),
-        )
+    acts = Eviction.objects.filter(
+        workload__cluster=cluster, workload__user=user.get_username(), at__gte=since
+    ).exclude(workload__state=State.FINISHED)
+    last: dict[int, _Found] = {}
+    for act, work, at in acts.values_list("pk", "workload_id", "at"):
+        last.setdefault(work, _Found(work, at, "evicted", act))
+    return list(last.values())
+
+
+def _read(found: Sequence[_Found]) -> list[Ending]:
+    """What is shown of each."""
+    acts = Eviction.objects.select_related(
+        *("workload__queue", "workload__gpu_class", "workload__cluster", "gpu_class"),
+        *("for_workload__queue", "for_queue"),
+    ).in_bulk([one.act for one in found if one.act is not None])
+    works = Workload.objects.select_related("queue", "gpu_class", "cluster").in_bulk(
+        [one.work for one in found if one.act is None]
     )
-    last: dict[int, Eviction] = {}
-    for act in acts:
-        last.setdefault(act.workload_id, act)
-    return [Ending(act.workload, act.at, "evicted", act.gpu_class, act) for act in last.values()]
+    rows = [_ending(one, works, acts) for one in found]
+    prefetch_related_objects([row.work for row in rows], STEPS)
+    return rows
+
+
+def _ending(found: _Found, works: Mapping[int, Workload], acts: Mapping[int, Eviction]) -> Ending:
+    if found.act is not None:
+        act = acts[found.act]
+        return Ending(act.workload, found.at, found.state, act.gpu_class, act)
+    work = works[found.work]
+    return Ending(work, found.at, found.state, work.gpu_class, None)
 
 
 def _with_words(rows: Sequence[Ending]) -> list[Ending]:

@@ -16,8 +16,9 @@ from portal.display.units import unit
 from portal.selectors.overview import figures_of
 from portal.teams.access import team_queues
 from portal.teams.rights import rights_of
+from portal.web.frame.divided import shares_of, tree_of
 from portal.web.mine.now import own
-from scheduling.models import Cluster, GpuClass, Queue, Share
+from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.models.workloads import HOLDING, WAITING
 
 
@@ -61,12 +62,13 @@ class OwnQueues:
 
 
 def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
-    """Lines are the highest of the person's queues, so none is counted twice. Four queries."""
-    every = list(Queue.objects.filter(cluster=cluster).order_by("path"))
+    """Lines are the highest of the person's queues, so none is counted twice. Two queries, and two more
+    once a revision."""
+    every = tree_of(cluster)
     mine = _highest(
         set(team_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
     )
-    shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
+    shares = shares_of(cluster).get(gpu_class.pk, {})
     held, wanted = _of_person(cluster, user, gpu_class)
     figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
     on = axis(figures.values())

@@ -132,8 +132,10 @@ def _usual_class(cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> G
     """The class the person waits for, else holds, else used last, else the first."""
     if found := class_waited_for(own(cluster, user), classes):
         return found
-    last = own(cluster, user).exclude(gpu_class=None).order_by("-submitted_at").first()
-    used = last.gpu_class_id if last else None
+    # Not the newest workload: a database finds it by walking everybody's, and who has none waits for all.
+    mine = own(cluster, user).exclude(gpu_class=None).order_by().values_list("gpu_class")
+    last = mine.annotate(last=Max("submitted_at")).order_by("-last").first()
+    used = last[0] if last else None
     return next((c for c in classes if c.pk == used), next(iter(classes), None))
 
 

@@ -18,8 +18,10 @@ from portal.display.sums import Summed
 from portal.display.units import gpus_each, unit
 from portal.selectors.overview import depth_first
 from portal.teams.access import visible_queues
+from portal.web.frame.divided import shares_of, tree_of
+from portal.web.frame.remembered import remembered
 from portal.web.sorting import Column, Sort
-from scheduling.models import Cluster, GpuClass, Queue, Share, Workload
+from scheduling.models import Cluster, GpuClass, Queue, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 
 TREE: Final = Sort("tree")
@@ -76,10 +78,13 @@ class QueueTable:
 def queue_table(
     cluster: Cluster, user: User, classes: Sequence[GpuClass], chosen: GpuClass | None, by: Sort
 ) -> QueueTable:
-    """Four queries, however many queues."""
-    every = list(Queue.objects.filter(cluster=cluster))
+    """One query, and what is the same for everybody once a revision: three."""
+    every = tree_of(cluster)
     seen = set(visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
-    table = _Table(every, seen, _amounts(cluster, every, [chosen] if chosen else classes, chosen))
+    counted = [chosen] if chosen else classes
+    key = ("amounts", chosen.pk if chosen else None)
+    amounts = remembered.of(cluster, key, lambda: _amounts(cluster, every, counted, chosen))
+    table = _Table(every, seen, amounts)
     lines = list(table.tree()) if by == TREE else table.flat(by)
     return QueueTable(chosen, lines, table.total, by == TREE)
 
@@ -87,20 +92,21 @@ def queue_table(
 def _amounts(
     cluster: Cluster,
     every: Sequence[Queue],
-    classes: Iterable[GpuClass | None],
+    classes: Iterable[GpuClass],
     chosen: GpuClass | None,
 ) -> dict[int, Amounts]:
     """By queue, inner ones with everything below them."""
-    weights = {c.pk: 1.0 if chosen else float(gpus_each(c)) for c in classes if c}
     found: dict[int, Amounts] = defaultdict(Amounts)
-    for share in Share.objects.filter(queue__cluster=cluster, gpu_class__in=weights):
-        each = weights[share.gpu_class_id]
-        found[share.queue_id] += Amounts(
-            nominal=each * share.nominal,
-            fair_share=each * share.fair_share,
-            held=each * share.allocated,
-            waiting=each * share.pending,
-        )
+    shares = shares_of(cluster)
+    for gpu_class in classes:
+        each = 1.0 if chosen else float(gpus_each(gpu_class))
+        for queue_id, share in shares.get(gpu_class.pk, {}).items():
+            found[queue_id] += Amounts(
+                nominal=each * share.nominal,
+                fair_share=each * share.fair_share,
+                held=each * share.allocated,
+                waiting=each * share.pending,
+            )
     above = {queue.pk: queue.parent_id for queue in every}
     for queue_id, running, waiting in _counts(cluster, chosen):
         at: int | None = queue_id

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
@@ -21,6 +20,7 @@ from portal.selectors import queue as queue_figures
 from portal.selectors.waited import class_waited_for
 from portal.teams.access import visible_queues
 from portal.teams.rights import rights_of
+from portal.web.frame.divided import shares_of, tree_of
 from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
@@ -48,9 +48,9 @@ def class_of_queue(
     """The class of ``?class=``, by default the one that work below ``queue`` waits for, else the first."""
     if request.GET.get("class"):
         return chosen_class(request, classes)
-    below = Q(queue=queue) | Q(queue__path__startswith=f"{queue.path}/")
     work = Workload.objects.filter(cluster=queue.cluster)
-    waited = class_waited_for(work if queue.is_root else work.filter(below), classes)
+    below = work.filter(queue__in=Queue.objects.below(queue))
+    waited = class_waited_for(work if queue.is_root else below, classes)
     return waited or chosen_class(request, classes)
 
 
@@ -139,7 +139,8 @@ def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
 def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -> dict[str, Any]:
     """Figures, bar, division and lists of one queue and class."""
     now = cluster.now()
-    division = queue_figures.division(cluster, user, chosen)
+    tree, shares = tree_of(cluster), shares_of(cluster).get(chosen.pk, {}).values()
+    division = queue_figures.division(cluster, user, chosen, shares, tree)
     share = division.share(queue)
     figures_ = figures.figures_of(share, potential=True, loan=division.loans.get(queue.pk, 0))
     on = axis([figures_])
@@ -170,5 +171,5 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "history": SimpleLazyObject(
             partial(queue_figures.history, queue, chosen, now, cluster.display_time_zone)
         ),
-        "evictions": queue_figures.evictions(cluster, queue, user, chosen),
+        "evictions": queue_figures.evictions(cluster, queue, user, chosen, tree),
     }

@@ -8,13 +8,14 @@ for ``LATE`` after that: work may be seen late.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Greatest
 
 from scheduling.models import (
     Cluster,
@@ -26,8 +27,10 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.holds import EVER, Life, lives_of
+from scheduling.services.ledger.holds import OF_STEP
+from scheduling.services.ledger.lives import Stretch, Whose, stretches_of
 from scheduling.services.ledger.rollup import floor
+from scheduling.services.tables.instants import Epoch
 from scheduling.services.tables.passes import keep, last_of, mark_of, places_of
 
 DAY = timedelta(days=1)
@@ -35,6 +38,7 @@ LATE = timedelta(days=2)
 MOST_DAYS = 60
 """With work; of a past that nobody rolled up yet, so many in one pass."""
 TASK = "roll up days"
+EVER_S = float("-inf")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -158,31 +162,23 @@ def between(chosen: Chosen, *windows: Window) -> Worked:
 
     What it held counts for the class that it held, all else for the one that it was last in.
     """
-    lives = _lives(chosen, windows) if windows else []
-    found = _held(lives, windows)
-    if windows:
-        _count(found, chosen, lives, windows)
+    if not windows:
+        return {}
+    lived = list(_stretches(chosen, windows))
+    parts = (
+        _held(lived, windows), _used(chosen, windows), _evicted(chosen, windows),
+        _spent(lived, windows), _started_and_ended(chosen, windows),
+    )  # fmt: skip
+    found: Worked = {}
+    for part in parts:
+        for kin, work in part:
+            found.setdefault(kin, Work()).add(work)
     return found
 
 
 def held_between(chosen: Chosen, *windows: Window) -> Worked:
     """Of what was held alone. One query."""
-    return _held(_lives(chosen, windows), windows) if windows else {}
-
-
-def _count(into: Worked, chosen: Chosen, lives: Iterable[Life], windows: Sequence[Window]) -> None:
-    found: Worked = defaultdict(Work)
-    for kin, measured, active in _used(chosen, windows):
-        found[kin].measured_gpu_s += measured
-        found[kin].active_gpu_s += active
-    for kin, count, lost in _evicted(chosen, windows):
-        found[kin].evictions += count
-        found[kin].lost_gpu_s += lost
-    known = frozenset(life.workload for life in lives if life.holds)
-    for kin, work in (*_spent(lives, windows), *_started_and_ended(chosen, known, windows)):
-        found[kin].add(work)
-    for kin, work in found.items():
-        into.setdefault(kin, Work()).add(work)
+    return dict(_held(_stretches(chosen, windows), windows)) if windows else {}
 
 
 def _within(column: str, windows: Sequence[Window]) -> Q:
@@ -196,33 +192,38 @@ OF_WORK = ("queue_id", "gpu_class_id", "user", "type")
 BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
 
 
-def _lives(chosen: Chosen, windows: Sequence[Window]) -> list[Life]:
-    return lives_of(_steps(chosen, windows), chosen.gpu_classes, max(end for _, end in windows))
+def _stretches(chosen: Chosen, windows: Sequence[Window]) -> Iterator[Stretch]:
+    last = max(end for _, end in windows)
+    return stretches_of(_steps(chosen, windows), chosen.gpu_classes, last)
 
 
-def _held(lives: Iterable[Life], windows: Sequence[Window]) -> Worked:
-    found: Worked = {}
-    for life in lives:
-        for start, end in windows:
-            for pk, gpu_s in life.by_class(start, end).items():
-                found.setdefault(_kin(life, pk), Work()).held_gpu_s += gpu_s
-    return found
+def _held(lived: Iterable[Stretch], windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+    spans = [(start.timestamp(), end.timestamp()) for start, end in windows]
+    found: dict[Whose, float] = defaultdict(float)
+    for stretch in lived:
+        for start_s, end_s in spans:
+            if gpu_s := stretch.held(start_s, end_s):
+                found[stretch.whose] += gpu_s
+    return ((Kin(*whose), Work(held_gpu_s=gpu_s)) for whose, gpu_s in found.items())
 
 
-def _kin(life: Life, gpu_class: int) -> Kin:
-    return Kin(life.queue, gpu_class, life.user, life.type)
-
-
-def _spent(lives: Iterable[Life], windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+def _spent(lived: Iterable[Stretch], windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     """What work that ended had held in all, for the classes that it held."""
-    for life in lives:
-        if life.finished and _is_in(life.finished, windows) and life.outcome in Outcome.values:
-            for pk, gpu_s in life.by_class(EVER, life.finished).items():
-                yield _kin(life, pk), _ended(life.outcome, gpu_s)
+    spans = [(start.timestamp(), end.timestamp()) for start, end in windows]
+    found: dict[tuple[Whose, str], float] = defaultdict(float)
+    for one in lived:
+        if one.finished_s is not None and any(
+            start <= one.finished_s < end for start, end in spans
+        ):
+            found[one.whose, one.outcome] += one.held(EVER_S, one.finished_s)
+    for (whose, outcome), gpu_s in found.items():
+        if outcome in Outcome.values:
+            yield Kin(*whose), _ended(outcome, 0, gpu_s)
 
 
-def _ended(outcome: str, gpu_s: float) -> Work:
+def _ended(outcome: str, count: int, gpu_s: float) -> Work:
     work = Work()
+    setattr(work, outcome, count)
     setattr(work, f"{outcome}_gpu_s", gpu_s)
     return work
 
@@ -236,7 +237,7 @@ def _steps(chosen: Chosen, windows: Sequence[Window]) -> QuerySet[Transition]:
     return Transition.objects.filter(alive, chosen.people("workload__"))
 
 
-def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float, float]]:
+def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     """Of the hours that begin in them."""
     rows = GpuUse.objects.filter(chosen.condition("workload__"), _within("start", windows))
     sums = (
@@ -245,40 +246,41 @@ def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, floa
         .annotate(measured=Sum("gpu_s"), active=Sum("active_gpu_s"))
     )
     for *names, measured, active in sums:
-        yield Kin(*names), measured, active
+        yield Kin(*names), Work(measured_gpu_s=measured, active_gpu_s=active)
 
 
-def _evicted(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, int, float]]:
+def _evicted(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     rows = Eviction.objects.filter(chosen.condition("workload__"), _within("at", windows))
     sums = rows.order_by().values_list(*BY_WORK).annotate(count=Count("pk"), lost=Sum("lost_gpu_s"))
     for *names, count, lost in sums:
-        yield Kin(*names), count, lost
+        yield Kin(*names), Work(evictions=count, lost_gpu_s=lost)
 
 
-def _started_and_ended(
-    chosen: Chosen, known: Container[int], windows: Sequence[Window]
-) -> Iterator[tuple[Kin, Work]]:
-    """Work that started for the first time, and work that had run and ended. All that it held counts for its
-    last class, unless its steps are ``known``, by its id."""
+def _started_and_ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+    """Work that started for the first time, and work that had run and ended. Where its steps are kept no
+    more, all that it held counts for its last class."""
     began, ended = _within("first_started_at", windows), _within("finished_at", windows)
     rows = Workload.objects.filter(
         chosen.condition(), began | ended, first_started_at__isnull=False
     )
-    columns = ("submitted_at", "first_started_at", "finished_at", "outcome", "used_gpu_s")
-    for pk, *names, submitted, started, finished, outcome, gpu_s in rows.order_by().values_list(
-        "pk", *OF_WORK, *columns
-    ):
-        work = Work()
-        if finished is not None and outcome in Outcome.values and _is_in(finished, windows):
-            work = _ended(outcome, 0.0 if pk in known else gpu_s)
-            setattr(work, outcome, 1)
-        if _is_in(started, windows):
-            work.started, work.waited_s = 1, max(0.0, (started - submitted).total_seconds())
-        yield Kin(*names), work
-
-
-def _is_in(at: datetime, windows: Sequence[Window]) -> bool:
-    return any(start <= at < end for start, end in windows)
+    steps = Transition.objects.annotate(held_class=OF_STEP).filter(
+        workload=OuterRef("pk"),
+        gpus__gt=0,
+        held_class__in=chosen.gpu_classes,
+        at__lt=OuterRef("finished_at"),
+    )
+    waited = Greatest(Epoch("first_started_at") - Epoch("submitted_at"), Value(0.0))
+    sums = {
+        "started": Count("pk", filter=began),
+        "waited_s": Sum(waited, filter=began, default=0.0),
+        "ended": Count("pk", filter=ended),
+        "unknown_gpu_s": Sum("used_gpu_s", filter=ended & ~Exists(steps), default=0.0),
+    }
+    for row in rows.order_by().values(*OF_WORK, "outcome").annotate(**sums):
+        kin = Kin(*(row[name] for name in OF_WORK))
+        yield kin, Work(started=row["started"], waited_s=row["waited_s"])
+        if row["ended"] and row["outcome"] in Outcome.values:
+            yield kin, _ended(row["outcome"], row["ended"], row["unknown_gpu_s"])
 
 
 def roll_days(cluster: Cluster, *, since: datetime | None = None) -> int:

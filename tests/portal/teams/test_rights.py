@@ -9,7 +9,13 @@ from django.utils import timezone
 
 from portal.accounts.capabilities import Capability
 from portal.accounts.models import Persona, User
-from portal.teams.access import is_operator, tops, visible_clusters
+from portal.teams.access import (
+    is_operator,
+    queues_of_own_work,
+    tops,
+    visible_clusters,
+    visible_workloads,
+)
 from portal.teams.models import Membership, Team
 from portal.teams.rights import keep_rights, rights_of
 from scheduling.models import Queue, Workload
@@ -81,6 +87,28 @@ def test_kept_rights_answer_every_question_with_one_query(django_assert_num_quer
         assert len(tops(user)) == 2
         assert not is_operator(user)
     assert list(visible_clusters(user)) == [cluster]
+
+
+def test_queues_whose_work_one_sees_are_read_once_a_request(django_assert_num_queries):
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    user = make_member(root, name="reader")
+    keep_rights(user)
+    assert list(visible_workloads(user)) == []
+    with django_assert_num_queries(2):
+        list(visible_workloads(user))
+        list(visible_workloads(user))
+
+
+def test_queues_too_many_to_name_are_left_to_the_database(monkeypatch):
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    Queue.objects.create(cluster=cluster, parent=root, name="leaf")
+    user = keep_rights(make_member(root, name="lead", may_edit_quotas=True))
+    named = queues_of_own_work(user)
+    monkeypatch.setattr("portal.teams.rights.MOST_IDS", len(named) - 1)
+    asked = queues_of_own_work(keep_rights(user))
+    assert sorted(asked.values_list("pk", flat=True)) == sorted(named)
 
 
 def test_membership_that_has_ended_grants_nothing():

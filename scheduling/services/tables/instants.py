@@ -1,4 +1,4 @@
-"""What reports ask of the database beyond Django's own functions."""
+"""Instants as numbers, which Django has no function for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 
 class Epoch(Func):
-    """Seconds since 1970 of an instant, as a float (to a tenth of a millisecond).
+    """Seconds since 1970 of an instant, as a float (to a microsecond).
 
     Ten times cheaper than a datetime object a row where only differences are wanted.
     """
@@ -22,5 +22,8 @@ class Epoch(Func):
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, Any]:
-        template = "((JULIANDAY(%(expressions)s) - 2440587.5) * 86400.0)"
-        return self.as_sql(compiler, connection, template=template, **context)
+        # Its own numbers of days are true to a twentieth of a millisecond; the text has all of it.
+        whole, fraction = (f"SUBSTR(%(expressions)s, {part})" for part in ("1, 19", "20"))
+        template = f"(STRFTIME('%%%%s', {whole}) + ('0' || {fraction}))"
+        sql, params = self.as_sql(compiler, connection, template=template, **context)
+        return sql, (*params, *params)
