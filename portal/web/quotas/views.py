@@ -178,6 +178,11 @@ def _lowers(cell: dict[str, Any]) -> bool:
     return bool(after < before)
 
 
+def _coming(request: HttpRequest, top: Queue) -> dict[str, Any]:
+    steps = coming(top, person(request), top.cluster.now())
+    return {"coming": steps[:MOST_COMING], "coming_count": len(steps)}
+
+
 def _page(
     request: HttpRequest,
     top: Queue,
@@ -192,7 +197,6 @@ def _page(
     divides = may_divide(request, top)
     editable = divides and moment.at is None
     listed, count = entries(top, person(request), top.cluster.now(), most=LAST_CHANGES)
-    steps = coming(top, person(request), top.cluster.now())
     table = make_table(
         shown,
         chosen=request.GET.getlist("class"),
@@ -219,8 +223,7 @@ def _page(
         "editable": editable and len(table.rows) > 1,
         "may_divide": divides,
         "may_edit_queue": may_edit_queue(request.user, top),
-        "coming": steps[:MOST_COMING],
-        "coming_count": len(steps),
+        **_coming(request, top),
         "changes": listed,
         "change_count": count,
     }
