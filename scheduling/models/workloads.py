@@ -220,7 +220,7 @@ class Workload(models.Model):
         return self.gpus * self.min_members
 
     @property
-    def pods(self) -> int:
+    def pod_count(self) -> int:
         """Pods that hold GPUs now."""
         return self.pods_of(self.members)
 

@@ -119,7 +119,7 @@ def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str
     held = work.allocated_gpus / 1000
     back_to = place_of(work, reader) or "the cluster"
     sentences = [
-        f"{_pods(work)} stop{'s' if work.pods == 1 else ''} after the grace; "
+        f"{_pods(work)} stop{'s' if work.pod_count == 1 else ''} after the grace; "
         f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {back_to}.",
     ]
     if work.state == State.RUNNING and work.started_at is not None:
@@ -162,4 +162,4 @@ def _pods(work: Workload) -> str:
     nodes = ", ".join(list(work.placement)[:4])
     more = f" and {len(work.placement) - 4} more" if len(work.placement) > 4 else ""
     where = f" on {nodes}{more}" if nodes else ""
-    return f"{work.pods} pod{'' if work.pods == 1 else 's'}{where}"
+    return f"{work.pod_count} pod{'' if work.pod_count == 1 else 's'}{where}"

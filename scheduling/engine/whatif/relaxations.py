@@ -14,7 +14,6 @@ from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.units import ANYWHERE, CPUS, FREE, GPUS, MEMORY, PENDING
 from scheduling.engine.whatif.change import Change, Reach, Relaxation
 from scheduling.engine.whatif.raised_limits import (
@@ -152,7 +151,7 @@ def _less_beside(
 ) -> Relaxation | None:
     """Where resource ``r``, in ``unit``, is short, or may be what no node has."""
     nodes_lack = again.reason == codes.NEVER_FITS and again.blame <= 0
-    if has_roles(again.frame.work, again.slot) or (again.reason != short and not nodes_lack):
+    if _has_roles(again) or (again.reason != short and not nodes_lack):
         return None
     need = again.frame.work.need[:, again.slot]
     own = need[r] / unit
@@ -169,7 +168,7 @@ def _less_beside(
 def _fewer_members(again: Again) -> Relaxation | None:
     """The largest smaller gang that starts, found by halving."""
     least = int(again.frame.work.least[again.slot])
-    if has_roles(again.frame.work, again.slot):
+    if _has_roles(again):
         return None
 
     def ask(members: int) -> Relaxation | None:
@@ -191,7 +190,7 @@ def _fewer_gpus(again: Again) -> Relaxation | None:
     of one, in tenths, where others of the class take shares as well.
     """
     gpus = int(again.frame.work.need[GPUS, again.slot])
-    if has_roles(again.frame.work, again.slot):
+    if _has_roles(again):
         return None
     found = _largest(1, (gpus - 1) // MILLI, lambda whole: _with_gpus(again, whole * MILLI))
     if found is None and _shared(again):
@@ -210,6 +209,11 @@ def _with_gpus(again: Again, fewer: int) -> Relaxation | None:
         " it would start on"
     )
     return again.with_fields({"need": need}, partial(again.starts, Change.FEWER_GPUS, fewer, text))
+
+
+def _has_roles(again: Again) -> bool:
+    """Of a gang of unlike members no single number is another size."""
+    return bool(again.frame.work.roles[0, again.slot] >= 0)
 
 
 def _shared(again: Again) -> bool:
