@@ -217,6 +217,16 @@ KINDS: tuple[Kind, ...] = (
         limit_s=_RUN_DEADLINE,
     ),
     Kind(
+        "PaddleJob",
+        "paddlejobs",
+        "kubeflow.org",
+        "v1",
+        _replica_specs("object.spec.paddleReplicaSpecs"),
+        *RUN_POLICY,
+        gpus=_replica_gpus("object.spec.paddleReplicaSpecs"),
+        limit_s=_RUN_DEADLINE,
+    ),
+    Kind(
         "MPIJob",
         "mpijobs",
         "kubeflow.org",
