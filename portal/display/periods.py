@@ -15,6 +15,7 @@ Ints = NDArray[np.int64]
 
 HOUR_S = 3600
 DAY_S = 86400
+DAY_HOURS = 24
 POINTS = 200
 """Most points of a series; the eye sees no more in a chart of this width."""
 STEPS_S = (60, 120, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 7 * 86400, 28 * 86400)
@@ -82,3 +83,8 @@ def hour_of_week(instants: Floats, zone: ZoneInfo) -> Ints:
     local = [datetime.fromtimestamp(half * 1800, zone) for half in halves.tolist()]
     hours = np.array([at.weekday() * 24 + at.hour for at in local], dtype=np.int64)
     return hours[inverse] if len(hours) else np.empty(0, dtype=np.int64)
+
+
+def hour_of_day(instants: Floats, zone: ZoneInfo) -> Ints:
+    """0-23 local, likewise."""
+    return hour_of_week(instants, zone) % DAY_HOURS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from portal.reports import energy, reservations, words
+from portal.reports import energy, reservations, starts, words
 from portal.reports.declared import Letter, Report
 from portal.reports.fairness import fairness
 from portal.reports.forecast import forecast
@@ -40,6 +40,7 @@ _ALL = (
         Letter("classes", "gpu_class", (("p50_s", "P50 {}"), ("p90_s", "P90 {}"))),
         compares=True,
     ),
+    starts.REPORT,
     Report(
         "longest", "Longest waits",
         "Who waited longest and why, and all waiting by reason and queue.",

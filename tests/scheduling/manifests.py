@@ -47,6 +47,15 @@ def pytorch_job(name: str, gpus: int = 1, **more: Any) -> Json:
     return _object("kubeflow.org/v1", "PyTorchJob", name, spec)
 
 
+def paddle_job(name: str, gpus: int = 1) -> Json:
+    replicas = {
+        "Master": {"replicas": 1, "template": template(gpus)},
+        "Worker": {"replicas": 1, "template": template(gpus)},
+    }
+    spec = {"runPolicy": {"suspend": True}, "paddleReplicaSpecs": replicas}
+    return _object("kubeflow.org/v1", "PaddleJob", name, spec)
+
+
 def mpi_job(name: str, gpus: int = 1) -> Json:
     replicas = {
         "Launcher": {"replicas": 1, "template": template(0)},
@@ -94,6 +103,7 @@ def deployment(name: str, gpus: int = 1) -> Json:
 MANIFESTS = {
     "JobSet": job_set,
     "PyTorchJob": pytorch_job,
+    "PaddleJob": paddle_job,
     "MPIJob": mpi_job,
     "TrainJob": train_job,
     "RayJob": ray_job,
@@ -105,6 +115,7 @@ MANIFESTS = {
 SUCCEEDED: dict[str, Json] = {
     "JobSet": {"conditions": [{"type": "Completed", "status": "True"}]},
     "PyTorchJob": {"conditions": [{"type": "Succeeded", "status": "True"}]},
+    "PaddleJob": {"conditions": [{"type": "Succeeded", "status": "True"}]},
     "MPIJob": {"conditions": [{"type": "Succeeded", "status": "True"}]},
     "TrainJob": {"conditions": [{"type": "Complete", "status": "True"}]},
     "RayJob": {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"},

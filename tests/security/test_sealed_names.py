@@ -72,7 +72,9 @@ TERMS = {
     "reason": "r",
 }
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
-QUIET = ("energy", "reservations", "waits", "longest", "fairness", "fragmentation", "forecast")
+QUIET = (
+    "energy", "reservations", "waits", "starts", "longest", "fairness", "fragmentation", "forecast",
+)  # fmt: skip
 """Reports that the organisation has nothing for, or whose figures are of no queue."""
 ADDRESSES = {
     "accounts:sign_in": Address(

@@ -14,11 +14,13 @@ from portal.display.adding_up import hours_column, percent_column
 from portal.display.format import class_number
 from portal.display.spread import LEAST
 from portal.reports import words
+from portal.reports.figures import starts as start_figures
 from portal.reports.figures import theme
 from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.longest import CAUSES, LongestReport, LongestRow
+from portal.reports.starts import StartsReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
 from portal.selectors.workloads import gang
 from scheduling.models import Cluster, Workload
@@ -138,6 +140,15 @@ def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:
         "hours": [f"{hour:02d}" for hour in range(24)],
         "class_rows": [(row, class_number(row.position)) for row in report.classes],
         "within_rows": _within_rows(report),
+    }
+
+
+def starts_page(report: StartsReport, **_: object) -> dict[str, Any]:
+    hours, _busiest = report.tables()
+    return {
+        "by_hour": start_figures.by_hour(report),
+        "zone_name": f"{report.filters.end.astimezone(report.filters.tz):%Z}",
+        "hour_rows": [(f"{hour:02d}:00", *cells) for hour, *cells in hours.rows],
     }
 
 

@@ -147,6 +147,7 @@ PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "utilization": utilization_page,
     "use": use_page,
     "waits": pages.waits_page,
+    "starts": pages.starts_page,
     "longest": pages.longest_page,
     "preemptions": preemptions_page,
     "fairness": fairness_page,

@@ -12,7 +12,7 @@ from scheduling.cluster.adapters.base import (
 from scheduling.cluster.adapters.inference import DeploymentAdapter, LeaderWorkerSetAdapter
 from scheduling.cluster.adapters.job import JobAdapter
 from scheduling.cluster.adapters.jobset import JobSetAdapter
-from scheduling.cluster.adapters.kubeflow import MPIJobAdapter, PyTorchJobAdapter
+from scheduling.cluster.adapters.kubeflow import MPIJobAdapter, PaddleJobAdapter, PyTorchJobAdapter
 from scheduling.cluster.adapters.podgroup import PodGroupAdapter
 from scheduling.cluster.adapters.ray import RayClusterAdapter, RayJobAdapter
 from scheduling.cluster.adapters.trainjob import TrainJobAdapter
@@ -21,6 +21,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     JobAdapter(),
     JobSetAdapter(),
     PyTorchJobAdapter(),
+    PaddleJobAdapter(),
     MPIJobAdapter(),
     TrainJobAdapter(),
     RayJobAdapter(),

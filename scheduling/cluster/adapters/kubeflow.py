@@ -1,4 +1,4 @@
-"""PyTorchJob and MPIJob (kubeflow.org): replica specs by role, suspended by their run policy."""
+"""PyTorchJob, PaddleJob and MPIJob (kubeflow.org): replica specs by role, suspended by their run policy."""
 
 from __future__ import annotations
 
@@ -107,6 +107,20 @@ class PyTorchJobAdapter(ReplicaSpecsAdapter):
             role.highest = count_of(bounds["maxReplicas"])
             role.resize, role.restore = role.restore, None
         return role
+
+
+class PaddleJobAdapter(ReplicaSpecsAdapter):
+    """A gang of the size that it was made with: its elastic policy is left to its operator."""
+
+    kind = "PaddleJob"
+    api_version = "kubeflow.org/v1"
+    plural = "paddlejobs"
+    pod_label = "training.kubeflow.org/job-name"
+    makes_queued = True
+    controller = "kubeflow.org/training-operator"
+    replica_specs = "paddleReplicaSpecs"
+    order = ("Worker", "Master")
+    policy = _policy(kind, plural, api_version, replica_specs)
 
 
 class MPIJobAdapter(ReplicaSpecsAdapter):

@@ -101,6 +101,7 @@ VENDORS: tuple[Vendor, ...] = (
         tool="xpu-smi",
     ),
     Vendor("huawei", resources=("huawei[.]com/[aA]scend.*",), drivers=("npu[.]huawei[.]com",)),
+    Vendor("mthreads", resources=("mthreads[.]com/vgpu",), product=("mthreads.com/product",)),
     # Whoever sells or shares them: a name that says GPU.
     Vendor(
         "others",

@@ -13,6 +13,7 @@ from portal.reports.figures.labels import CHAR_PX
 from portal.reports.figures.utilization import allocated_by_class
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import preemptions
+from portal.reports.starts import starts
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
 from portal.web.reports import pages
@@ -27,6 +28,7 @@ from tests.portal.reports.test_utilization import scattered
 REPORTS = (
     (utilization, utilization_page),
     (waits, pages.waits_page),
+    (starts, pages.starts_page),
     (preemptions, preemptions_page),
 )
 
@@ -57,7 +59,7 @@ def _figures(cluster: Cluster) -> list[Figure]:
 
 def test_every_figure_is_valid(figures: list[Figure]) -> None:
     assert {figure.name for figure in figures} == {
-        "allocated", "by-day", "within", "week", "by-rule",
+        "allocated", "by-day", "within", "week", "by-hour", "by-rule",
     }  # fmt: skip
     for figure in figures:
         go.Figure(figure.as_dict())

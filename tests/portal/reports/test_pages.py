@@ -20,7 +20,8 @@ from tests.portal.reports.test_reservations import decided
 from tests.portal.reports.test_waits import started
 
 KINDS = (
-    "utilization", "energy", "waits", "longest", "reservations", "preemptions", "fairness", "fragmentation",
+    "utilization", "energy", "waits", "starts", "longest", "reservations", "preemptions", "fairness",
+    "fragmentation",
 )  # fmt: skip
 
 

@@ -109,7 +109,7 @@ OWN_TERM = {"key": "zone", "operator": "In", "values": ["a"]}
 OWN_TOLERATION = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "MPIJob", "RayCluster", "PyTorchJob"])
+@pytest.mark.parametrize("kind", ["Deployment", "MPIJob", "PaddleJob", "RayCluster", "PyTorchJob"])
 def test_where_a_person_sends_it_after_an_admission_counts_at_the_next(kind: str) -> None:
     """Edited around what Weir had put in, before that was taken out."""
     obj = admitted(stored(manifests.MANIFESTS[kind]("w")))
@@ -363,6 +363,8 @@ def unlike(kind: str) -> Json:
     match kind:
         case "PyTorchJob":
             small = obj["spec"]["pytorchReplicaSpecs"]["Master"]
+        case "PaddleJob":
+            small = obj["spec"]["paddleReplicaSpecs"]["Master"]
         case "MPIJob":
             small = obj["spec"]["mpiReplicaSpecs"]["Launcher"]
         case "JobSet":
@@ -383,7 +385,7 @@ def unlike(kind: str) -> Json:
     return obj
 
 
-UNLIKE = ("JobSet", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster", "RayJob")
+UNLIKE = ("JobSet", "LeaderWorkerSet", "MPIJob", "PaddleJob", "PyTorchJob", "RayCluster", "RayJob")
 
 
 @pytest.mark.parametrize("kind", UNLIKE)

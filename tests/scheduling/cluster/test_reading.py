@@ -124,6 +124,7 @@ COUNTS = [
     ("JobSet", "spec.replicatedJobs.1.replicas"),
     ("JobSet", "spec.replicatedJobs.1.template.spec.parallelism"),
     ("PyTorchJob", "spec.pytorchReplicaSpecs.Worker.replicas"),
+    ("PaddleJob", "spec.paddleReplicaSpecs.Worker.replicas"),
     ("MPIJob", "spec.mpiReplicaSpecs.Worker.replicas"),
     ("TrainJob", "spec.trainer.numNodes"),
     ("RayCluster", "spec.workerGroupSpecs.0.replicas"),

@@ -51,6 +51,7 @@ def acme(monkeypatch: pytest.MonkeyPatch) -> None:
         "gpu.intel.com/xe",
         "habana.ai/gaudi",
         "huawei.com/Ascend910",
+        "mthreads.com/vgpu",
         "k8s.amazonaws.com/vgpu",
         "example.com/gpu",
         "deviceclass.resource.kubernetes.io/gpu.nvidia.com",
@@ -101,6 +102,13 @@ def test_row_more_is_seen_on_nodes(acme: None) -> None:
 def test_row_more_names_classes_and_its_tool(acme: None) -> None:
     assert name_for("acme.example/tensor", {"acme.example/model": "ACME-T1-80GB"}) == "t1-80gb"
     assert "acme-smi" in vendors.tools()
+
+
+def test_moore_threads_names_its_classes_after_the_product() -> None:
+    labels = {"mthreads.com/product": "S4000", "mthreads.com/memory-mb": "49152"}
+    known = product_label(labels)
+    assert known == {"mthreads.com/product": "S4000"}
+    assert name_for("mthreads.com/vgpu", known) == "s4000"
 
 
 def test_row_more_is_measured_by_its_exporter(acme: None) -> None:

@@ -92,7 +92,7 @@ def test_ray_cluster_whose_maximum_is_raised_is_cut_back(site: World) -> None:
     assert site.cycle().written == 0
 
 
-SWOLLEN = ("Deployment", "LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster")
+SWOLLEN = ("Deployment", "LeaderWorkerSet", "MPIJob", "PaddleJob", "PyTorchJob", "RayCluster")
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -123,7 +123,7 @@ def asking(obj: Json, gpus: int) -> Json:
     if obj["kind"] == "RayCluster":
         (group,) = spec["workerGroupSpecs"]
         return {"workerGroupSpecs": [group | {"template": made}]}
-    roles = "mpiReplicaSpecs" if obj["kind"] == "MPIJob" else "pytorchReplicaSpecs"
+    roles = next(field for field in spec if field.endswith("ReplicaSpecs"))
     workers = {name: {"template": made} for name in spec[roles] if name != "Launcher"}
     return {roles: workers}
 

@@ -185,11 +185,13 @@ def grown(kind: str) -> dict[str, Any]:
     if kind == "RayCluster":
         (group,) = spec["workerGroupSpecs"]
         return {"spec": {"workerGroupSpecs": [group | {"numOfHosts": 2, "replicas": 2}]}}
-    roles = "mpiReplicaSpecs" if kind == "MPIJob" else "pytorchReplicaSpecs"
+    roles = next(field for field in spec if field.endswith("ReplicaSpecs"))
     return {"spec": {roles: {"Worker": {"replicas": 4}}}}
 
 
-@pytest.mark.parametrize("kind", ["LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster"])
+@pytest.mark.parametrize(
+    "kind", ["LeaderWorkerSet", "MPIJob", "PaddleJob", "PyTorchJob", "RayCluster"]
+)
 def test_work_of_fixed_size_made_larger_by_hand_is_cut_back(site: World, kind: str) -> None:
     manifest = MANIFESTS[kind]("w1")
     if kind == "RayCluster":  # Hosts come and go together, so plans do not size it.

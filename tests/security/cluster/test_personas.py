@@ -260,6 +260,7 @@ GPUS = {
     "JobSet": 2,
     "LeaderWorkerSet": 2,
     "MPIJob": 2,
+    "PaddleJob": 2,
     "PyTorchJob": 2,
     "RayCluster": 2,
     "RayJob": 2,

@@ -109,6 +109,7 @@ def _leader_worker(spec: Json) -> list[Json]:
 TEMPLATES: dict[str, Callable[[Json], list[Json]]] = {
     "JobSet": lambda spec: [job["template"]["spec"]["template"] for job in spec["replicatedJobs"]],
     "PyTorchJob": lambda spec: [role["template"] for role in spec["pytorchReplicaSpecs"].values()],
+    "PaddleJob": lambda spec: [role["template"] for role in spec["paddleReplicaSpecs"].values()],
     "MPIJob": lambda spec: [role["template"] for role in spec["mpiReplicaSpecs"].values()],
     "TrainJob": _patched,
     "RayJob": _ray_job,

@@ -53,7 +53,10 @@ def test_versions_of_one_group_are_discovered_apart(client: Client) -> None:
         for version in groups["kubeflow.org"]
     }
 
-    assert kinds == {"v1": ["PyTorchJob", "PyTorchJob"], "v2beta1": ["MPIJob", "MPIJob"]}
+    assert kinds == {
+        "v1": ["PaddleJob", "PaddleJob", "PyTorchJob", "PyTorchJob"],
+        "v2beta1": ["MPIJob", "MPIJob"],
+    }
 
 
 def test_kind_goes_with_its_definition(client: Client) -> None:

@@ -72,6 +72,7 @@ REMEDIES = {
     "Deployment": "Set spec.replicas: 0 and the annotation weir.dev/replicas: COUNT",
     "LeaderWorkerSet": "Set spec.replicas: 0 and the annotation weir.dev/replicas: COUNT",
     "MPIJob": "Set spec.runPolicy.suspend: true",
+    "PaddleJob": "Set spec.runPolicy.suspend: true",
     "PyTorchJob": "Set spec.runPolicy.suspend: true",
 }
 
