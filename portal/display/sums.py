@@ -19,4 +19,5 @@ class Summed:
 
     def _amounts(self) -> list[float]:
         # ``astuple`` copies each value deeply: a tree of a thousand queues is five thousand sums.
-        return [getattr(self, name) for name in self.__match_args__]
+        names: tuple[str, ...] = type(self).__match_args__
+        return [getattr(self, name) for name in names]

@@ -274,7 +274,7 @@ def _started_and_ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tu
         "started": Count("pk", filter=began),
         "waited_s": Sum(waited, filter=began, default=0.0),
         "ended": Count("pk", filter=ended),
-        "unknown_gpu_s": Sum("used_gpu_s", filter=ended & ~Exists(steps), default=0.0),
+        "unknown_gpu_s": Sum("used_gpu_s", filter=ended & ~Q(Exists(steps)), default=0.0),
     }
     for row in rows.order_by().values(*OF_WORK, "outcome").annotate(**sums):
         kin = Kin(*(row[name] for name in OF_WORK))
