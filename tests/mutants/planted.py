@@ -143,8 +143,8 @@ MUTANTS = (
         plain=True,
     ),
     Mutant(
-        "lost hours are charged twice", "portal/reports/showback.py",
-        "        (held - used - lost) * price,", "        (held - used) * price,",
+        "lost hours are charged twice", "portal/reports/costs.py",
+        "(sold - used - lost) * price,", "(sold - used) * price,",
         ("tests/portal/reports/test_showback.py",),
     ),
     Mutant(
