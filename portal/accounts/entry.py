@@ -106,8 +106,8 @@ def go_on(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def refused(request: HttpRequest) -> HttpResponse:
-    """Where allauth leads when a sign-in can't go on."""
+def refused(request: HttpRequest, organization_slug: str = "") -> HttpResponse:
+    """Where allauth leads when a sign-in can't go on, by whichever provider."""
     if not request.user.is_authenticated:
         messages.error(request, "You were not signed in. Begin again.")
     return redirect("accounts:sign_in")

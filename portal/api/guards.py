@@ -120,8 +120,7 @@ def _conditional(view: Any, handler: Handler) -> Handler:
         def fields() -> dict[str, str]:
             # What the view found before it had its turn may be what another has changed since.
             vars(view).pop("cluster", None)
-            read = getattr(view, "get", None) or view.retrieve
-            return _fields(view, lambda: read(request, *args, **kwargs).data)
+            return _fields(view, lambda: _read(view)(request, *args, **kwargs).data)
 
         wanted = request.headers.get(IF_MATCH)
         if wanted is None:
@@ -134,6 +133,12 @@ def _conditional(view: Any, handler: Handler) -> Handler:
         return _with_version(answer, fields)
 
     return act
+
+
+def _read(view: Any) -> Handler:
+    """What answers GET, of a view or of a noun."""
+    found: Handler = getattr(view, "get", None) or view.retrieve
+    return found
 
 
 def _with_version(answer: Response, fields: Callable[[], dict[str, str]]) -> Response:
