@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -96,7 +95,12 @@ class Workloads(ClusterNoun):
     def priority(self) -> Any:
         """Give a workload that waits or runs another priority class: one that your persona and that of its
         user allow."""
-        return self._act(partial(workloads.set_priority_class, name=self.given["priority_class"]))
+
+        def write(workload: Workload, *, user: str) -> None:
+            # Read once the person may: who may not learns nothing of what could be sent.
+            workloads.set_priority_class(workload, name=self.given["priority_class"], user=user)
+
+        return self._act(write)
 
     @verb("change", WorkloadSerializer, takes=ChangeSerializer, code=202)
     def change_it(self) -> Any:
