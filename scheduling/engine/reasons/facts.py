@@ -26,8 +26,6 @@ class Facts:
     figures: Any = Nothing()  # noqa: RUF009 - a value that nobody changes
     gpus: int = MILLI
     least: int = 1
-    roles: tuple[tuple[int, int], ...] = ()
-    """Members and milli-GPU of one, by role: then ``gpus`` and ``least`` are those of parts."""
     members: int = 0
     rival: str = ""
     rival_queue: str = ""
@@ -47,6 +45,8 @@ class Facts:
     draining: bool = False
     outages: str = ""
     """What is said of nodes of its class that take no work."""
+    roles: tuple[tuple[int, int], ...] = ()
+    """Members and milli-GPU of one, by role: then ``gpus`` and ``least`` are those of parts."""
 
     @property
     def other(self) -> str:

@@ -32,7 +32,7 @@ def documents(path: Path) -> list[dict[str, Any]]:
 def granted(file: str, *roles: str) -> set[tuple[str, str, str, str]]:
     """(group, resource, verb, the names it is limited to) that the roles of ``file`` grant."""
     return {
-        (group, resource, verb, ",".join(rule.get("resourceNames", ())))
+        (group, resource, verb, ",".join(sorted(rule.get("resourceNames", ()))))
         for role in documents(FOLDER / file)
         if role["kind"] in ("Role", "ClusterRole") and role["metadata"]["name"] in roles
         for rule in role["rules"]
@@ -43,7 +43,9 @@ def granted(file: str, *roles: str) -> set[tuple[str, str, str, str]]:
 
 
 def needed(needs: Iterable[Need]) -> set[tuple[str, str, str, str]]:
-    return {(n.group, n.resource, verb, ",".join(n.names)) for n in needs for verb in n.verbs}
+    return {
+        (n.group, n.resource, verb, ",".join(sorted(n.names))) for n in needs for verb in n.verbs
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
