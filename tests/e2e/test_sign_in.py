@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from portal.accounts.models import Session
 from tests.e2e.conftest import axe
 from tests.factories import make_user
-from tests.portal.accounts.factor_forms import code_of
+from tests.portal.accounts.codes import code_of
 from tests.provider import PASSWORD as AT_PROVIDER
 from tests.provider import provider
 

@@ -10,10 +10,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import (
+    Case,
+    Count,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    IntegerField,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 
 from scheduling.models import Cluster, ForecastOutcome
-from scheduling.simulation.ahead.bands import horizon
+from scheduling.services.tables.instants import Epoch
+from scheduling.simulation.ahead.bands import HORIZONS_S, horizon
 
 SCORED = timedelta(days=30)
 FEW = 20
@@ -139,16 +151,31 @@ def groups(rows: Sequence[ForecastOutcome]) -> list[tuple[str, list[Score]]]:
 
 
 def held_of(cluster: Cluster, now: datetime) -> dict[tuple[str, int], Share]:
-    """(class, horizon) -> how many started before their P90, of the last 30 days; class "" is all."""
-    found: dict[tuple[str, int], list[bool]] = {}
-    rows = _of_span(cluster, now - SCORED, now).order_by()
-    columns = ("gpu_class__name", "p50_s", "p90_s", "told_at", "started_at")
-    for name, p50_s, p90_s, told_at, started_at in rows.values_list(*columns):
-        held = (started_at - told_at).total_seconds() <= p90_s
-        far = horizon(p50_s)
+    """(class, horizon) -> how many started before their P90, of the last 30 days; class "" is all, horizon -1
+    any. The database counts: a row is a class at a horizon."""
+    waited_s = ExpressionWrapper(Epoch("started_at") - Epoch("told_at"), FloatField())
+    rows = (
+        _of_span(cluster, now - SCORED, now)
+        .order_by()
+        .annotate(waited_s=waited_s, far=_HORIZON)
+        .values_list("gpu_class__name", "far")
+        .annotate(count=Count("pk"), held=Count("pk", filter=Q(waited_s__lte=F("p90_s"))))
+    )
+    found: dict[tuple[str, int], list[int]] = {}
+    for name, far, count, held in rows:
         for key in {(name or "", far), ("", far), (name or "", -1), ("", -1)}:
-            found.setdefault(key, []).append(held)
-    return {key: Share(sum(held), len(held)) for key, held in found.items()}
+            known = found.setdefault(key, [0, 0])
+            known[0] += held
+            known[1] += count
+    return {key: Share(held, count) for key, (held, count) in found.items()}
+
+
+_HORIZON = Case(
+    *(When(p50_s__lt=end_s, then=Value(at)) for at, end_s in enumerate(HORIZONS_S)),
+    default=Value(len(HORIZONS_S)),
+    output_field=IntegerField(),
+)
+"""``horizon`` in SQL."""
 
 
 def _by(

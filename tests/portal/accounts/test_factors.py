@@ -7,7 +7,7 @@ from django.test import Client
 from portal.accounts.models import Session, User
 from portal.accounts.tries import SignInTry
 from tests.factories import make_user
-from tests.portal.accounts.factor_forms import code_of
+from tests.portal.accounts.codes import code_of
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"

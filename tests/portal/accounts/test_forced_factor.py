@@ -8,7 +8,7 @@ from portal.accounts.models import ApiToken, Scope, User
 from portal.accounts.sessions import HOW
 from portal.config.checks import second_factor_is_asked_of_somebody
 from tests.factories import example_cluster
-from tests.portal.accounts.factor_forms import code_of
+from tests.portal.accounts.codes import code_of
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"

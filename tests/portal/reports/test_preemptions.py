@@ -157,5 +157,5 @@ def test_queries_do_not_grow_with_the_evictions(
     small.sample(small.root, small.h100, installed=16, ready=16)
     for _ in range(count):
         evict(small, small.vision, small.platform)
-    with django_assert_num_queries(10):  # type: ignore[operator]
+    with django_assert_num_queries(8):  # type: ignore[operator]
         preemptions(small.cluster, small.last(), small.operator)
