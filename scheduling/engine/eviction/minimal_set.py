@@ -13,7 +13,6 @@ from scheduling.engine.eviction.rules import (
     PREEMPT,
     VictimRequest,
     first_below_nominal,
-    given_by,
     held_by,
     still_above,
 )
@@ -22,7 +21,6 @@ from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import (
     LENT,
     PLAIN,
-    common_ancestor,
     inside_nominal,
     is_below,
     levels_over,
@@ -167,20 +165,19 @@ def is_within_cap(world: Session, request: VictimRequest) -> bool:
 
 @inner
 def is_still_fair(world: Session, request: VictimRequest) -> bool:
-    """The tests again, on the final set: nothing kept back taken, no victim inside its share, and where some
-    are all the same, queues closer to their shares.
-    """
-    if borrows_kept(world, request) or first_unfair(world, request) >= 0:
+    """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
+    if borrows_kept(world, request):
         return False
-    is_inside = request.stretch == PLAIN and _first_below_share(world, request) < 0
-    return is_inside or _narrows(world, request)
+    return first_unfair(world, request) < 0 and (
+        request.stretch == PLAIN or _narrows(world, request)
+    )
 
 
 @inner
 def _narrows(world: Session, request: VictimRequest) -> bool:
     """Whether what queues hold and their shares are closer to each other with the workload and without the
-    chosen, summed over all queues, and past shares in none further apart. Of what was LENT no more goes than
-    is asked for.
+    chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
+    for.
     """
     work, out = world.work, world.out
     tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
@@ -198,7 +195,7 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
         fair, has = world.division.fair[request.c, q], held[request.c, q]
         mine = request.need if is_below(tree, work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
-        if change > EPS and request.stretch != PLAIN:
+        if change > EPS:
             return False
         more += change
     return bool(more < -EPS)
@@ -214,14 +211,12 @@ def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
 @inner
 def first_unfit(world: Session, request: VictimRequest) -> int:
     """The one of the chosen without whom another set may pass the tests that these fail: the first whose
-    queues need not do without it, else the largest inside a share; -1 if it is none of them.
+    queues need not do without it, else the largest where a stretch lets less go; -1 if it is none of them.
     """
     work, out, candidates = world.work, world.out, world.candidates
     unfair = first_unfair(world, request)
-    if unfair >= 0:
+    if unfair >= 0 or request.stretch == PLAIN:
         return int(unfair)
-    if request.stretch == PLAIN:
-        return int(_first_below_share(world, request))
     largest, most = -1, 0
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
@@ -241,26 +236,6 @@ def first_unfair(world: Session, request: VictimRequest) -> int:
         if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, request, k):
             return int(world.candidates.log.slot[k])
     return int(first_below_nominal(world, request))
-
-
-@inner
-def _first_below_share(world: Session, request: VictimRequest) -> int:
-    """Of the chosen in queues that end below their shares, which is all they have where nominal is
-    oversubscribed, the largest; -1 where there is none.
-    """
-    tree, division, log, c = world.tree, world.division, world.candidates.log, request.c
-    best, most = -1, 0
-    for k in range(log.first if request.owed else log.size, log.size):
-        v = log.slot[k]
-        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
-        q = world.work.queue[v] if v >= 0 else 0
-        meet = common_ancestor(tree, q, world.work.queue[request.w])
-        while gpus > most and q != meet:
-            is_inside = world.queues.usage.held[c, q] < division.fair[c, q] - EPS
-            if division.short[c, q] and is_inside:
-                best, most = v, gpus
-            q = tree.parent[q]
-    return int(best)
 
 
 @inner
