@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -38,6 +38,8 @@ class _Kind(Protocol):
     def name(self) -> str: ...
     @property
     def title(self) -> str: ...
+    @property
+    def compares(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,14 @@ class Tab:
 
 
 def frame(
-    name: str, kinds: Iterable[_Kind], form: FilterForm, cluster: Cluster, filters: ReportFilters
+    name: str, kinds: Collection[_Kind], form: FilterForm, cluster: Cluster, filters: ReportFilters
 ) -> dict[str, Any]:
     """Tabs, filter bar and export links; the same on every report."""
     query, narrow = filters.query(), filters.query(evicted="", **{"for": ""})
     url = reverse(f"reports:{name}", args=[cluster.name])
     return {
         "kind": name,
+        "compares": any(kind.compares for kind in kinds if kind.name == name),
         "form": form,
         "filters": filters,
         "tabs": [

@@ -50,10 +50,13 @@ def test_report_says_since_when_it_knows_where_it_compares_with_nothing(
     assert SAID not in page(18, compare="none")
 
 
-def test_report_that_never_compares_says_nothing_of_it(small: Small) -> None:
+@pytest.mark.parametrize("name", REPORTS)
+def test_report_offers_to_compare_only_where_it_does(small: Small, name: str) -> None:
     client = Client()
     client.force_login(small.operator)
-    assert SAID not in client.get(reverse("reports:fairness", args=["fra1"])).content.decode()
+    page = client.get(reverse(f"reports:{name}", args=["fra1"])).content.decode()
+    assert ('name="compare"' in page) == REPORTS[name].compares
+    assert REPORTS[name].compares or SAID not in page
 
 
 @pytest.mark.parametrize(("days", "count"), [(13, None), (14, 1)])
