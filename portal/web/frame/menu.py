@@ -136,8 +136,9 @@ class _Menu:
         if is_operator(self.user):
             yield from self.entry("Engine", "server", "web:cluster")
         if self.cluster.mode != ClusterMode.OBSERVE and is_admin(self.user):
-            url = f"{reverse('web:set_up_step', args=['classes'])}?cluster={self.cluster.name}"
-            yield MenuEntry("Classes, prices", "sliders", url, self.path.startswith("/set-up/"))
+            at = reverse("web:set_up_step", args=["classes"])
+            url = f"{at}?cluster={self.cluster.name}"
+            yield MenuEntry("Classes, prices", "sliders", url, self.path == at)
         if is_operator(self.user) or leads_in(self.user, self.cluster):
             yield from self.entry("Alerts", "bell", "web:alerts", below=("alerts",))
         if may_audit(self.user):

@@ -122,6 +122,17 @@ def test_menu_follows_what_a_person_may_do(cluster, as_user):
     assert 'aria-current="page"' in researcher
 
 
+@pytest.mark.parametrize(("step", "is_marked"), [("classes", True), ("queues", False)])
+def test_classes_and_prices_are_marked_in_the_menu_on_their_own_page_alone(
+    cluster, as_user, step, is_marked
+):
+    Cluster.objects.update(mode="enforce")
+    html = as_user("admin").get(f"/set-up/{step}/?cluster=fra1").content.decode()
+    entry = re.search(r'<a href="/set-up/classes/[^>]*>', html)
+    assert entry
+    assert ('aria-current="page"' in entry[0]) == is_marked
+
+
 def test_member_who_may_not_submit_is_not_asked_to(cluster, client):
     reader = make_member(Queue.objects.get(name="vision"), name="reader")
     client.force_login(reader)
