@@ -161,7 +161,7 @@ class Requests(RequestsView, ClusterNoun):
 
     @verb("reject", RequestSerializer, takes=NoteSerializer)
     def reject(self) -> Any:
-        """What is done to a request; the answer is the request as it is then."""
+        """Refuse it, with why in a word to its author."""
         return self._decided(Verb.REJECT, doors.reject)
 
     @verb("revoke", RequestSerializer, takes=NoteSerializer)
