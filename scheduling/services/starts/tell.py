@@ -38,14 +38,14 @@ class Said:
 
     @property
     def trust(self) -> str:
-        """'18 of 20 like it held', or that too few have come due."""
+        """'18 of 20 like it held', or that too few have started."""
         return trust(self.held)
 
 
 def trust(share: Share | None) -> str:
-    """How far a forecast is to be trusted, by those like it that have come due."""
+    """How far a forecast is to be trusted, by those like it whose work has started."""
     if share is None or share.of < FEW:
-        return "too few like it have come due"
+        return "too few starts like it so far"
     return f"{share.count:,} of {share.of:,} like it held"
 
 

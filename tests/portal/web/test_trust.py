@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from scheduling.models import MILLI, ForecastOutcome, StartForecast
-from scheduling.services.starts.held import Share
+from scheduling.services.starts.held import Share, held_of
 from scheduling.services.starts.tell import like, trust
+from scheduling.simulation.ahead.bands import HORIZONS_S, horizon
 from tests.factories import make_workload
 
 pytestmark = pytest.mark.django_db
@@ -61,8 +62,24 @@ def test_workload_page_says_the_same_of_its_start(as_user, waiting):
         ({("h100", 2): Share(19, 20), ("", 2): Share(1, 90)}, "19 of 20 like it held"),
         ({("h100", 2): Share(9, 10), ("", 2): Share(40, 50)}, "40 of 50 like it held"),
         ({("", 2): Share(9, 10), ("h100", -1): Share(30, 40)}, "30 of 40 like it held"),
-        ({("h100", 2): Share(9, 10)}, "too few like it have come due"),
+        ({("h100", 2): Share(9, 10)}, "too few starts like it so far"),
     ],
 )
 def test_forecasts_like_it_are_of_its_class_and_horizon_where_those_are_enough(held, said):
     assert trust(like(held, "h100", 7200)) == said
+
+
+@pytest.mark.parametrize("p50_s", [end + more for end in HORIZONS_S for more in (-1, 0)])
+@pytest.mark.parametrize(("late_s", "is_held"), [(0, 1), (1, 0)])
+def test_database_counts_a_start_at_the_horizon_that_the_engine_gives_it(
+    cluster, p50_s, late_s, is_held
+):
+    told, queue = cluster.now() - timedelta(days=3), cluster.queues.get(name="pretraining")
+    past = make_workload(queue, name="came", state="finished", outcome="succeeded")
+    ForecastOutcome.objects.create(
+        workload=past, at_submission=True, told_at=told, p50_s=p50_s, p90_s=p50_s + 60,
+        raw_p50_s=p50_s, raw_p90_s=p50_s + 60, gpus=MILLI,
+        started_at=told + timedelta(seconds=p50_s + 60 + late_s),
+    )  # fmt: skip
+    came = Share(is_held, 1)
+    assert held_of(cluster, cluster.now()) == {("", horizon(p50_s)): came, ("", -1): came}
