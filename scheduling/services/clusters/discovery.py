@@ -15,13 +15,14 @@ from decimal import Decimal
 from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec
+from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
 from scheduling.cluster.picture.nodes import closest, trim_node
 from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.devices import PREFIX
 from scheduling.cluster.vocabulary.labels import MANAGED
 from scheduling.cluster.vocabulary.quantities import quantity
-from scheduling.models import Cluster, GpuClass
+from scheduling.models import MILLI, Cluster, GpuClass
 from scheduling.services.clusters.connection import talking_to
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.tree_files import QueueSpec
@@ -202,23 +203,15 @@ def _count_pod(
     space = found.get(meta["namespace"])
     if space is None or (pod.get("status") or {}).get("phase") in ENDED:
         return
-    holds = False
+    holds, asks = False, pods_of.asked(spec)
     for seen in where.get(spec.get("nodeName", ""), ()):
-        gpus = asked(spec, seen.gpu_class.resource_name)
+        gpus = asks.get(seen.gpu_class.resource_name, 0) // MILLI
         if gpus:
             holds = True
             seen.held += gpus
             space.held[seen.gpu_class.name] += gpus
     if holds:
         _note_owner(meta, space)
-
-
-def asked(spec: Json, resource: str) -> int:
-    containers = spec.get("containers") or ()
-    limits = (
-        ((c.get("resources") or {}).get("limits") or {}).get(resource, "0") for c in containers
-    )
-    return sum(int(quantity(limit)) for limit in limits)
 
 
 def _note_owner(meta: Json, space: NamespaceSeen) -> None:

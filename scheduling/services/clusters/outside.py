@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS
+from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.vocabulary.labels import QUEUE, USER, queue_of
-from scheduling.models import Cluster
+from scheduling.models import MILLI, Cluster
 from scheduling.services.clusters.connection import talking_to
-from scheduling.services.clusters.discovery import ENDED, asked
+from scheduling.services.clusters.discovery import ENDED
 
 Json = dict[str, Any]
 KINDS = {adapter.kind for adapter in ADAPTERS}
@@ -66,7 +67,8 @@ def look(cluster: Cluster) -> list[Outside]:
     held: Counter[str] = Counter()
     tops: dict[str, Top] = {}
     for pod in pods:
-        gpus = sum(asked(pod["spec"], resource) for resource in resources)
+        asks = pods_of.asked(pod["spec"])
+        gpus = sum(asks.get(resource, 0) for resource in resources) // MILLI
         top = work.top_of(pod)
         if gpus and not top.is_named and (pod.get("status") or {}).get("phase") not in ENDED:
             held[top.uid] += gpus

@@ -162,10 +162,26 @@ def test_work_that_somebody_labelled_is_outside_no_more(cluster: Cluster) -> Non
     cluster.queues.filter(name="research").update(namespace="default")
     kube = Client.connect(cluster)
     kube.create(JOBS, gpu_job("untold", {}))
+    eventually(lambda: len(kube.get("/api/v1/pods")["items"]) == 1)
+    assert run("outside", "test").endswith("1 outside the queues; a label brings 1 in.\n")
+
     kube.patch(f"{JOBS}/untold", {"metadata": {"labels": {QUEUE: "research"}}})
     kube.close()
 
     assert run("outside", "test") == "0 outside the queues; a label brings 0 in.\n"
+
+
+def test_gpus_outside_are_counted_as_those_of_pods_that_a_queue_takes(cluster: Cluster) -> None:
+    pod = gpu_pod("by-hand", 2)
+    limits = {"limits": {"nvidia.com/gpu": "1"}}
+    pod["spec"]["initContainers"] = [
+        {"name": "beside", "image": "work", "resources": limits, "restartPolicy": "Always"}
+    ]
+    kube = Client.connect(cluster)
+    kube.create("/api/v1/namespaces/default/pods", pod)
+    kube.close()
+
+    assert run("outside", "test").startswith("default/by-hand: Pod, 3 GPUs\n")
 
 
 def gpu_job(name: str, labels: dict[str, str]) -> dict[str, Any]:
