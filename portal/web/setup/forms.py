@@ -14,7 +14,7 @@ from portal.web.frame.forms import WeirForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials
-from scheduling.services.clusters.discovery import name_origin
+from scheduling.services.clusters.naming import name_origin
 from scheduling.services.clusters.tokens import ENGINE, PORTAL, made_by
 from scheduling.services.words.vendors import USUAL_LABEL, USUAL_RESOURCE
 

@@ -15,7 +15,7 @@ from scheduling.cluster.picture.compose import count_devices
 from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
-from scheduling.services.clusters.discovery import name_for, product_label
+from scheduling.services.clusters.naming import name_for, product_label
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 

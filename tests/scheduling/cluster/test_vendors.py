@@ -14,8 +14,8 @@ from scheduling.cluster.picture.nodes import trim_node
 from scheduling.cluster.vocabulary import vendors
 from scheduling.cluster.vocabulary.devices import count
 from scheduling.cluster.vocabulary.vendors import Metrics, Vendor
-from scheduling.services.clusters.discovery import name_for, product_label
 from scheduling.services.clusters.namespaces import machines_of
+from scheduling.services.clusters.naming import name_for, product_label
 from tests.scheduling.cluster.metrics.test_reading import series, serving, vector
 from tests.scheduling.kube import node
 
