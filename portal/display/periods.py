@@ -74,13 +74,17 @@ def epochs(instants: Sequence[datetime]) -> Floats:
     return np.array([at.timestamp() for at in instants], dtype=np.float64)
 
 
+QUARTER_S = 900
+
+
 def hour_of_week(instants: Floats, zone: ZoneInfo) -> Ints:
     """0-167 from Monday 00:00 local, for each instant (seconds since 1970).
 
-    Offsets are looked up once a UTC half-hour, so a million instants cost a few thousand look-ups.
+    Offsets are looked up once a UTC quarter of an hour, of which zones are whole numbers off, so a million
+    instants cost a few thousand look-ups.
     """
-    halves, inverse = np.unique(instants // 1800, return_inverse=True)
-    local = [datetime.fromtimestamp(half * 1800, zone) for half in halves.tolist()]
+    quarters, inverse = np.unique(instants // QUARTER_S, return_inverse=True)
+    local = [datetime.fromtimestamp(each * QUARTER_S, zone) for each in quarters.tolist()]
     hours = np.array([at.weekday() * 24 + at.hour for at in local], dtype=np.int64)
     return hours[inverse] if len(hours) else np.empty(0, dtype=np.int64)
 

@@ -64,6 +64,12 @@ def test_hour_of_week_is_the_local_one(naive: datetime) -> None:
     assert found.tolist() == [local.weekday() * 24 + local.hour]
 
 
+def test_hour_of_week_is_the_local_one_where_a_zone_is_three_quarters_off() -> None:
+    kathmandu = ZoneInfo("Asia/Kathmandu")
+    local = datetime(2026, 1, 5, 1, 10, tzinfo=kathmandu)
+    assert hour_of_week(epochs([local]), kathmandu).tolist() == [1]
+
+
 @given(st.lists(st.floats(0, 300), max_size=8), st.floats(1, 20))
 def test_labels_stand_apart_and_keep_their_order(wanted: list[float], gap: float) -> None:
     placed = apart(wanted, gap)
