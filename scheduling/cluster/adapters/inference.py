@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from scheduling.cluster.adapters import notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.cel import TEMPLATE, count, gpus_of, is_noted, policy_kind
-from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import whole

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduling.cluster.adapters.cel import DEADLINE, SUSPEND, TEMPLATE, count, gpus_of, policy_kind
-from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import natural
 from scheduling.cluster.vocabulary.sharing import Shared

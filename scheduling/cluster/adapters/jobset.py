@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from scheduling.cluster.adapters import stages
 from scheduling.cluster.adapters.cel import SUSPEND, count, gpus_of, policy_kind
-from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import natural
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.vocabulary import labels
-
-if TYPE_CHECKING:
-    from scheduling.cluster.adapters.roles import Role
 
 Json = dict[str, Any]
 

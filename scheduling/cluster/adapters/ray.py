@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster.adapters.cel import DEADLINE, SUSPEND, count, gpus_of, policy_kind
-from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import instant, natural
 

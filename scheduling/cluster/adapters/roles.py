@@ -7,8 +7,7 @@ each are sent to the places of its own members.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -29,46 +28,15 @@ from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, pri
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.cel import PolicyKind
 from scheduling.cluster.adapters.originals import Original
+from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.vocabulary import endings, labels, limit_ranges
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.limit_ranges import Defaults
-from scheduling.cluster.vocabulary.quantities import MOST, instant, whole
+from scheduling.cluster.vocabulary.quantities import MOST, instant
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 
 Json = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Role:
-    """Pods made from one template. ``template`` may be edited in place by ``steer``.
-
-    ``resize`` sets how many there are, where plans may; ``lowest`` and ``highest`` are the bounds where the
-    object itself states them. ``restore`` sets it where only what a person raised is to be taken back.
-    """
-
-    name: str
-    count: int
-    template: Json
-    resize: Callable[[int], None] | None = None
-    lowest: int | None = None
-    highest: int | None = None
-    restore: Callable[[int], None] | None = None
-    spare: int = 0
-    """Pods among them that an autoscaler of its own may leave out."""
-    runtime: str = ""
-    """What stands for the runtime class of its pods where the template does not name it."""
-
-    @property
-    def pod(self) -> Json:
-        """Its pods' spec."""
-        spec: Json = self.template["spec"]
-        return spec
-
-    @property
-    def as_run(self) -> Json:
-        """The spec with the runtime class that its pods will have."""
-        return {"runtimeClassName": self.runtime, **self.pod} if self.runtime else self.pod
 
 
 class RoleAdapter:
@@ -190,6 +158,7 @@ class RoleAdapter:
             [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if asked.is_mixed else pods
         )
         each = unlike.weights(mine, asked.part, names, claims)
+        done = self.done(obj, mine) if each is None else unlike.over(mine, each)
         outcome, finished = self.outcome(obj)
         return Observed(
             generation=int(meta.get("generation", 0)),
@@ -201,27 +170,21 @@ class RoleAdapter:
             finished=finished,
             ending=self._ending(obj, outcome, pods, parts),
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
-            pods_left=max(_left(mine, each), _left(pods, None), self.unsettled(obj)),
+            pods_left=max(unlike.left(mine, each), unlike.left(pods, None), self.unsettled(obj)),
             **notes.identity(self.kind, obj),
             **asked.fields,
-            **counts(asked, self.later(obj, parts), self._done(obj, mine, each)),
+            **counts(asked, self.later(obj, parts), done),
             **pods_of.presence(mine, each),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
         )
-
-    def _done(self, obj: Json, pods: Sequence[Json], weights: Sequence[int] | None) -> int:
-        if weights is None:
-            return self.done(obj, pods)
-        over = (pods_of.phase(pod) == "Succeeded" for pod in pods)
-        return sum(weight for weight, is_over in zip(weights, over, strict=True) if is_over)
 
     def admission(self, obj: Json, admission: Admission) -> Json:
         def admit(new: Json) -> None:
             original = originals.of(obj)
             self.set_suspended(new, False)
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
-            lowest, highest = self._bounds(obj, counted, original)
+            lowest, highest = sizing.between(counted, original.full(counted), notes.of(obj))
             is_fixed = lowest == highest or sizing.are_unlike(counted, admission)
             original.gpus = sizing.member_gpus(counted, admission)
             original.limit_s = self._limit_s(obj)
@@ -309,20 +272,6 @@ class RoleAdapter:
         kept = original.roles.get(role.name)
         return steering.original_of(role.pod, kept, admission.resource_names, swaps=swaps)
 
-    def _bounds(self, obj: Json, counted: Sequence[Role], original: Original) -> tuple[int, int]:
-        """(min, max) members of the gang."""
-        sizes = original.full(counted)
-        highest = sum(sizes.values())
-        movable = [role for role in counted if role.resize is not None]
-        if len(movable) != 1:
-            return highest, highest
-        role = movable[0]
-        rest = highest - sizes[role.name]
-        if role.lowest is not None and role.highest is not None:
-            return rest + role.lowest, rest + max(role.lowest, role.highest)
-        lowest = whole(notes.of(obj).get(labels.MIN_MEMBERS))
-        return min(max(1, highest if lowest is None else lowest), highest), highest
-
     def filled(self, obj: Json, defaults: Defaults) -> Json:
         return limit_ranges.filled(obj, lambda made: [r.pod for r in self.roles(made)], defaults)
 
@@ -334,33 +283,22 @@ class RoleAdapter:
         runtimes: Runtimes = NO_RUNTIMES,
     ) -> Asked:
         names = tuple(c.resource_name for c in classes)
-        roles = self.roles(obj)
-        counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
-        asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
-        gpus = [pods_of.gpus_among(each, names) for each in asks]
-        amounts, part = set(gpus), unlike.part_of(gpus)
-        owns = [self._own(role, original, runtimes) for role in counted]
-        members = [
-            needs.Member(role.pod, role.template.get("metadata") or {}, own, each)
-            for role, own, each in zip(counted, owns, asks, strict=True)
-        ]
-        fits = [
-            self._classes(obj, role, own, classes, each)
-            for role, own, each in zip(counted, owns, asks, strict=True)
-        ]
-        between, sizes = self._bounds(obj, counted, original), original.full(counted)
-        shapes = unlike.shapes_of(
-            [(role.name, sizes[role.name]) for role in counted], gpus, members, names
-        )
-        parts_each = [each // part for each in gpus] if part else [1] * len(gpus)
+        roles, original = self.roles(obj), originals.of(obj)
+        counted = sizing.counted_of(roles, names, claims)
+        members = [self._member(role, original, claims, runtimes) for role in counted]
+        gpus = [pods_of.gpus_among(member.asks, names) for member in members]
+        part, sizes = unlike.part_of(gpus), original.full(counted)
+        weights = [each // part if part else 1 for each in gpus]
+        between = sizing.between(counted, sizes, notes.of(obj))
         if part:
-            full = sum(sizes[r.name] * each for r, each in zip(counted, parts_each, strict=True))
+            full = sum(sizes[r.name] * each for r, each in zip(counted, weights, strict=True))
             between = (full, full)
-        is_mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
+        pods = [(role.name, sizes[role.name]) for role in counted]
+        shapes = unlike.shapes_of(pods, gpus, members, names)
+        fits = [self._classes(obj, member, classes) for member in members]
         fields = {
-            "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
-            "pod_priority_classes": named_by([*(r.pod for r in roles), *self.helpers(obj)]),
-            "gpus": max(amounts),
+            **self._priorities(obj, roles),
+            "gpus": max(gpus),
             "sized": between[1] if part and original.members is not None else original.members,
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
@@ -369,42 +307,67 @@ class RoleAdapter:
             "shapes": shapes,
             **unlike.fields(shapes, original.gpus),
             "image": pods_of.image_of(counted[0].pod),
-            "fault": faults.managed(self._run_by(obj))
-            or self.fault(obj, amounts)
-            or faults.size(between[1])
-            or faults.claims((role.pod for role in roles), claims)
-            or fitting.fault(amounts, asks, fits, names)
-            or faults.helpers(self.helpers(obj), names)
-            or turns.fault(notes.of(obj)),
+            "fault": self._first_fault(obj, members, fits, between[1], names, claims),
         }
         parts = [
             Part(role.name, role.count, role.spare, each)
-            for role, each in zip(counted, parts_each, strict=True)
+            for role, each in zip(counted, weights, strict=True)
         ]
+        is_mixed = any(gpus) and (self.has_helpers or len(counted) < len(roles))
         return Asked(parts, between, is_mixed, fields, part)
 
-    def _classes(
-        self,
-        obj: Json,
-        role: Role,
-        own: Json,
-        classes: Sequence[ClassSpec],
-        asks: Mapping[str, int],
-    ) -> tuple[str, ...]:
-        plain = pods_of.asked(role.pod) if role.pod.get("resourceClaims") else asks
-        return fitting.fitting_classes(
-            asks,
-            own,
-            classes,
-            notes.of(obj).get(labels.GPU_CLASSES, ""),
-            # A claim is made for its device class alone.
-            swaps=self.swaps_resources and any(c.resource_name in plain for c in classes),
+    def _member(
+        self, role: Role, original: Original, claims: Claims, runtimes: Runtimes
+    ) -> needs.Member:
+        own = steering.own_of(role.pod, original.roles.get(role.name))
+        return needs.Member(
+            role.pod,
+            role.template.get("metadata") or {},
+            steering.bounded(own, runtime_of(role.as_run, runtimes)),
+            pods_of.asked(role.as_run, claims, runtimes),
         )
 
-    def _own(self, role: Role, original: Original, runtimes: Runtimes) -> Json:
-        """Where its author wants its pods, and their runtime class."""
-        own = steering.own_of(role.pod, original.roles.get(role.name))
-        return steering.bounded(own, runtime_of(role.as_run, runtimes))
+    def _priorities(self, obj: Json, roles: Sequence[Role]) -> Json:
+        pods = [role.pod for role in roles]
+        return {
+            "priority_class": priority_class(obj["metadata"], pods),
+            "pod_priority_classes": named_by([*pods, *self.helpers(obj)]),
+        }
+
+    def _first_fault(
+        self,
+        obj: Json,
+        members: Sequence[needs.Member],
+        fits: Sequence[tuple[str, ...]],
+        most: int,
+        names: Sequence[str],
+        claims: Claims,
+    ) -> str:
+        asks = [member.asks for member in members]
+        amounts = {pods_of.gpus_among(each, names) for each in asks}
+        return (
+            faults.managed(self._run_by(obj))
+            or self.fault(obj, amounts)
+            or faults.size(most)
+            or faults.claims((member.spec for member in members), claims)
+            or fitting.fault(amounts, asks, fits, names)
+            or faults.helpers(self.helpers(obj), names)
+            or turns.fault(notes.of(obj))
+        )
+
+    def _classes(
+        self, obj: Json, member: needs.Member, classes: Sequence[ClassSpec]
+    ) -> tuple[str, ...]:
+        """Those that fit. A claim is made for its device class alone, so it is not swapped."""
+        claimed = bool(member.spec.get("resourceClaims"))
+        plain = pods_of.asked(member.spec) if claimed else member.asks
+        return fitting.fitting_classes(
+            member.asks,
+            member.own,
+            classes,
+            notes.of(obj).get(labels.GPU_CLASSES, ""),
+            swaps=self.swaps_resources and any(c.resource_name in plain for c in classes),
+        )
 
     def _limit_s(self, obj: Json) -> int | None:
         limit = notes.least_s(self.time_limit_s(obj), notes.own_limit_s(notes.of(obj)))
@@ -430,8 +393,3 @@ class RoleAdapter:
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
         return faults.mixed(amounts)
-
-
-def _left(pods: Sequence[Json], weights: Sequence[int] | None) -> int:
-    each = weights or [1] * len(pods)
-    return sum(w for pod, w in zip(pods, each, strict=True) if not pods_of.is_over(pod))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
-from scheduling.cluster.vocabulary.quantities import natural
-
-if TYPE_CHECKING:
-    from scheduling.cluster.adapters.roles import Role
+from scheduling.cluster.vocabulary.quantities import natural, whole
 
 
 def count_of(value: Any, default: int = 1) -> int:
@@ -42,6 +41,22 @@ def pods_in(counted: Sequence[Role], admission: Admission) -> int:
     if are_unlike(counted, admission):
         return sum(role.count for role in counted)
     return admission.members
+
+
+def between(
+    counted: Sequence[Role], sizes: Mapping[str, int], said: Mapping[str, Any]
+) -> tuple[int, int]:
+    """(min, max) members of a gang whose roles are full at ``sizes``, by its annotations ``said``."""
+    highest = sum(sizes.values())
+    movable = [role for role in counted if role.resize is not None]
+    if len(movable) != 1:
+        return highest, highest
+    role = movable[0]
+    rest = highest - sizes[role.name]
+    if role.lowest is not None and role.highest is not None:
+        return rest + role.lowest, rest + max(role.lowest, role.highest)
+    lowest = whole(said.get(labels.MIN_MEMBERS))
+    return min(max(1, highest if lowest is None else lowest), highest), highest
 
 
 def set_size(counted: Sequence[Role], members: int) -> None:

@@ -15,7 +15,8 @@ from scheduling.cluster.adapters.cel import (
     limits_of,
     policy_kind,
 )
-from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary import runtimes
 from scheduling.cluster.vocabulary.quantities import natural

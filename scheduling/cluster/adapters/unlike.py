@@ -37,6 +37,17 @@ def weights(
     return [pods_of.gpus(pod["spec"], names, claims) // part for pod in pods]
 
 
+def over(pods: Sequence[Json], weights: Sequence[int]) -> int:
+    """Parts of those that have done theirs."""
+    return sum(w for pod, w in zip(pods, weights, strict=True) if pods_of.phase(pod) == "Succeeded")
+
+
+def left(pods: Sequence[Json], weights: Sequence[int] | None) -> int:
+    """Parts, or pods where all count alike, of those that are not over."""
+    each = weights or [1] * len(pods)
+    return sum(w for pod, w in zip(pods, each, strict=True) if not pods_of.is_over(pod))
+
+
 def shapes_of(
     counted: Sequence[tuple[str, int]],
     gpus: Sequence[int],

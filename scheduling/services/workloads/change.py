@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter, Observed, merging, sizing, turns
-from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.role import Role
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.turns import Turn
 from scheduling.cluster.connection.client import ConflictError
 from scheduling.cluster.vocabulary import labels
