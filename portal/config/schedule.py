@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from scheduling.services.worker.names import CLUSTERS, GENERAL, STUDIES
 
@@ -66,3 +67,25 @@ def _duties() -> Iterator[Duty]:
 
 
 DUTIES: dict[str, Duty] = {duty.task: duty for duty in _duties()}
+
+
+def beat() -> dict[str, dict[str, Any]]:
+    """What Celery's beat sends. Each expires before the next is due, or ticks pile up behind a stall."""
+    return {
+        duty.task: {
+            "task": duty.task,
+            "schedule": duty.every_s,
+            "options": {"expires": duty.every_s},
+        }
+        for duty in DUTIES.values()
+        if duty.every_s
+    }
+
+
+def routes() -> dict[str, dict[str, str]]:
+    """Lanes by task, but of what a cluster's own lane takes: whoever asks for it names that lane."""
+    return {
+        duty.task: {"queue": duty.lane}
+        for duty in DUTIES.values()
+        if duty.lane not in (GENERAL, CLUSTERS)
+    }

@@ -11,10 +11,10 @@ import environ
 
 from portal.accounts import ldap
 from portal.accounts.identity import providers
+from portal.api import settings as of_api
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
 from portal.config.proxies import networks
-from portal.config.schedule import DUTIES
-from scheduling.services.worker.names import CLUSTERS, GENERAL
+from portal.config.schedule import DUTIES, beat, routes
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 VAR_DIR = BASE_DIR / "var"
@@ -320,73 +320,18 @@ if TLS:
     # Whether browsers are shipped with the domain is for its owner to say, and hard to take back.
     SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
+NOWHERE = ("default-src", "base-uri", "frame-ancestors")
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],
+        **{directive: ["'none'"] for directive in NOWHERE},
+        **{f"{what}-src": ["'self'"] for what in ("script", "style", "font", "connect")},
         "img-src": ["'self'", "data:"],
-        "font-src": ["'self'"],
-        "connect-src": ["'self'"],
         "form-action": ["'self'"],
-        "base-uri": ["'none'"],
-        "frame-ancestors": ["'none'"],
     }
 }
 
-REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "portal.accounts.authentication.TokenAuthentication",
-        "rest_framework.authentication.SessionAuthentication",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": [
-        "rest_framework.permissions.IsAuthenticated",
-        "portal.api.permissions.WithinScope",
-    ],
-    "DEFAULT_THROTTLE_CLASSES": ["portal.api.throttles.PersonThrottle"],
-    "DEFAULT_PARSER_CLASSES": [
-        "portal.api.parsers.BoundedJsonParser",
-        "rest_framework.parsers.FormParser",
-        "rest_framework.parsers.MultiPartParser",
-    ],
-    "DEFAULT_FILTER_BACKENDS": ["portal.display.filters.BoundedFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "portal.api.pagination.Pages",
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "portal.api.schema.Operation",
-    "EXCEPTION_HANDLER": "portal.api.errors.handle",
-    "PAGE_SIZE": 100,
-}
-SPECTACULAR_SETTINGS: dict[str, Any] = {
-    "TITLE": "Weir",
-    "DESCRIPTION": "Everything a page of Weir does, by REST.",
-    "VERSION": "1.0.0",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SCHEMA_PATH_PREFIX": "/api/v1",  # names of operations begin after it, though SCIM lies elsewhere
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SERVE_PERMISSIONS": [
-        "rest_framework.permissions.IsAuthenticated",
-        "portal.api.permissions.WithinScope",
-    ],
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {
-        "StateEnum": "scheduling.models.workloads.State",
-        "WorkloadTypeEnum": "scheduling.models.WorkloadType",
-        "StudyKindEnum": "scheduling.models.StudyKind",
-        "StudyStateEnum": "scheduling.models.StudyState",
-        "RequestKindEnum": "portal.approvals.states.Kind",
-        "RequestStateEnum": "portal.approvals.states.State",
-        # Of decisions: the name that it had before others had actions too.
-        "ActionEnum": [
-            (name, name.title())
-            for name in ("admit", "evict", "grow", "shrink", "move", "reserve", "wait")
-        ],
-    },
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "portal.api.schema.add_errors",
-    ],
-}
+REST_FRAMEWORK = of_api.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = of_api.SPECTACULAR_SETTINGS
 
 CELERY_BROKER_URL = env.str("WEIR_BROKER_URL", default=f"folder://{VAR_DIR / 'broker'}")
 # Of one machine: messages are files in a folder, and `serve` runs every worker.
@@ -428,22 +373,8 @@ CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
-    # Every entry expires before the next is due, or ticks pile up behind a stall.
-    duty.task: {
-        "task": duty.task,
-        "schedule": duty.every_s,
-        "options": {"expires": duty.every_s},
-    }
-    for duty in DUTIES.values()
-    if duty.every_s
-}
-# Who asks for what a cluster's own lane takes names that lane.
-CELERY_TASK_ROUTES = {
-    duty.task: {"queue": duty.lane}
-    for duty in DUTIES.values()
-    if duty.lane not in (GENERAL, CLUSTERS)
-}
+CELERY_BEAT_SCHEDULE = beat()
+CELERY_TASK_ROUTES = routes()
 WEIR_DUTIES = DUTIES
 
 WEIR_ACCOUNTS_NAMESPACE = env.str("WEIR_ACCOUNTS_NAMESPACE", default="weir-system")

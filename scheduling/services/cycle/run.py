@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,6 +43,7 @@ from scheduling.services.cycle.backstops import ahead_of, portion, served_by
 from scheduling.services.cycle.changes import save
 from scheduling.services.cycle.enforce.acts import phases_of
 from scheduling.services.cycle.enforce.scene import Scene, unsent
+from scheduling.services.cycle.look import look
 from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record import claims, records
@@ -56,10 +56,9 @@ from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.snapshot.at_once import at_limit, hindered
-from scheduling.services.snapshot.blocked import all_blocked, barred, left_out, reworded
+from scheduling.services.snapshot.blocked import reworded
 from scheduling.services.snapshot.situations import Situation
-from scheduling.services.snapshot.supposed import suppose, told
+from scheduling.services.snapshot.supposed import told
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +131,7 @@ def _run(
     _hear(one, now)
     policy = _policy(one, now)
     watch.lap("Read the policy")
-    view = _look(one, policy, now)
+    view = look(link, memory, rows, policy, now)
     watch.lap("Look at the cluster")
     planned = _plan(one, view, watch)
     try:
@@ -313,44 +312,6 @@ def _ms_since(began: float) -> float:
     return (time.monotonic() - began) * 1000
 
 
-def _look(one: _Pass, rows: PolicyRows, now: datetime) -> View:
-    """What the mirror holds now, projected into the rows in memory."""
-    projection, memory, mirror = one.rows.projection, one.memory, one.link.mirror
-    lag_s, under_way = round(mirror.lag_s(), 1), one.link.enforcer.starts.under_way()
-    seen = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
-    picture = memory.failed.put(seen)
-    enforce = rows.cluster.mode == ClusterMode.ENFORCE
-    changes, known = projection.project(picture, rows, now=now, enforce=enforce)
-    memory.causes.hear_of_work(changes, now)
-    grace_s = rows.cluster.stale_gang_grace_s
-    projection.note_missing_members(known, changes, now=now, grace_s=grace_s)
-    memory.failed.note(projection.restless, known, now)
-    memory.refusals.forget(picture.by_uid)
-    suspects = projection.suspects(memory.refusals)
-    found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)
-    for observed, why in found:
-        known[observed.uid] = replace(known[observed.uid], blocked=why)
-    unfit = barred(suspects, now)
-    known |= {uid: replace(known[uid], barred=nodes) for uid, nodes in unfit.items()}
-    supposed = suppose(picture, known, under_way)
-    turned = supposed.among(suspects)
-    live = ChainMap(projection.by_name, changes.ended())
-    late = memory.others_of(rows.cluster).late(turned, supposed.known, live)
-    memory.turns = hindered(known, late, memory.turns)
-    supposed.known.update(memory.turns)
-    full = at_limit(supposed.picture.workloads, supposed.known, rows)
-    memory.at_limit = hindered(known, full, memory.at_limit)
-    supposed.known.update(memory.at_limit)
-    leaving = projection.claims.leaving(known, projection.by_name) if enforce else {}
-    supposed.known.update(leaving)
-    blocked_by = {observed.key: why for observed, why in (*found, *late, *full)}
-    said = {o.key: left_out(o, nodes) for o in suspects if (nodes := unfit.get(o.uid))}
-    return View(
-        rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s, said,
-        [projection.rows[uid] for uid in leaving],
-    )  # fmt: skip
-
-
 def _pass_of(one: _Pass, view: View, planned: Planned) -> Pass:
     projection = one.rows.projection
     pending, running = projection.counts()
@@ -384,7 +345,8 @@ def _follow_claims(one: _Pass, view: View, planned: Planned, done: Pass, cycle: 
 
 def _settle(one: _Pass, view: View) -> bool:
     """Show what enforcing did; whether that changed anything a page shows."""
-    changes = _look(one, view.rows, view.cluster.now()).changes
+    now = view.cluster.now()
+    changes = look(one.link, one.memory, one.rows, view.rows, now).changes
     with transaction.atomic():
         save(changes)
     return bool(changes)
