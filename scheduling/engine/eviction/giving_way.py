@@ -12,7 +12,6 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import (
     need_of,
     passes_nominal,
-    share_allows,
     start_or_promise,
 )
 from scheduling.engine.compile.kernel import inner
@@ -26,8 +25,9 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import expected_gpu_s, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import PLAIN, inside_nominal
+from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
+from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.input import Ranks, Tree, Work
 from scheduling.engine.state.order import Running
@@ -125,8 +125,12 @@ def _choose(world: Session, request: VictimRequest) -> bool:
         let_go(world, candidates.merit.chosen[i])
     most = may_evict(work, world.rules, w, request.need)
     capped = world.queues.search.evicted[0] > most
-    lawful = not capped and share_allows(world, w, request.c, request.need, UNLIMITED)
-    if lawful and place(world, w, request.c, work.least[w], LATER) > 0:
+    stands = standing(world, w, request.c, request.need, STARTS)
+    if (
+        not capped
+        and stands.says <= ON_LOAN
+        and place(world, w, request.c, work.least[w], LATER) > 0
+    ):
         return True
     undo_all(world)
     return False
@@ -177,7 +181,7 @@ def may_make_room(world: Session, w: int, c: int) -> bool:
     world.candidates.merit.calm[w] = not entitled
     if tree.sharing.top[q] > 0 or _is_above_others(world.ordering.running, world.ranks, work, w):
         return True
-    return bool(entitled and inside_nominal(tree, quotas, queues, q, -1, c, need_of(work, w)))
+    return bool(entitled and owes(tree, quotas, queues, q, -1, c, need_of(work, w)))
 
 
 @inner

@@ -25,11 +25,11 @@ from scheduling.engine.quota.fair_share import (
     common_ancestor,
     grace_over,
     guarded,
-    inside_nominal,
     is_below,
     left_by,
 )
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
+from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
@@ -365,7 +365,7 @@ def note_owed(world: Session, request: VictimRequest) -> int:
     q, kid, covered, passed = world.work.queue[request.w], -1, 0, 0
     while q != request.top:
         owed = request.rule == BOTH_OWED or request.stretch == ROUNDED
-        owed = owed or inside_nominal(tree, quotas, queues, q, kid, request.c, request.need)
+        owed = owed or owes(tree, quotas, queues, q, kid, request.c, request.need)
         q, kid = tree.parent[q], q if owed else -1
         world.candidates.owing[q] = owed
         covered += owed
