@@ -33,8 +33,8 @@ NOT_LENT, PAST_NOMINAL, OVER_LIMIT, HOURS_SPENT, USER_FULL, QUEUE_FULL = 3, 4, 5
 """What it says: up to ON_LOAN the work may hold it; of the rules that forbid it the last is told."""
 STANDS, GROWS, STARTS, CLAIMS = 0, 1, 2, 3
 """What is asked: whether all holds as it stands, with 0 more; with more for what runs; with one workload
-more; or with that by the claim of an earlier plan, against which neither shares speak nor a quota that is lowered
-while its grace lasts.
+more; or with that by the claim of an earlier plan, against which neither shares speak nor a quota that is
+lowered while its grace lasts.
 """
 
 
