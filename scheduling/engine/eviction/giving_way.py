@@ -1,7 +1,7 @@
 """Making room by merit: late work, or for throughput work that waits, evicts what is well ahead or far
 longer.
 
-Nobody evicts past what the subtree may still evict; which work may leave: ``price_by_merit``.
+Nobody evicts past what the subtree may still evict, and nobody of higher priority leaves.
 """
 
 from __future__ import annotations
@@ -19,17 +19,23 @@ from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss
 from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.cheapest_set import cheapest_set
-from scheduling.engine.eviction.price_by_merit import AHEAD_S, price_all
-from scheduling.engine.eviction.rules import RECLAIM, STRICT, VictimRequest
+from scheduling.engine.eviction.rules import (
+    RECLAIM,
+    STRICT,
+    VictimRequest,
+    had_risen,
+    in_budget,
+    protected_until,
+)
 from scheduling.engine.model import UNLIMITED
-from scheduling.engine.order.by_merit import expected_gpu_s, lead_of
+from scheduling.engine.order.by_merit import expected_gpu_s, expected_of, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN
-from scheduling.engine.quota.limits import may_evict
+from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
-from scheduling.engine.state.input import Ranks, Tree, Work
+from scheduling.engine.state.input import Tree, core_of
 from scheduling.engine.state.order import Running
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
@@ -62,7 +68,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
     """Others leave for ``w`` on class ``c``, by merit."""
     tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world.work, w)
     due, epoch = world.ordering.merit.due, world.shapes.refusals.epoch
-    if not _may_search(tree, work, merit, due, w, world.rules.now):
+    if not _may_search(world, merit, due, w, world.rules.now):
         return False
     if _fails_like_another(merit, epoch, c, need) or passes_nominal(world, w, c):
         return False
@@ -76,10 +82,9 @@ def gives_way(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _may_search(
-    tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
-) -> bool:
+def _may_search(world: Session, merit: MeritSearches, due: Flags, w: int, now: float) -> bool:
     """By what it waits for; and whether any search is left. It searches again before long."""
+    tree, work = world.tree, world.work
     q = work.queue[w]
     promises = tree.sharing.rule[q] == codes.PROMISE
     if promises and not due[w]:
@@ -179,17 +184,107 @@ def may_make_room(world: Session, w: int, c: int) -> bool:
     q = work.queue[w]
     entitled = world.ordering.pending.rank[w] == RISEN or not tree.sharing.played[q]
     world.candidates.merit.calm[w] = not entitled
-    if tree.sharing.top[q] > 0 or _is_above_others(world.ordering.running, world.ranks, work, w):
+    if tree.sharing.top[q] > 0 or _is_above_others(world, world.ordering.running, w):
         return True
     return bool(entitled and owes(tree, quotas, queues, q, -1, c, need_of(work, w)))
 
 
 @inner
-def _is_above_others(running: Running, ranks: Ranks, work: Work, w: int) -> bool:
+def _is_above_others(world: Session, running: Running, w: int) -> bool:
     """Whether lower priority runs in its leaf."""
+    ranks, work = world.ranks, world.work
     value, rank, q = ranks.value, work.priority, work.queue[w]
     for k in range(running.queue_begin[q + 1], running.queue_begin[q + 2]):
         v = running.slot[k]
         if rank[v] >= 0 and value[rank[v]] < value[rank[w]]:
             return True
     return False
+
+
+AHEAD_S, AHEAD_FRESH_S = 7200.0, 300.0
+"""Work further ahead of its own quota may leave for late work, as soon after a checkpoint or start."""
+TIMES_LONGER, LONGER_FRESH_S = 10.0, 120.0
+"""What expects so many times the work may leave, as soon after one."""
+PER_EVICTION, PER_LATE = 900.0, 20_000.0
+"""GPU-seconds that an eviction is weighed with beside its lost work; one of a workload that is not AHEAD_S
+ahead in addition.
+"""
+SILENT_S = 7200.0
+"""Of work without a checkpoint for longer none is to be waited for: it may leave at any time."""
+
+
+@inner
+def price_all(world: Session, request: VictimRequest) -> bool:
+    """What each eviction would be weighed with, infinite where it may not be; whether any may."""
+    candidates, now = world.candidates, world.rules.now
+    running, price, any_may = world.ordering.running, candidates.merit.price, False
+    for k in range(running.size[0]):
+        v = running.slot[k]
+        price[v] = np.inf
+        if _may_leave(world, request, v):
+            price[v] = _price(world, v, now)
+            any_may = True
+    return any_may
+
+
+@inner
+def _may_leave(world: Session, request: VictimRequest, v: int) -> bool:
+    ranks, rules = world.ranks, world.rules
+    work, now = world.work, rules.now
+    if not _is_below(world, request, v) or not _is_there(world, v):
+        return False
+    if eviction_limit_reached(work, rules, v) or work.started[v] >= now or had_risen(world, v):
+        return False
+    value, rank = ranks.value, work.priority
+    expected = world.ordering.merit.expected[request.w]
+    if value[rank[v]] > value[rank[request.w]] or not _is_worth_it(world, v, expected, now):
+        return False
+    is_over = now >= protected_until(world, request, v)
+    return bool(is_over and in_budget(world, work.queue[v], core_of(work, v)))
+
+
+@inner
+def _is_below(world: Session, request: VictimRequest, v: int) -> bool:
+    """It runs on the class, in the subtree of the request."""
+    tree, work = world.tree, world.work
+    q = work.queue[v]
+    if work.gpu_class[v] != request.c or q < 0:
+        return False
+    return bool(tree.sharing.top[q] == request.top)
+
+
+@inner
+def _is_there(world: Session, v: int) -> bool:
+    """It is a candidate, whole, and nothing is decided on it."""
+    work, candidates, out = world.work, world.candidates, world.out
+    if candidates.listed_in[v] != candidates.number[0] or work.leaving[v]:
+        return False
+    if candidates.log.leaves[v] or candidates.log.members_given[v] != 0:
+        return False
+    return bool(out.action[v] == codes.UNDECIDED)
+
+
+@inner
+def _is_worth_it(world: Session, v: int, expected: float, now: float) -> bool:
+    """It is well ahead of its own quota, or is far longer than the ``expected`` work of whom it leaves for,
+    and little of it is lost.
+    """
+    tree, work = world.tree, world.work
+    lost_s = now - max(work.started[v], work.checkpointed[v])
+    silent = lost_s > SILENT_S
+    is_longer = TIMES_LONGER * expected < expected_of(tree, work, v) < np.inf
+    if is_longer and (lost_s <= LONGER_FRESH_S or silent):
+        return True
+    promises = tree.sharing.rule[work.queue[v]] == codes.PROMISE
+    fresh = lost_s <= AHEAD_FRESH_S or silent
+    return bool(promises and fresh and lead_of(work, v, now) > AHEAD_S)
+
+
+@inner
+def _price(world: Session, v: int, now: float) -> float:
+    tree, work, candidates = world.tree, world.work, world.candidates
+    price = PER_EVICTION + candidates.lost_gpu_s[v]
+    promises = tree.sharing.rule[work.queue[v]] == codes.PROMISE
+    if promises and lead_of(work, v, now) < AHEAD_S:
+        price += PER_LATE
+    return float(price)

@@ -47,9 +47,7 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
 from scheduling.engine.quota.standing import STARTS, Standing, standing
-from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.changed import EVERY, REACH, changed
 from scheduling.engine.statement.lines import note_bound
@@ -97,7 +95,7 @@ def find_room(world: Session, ask: Ask) -> int:
         let_nodes_of(world.work, world.room, queues, out, ask.c)
     ended = _try_further_and_further(world, ask)
     if yields and ended == MADE:
-        _give_nodes_up(queues, out, ask.c)
+        _give_nodes_up(world, ask.c)
     elif yields:
         hold_nodes_again(world.work, world.room, queues, out, ask.c)
     return ended
@@ -130,8 +128,9 @@ def _is_owed(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
+def _give_nodes_up(world: Session, c: int) -> None:
     """The gang that kept them waits; it is tried again, since somebody left."""
+    queues, out = world.queues, world.out
     holder = queues.reservations.slot[c]
     out.action[holder] = codes.WAIT
     forget_reservation(queues, c)
@@ -139,15 +138,11 @@ def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
 
 @inner
 def _try_further_and_further(world: Session, ask: Ask) -> int:
-    failed = world.candidates.failed
-    in_vain = world.rules.max_moves == 0 and searched_in_vain(
-        world.tree, world.work, world.ranks, world.rules, failed, world.shapes.refusals.change,
-        ask.w, ask.c,
-    )  # fmt: skip
+    in_vain = world.rules.max_moves == 0 and searched_in_vain(world, ask.w, ask.c)
     ended = NOBODY if in_vain else _try_ways(world, ask, PLAIN)
     rested = world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown
     if ended == NOBODY and rested and not in_vain:
-        note_search_in_vain(failed, world.shapes, ask.w, ask.c, world.work.queue[ask.w])
+        note_search_in_vain(world, ask.w, ask.c)
     # Cap, budget or time that bars one set hides no other.
     stretch = _stretch_for(world, ask) if ended in (NOBODY, WAITS) else PLAIN
     if stretch != PLAIN:
@@ -155,7 +150,7 @@ def _try_further_and_further(world: Session, ask: Ask) -> int:
         further = _try_ways(world, ask, stretch)
         ended = further if ended == NOBODY or further == MADE else ended
     if ended in (NOBODY, WAITS) and rested:
-        note_failure(world.work, world.queues, world.candidates, ask.w, ask.c)
+        note_failure(world, ask.w, ask.c)
     return ended
 
 
@@ -297,14 +292,14 @@ def _attempt(
     world: Session, ask: Ask, way: Way, request: VictimRequest, owed: int
 ) -> tuple[int, VictimRequest]:
     """One search, unless it is in vain or too soon; of what it takes at most, so much is ``owed``."""
-    work, rules = world.work, world.rules
+    rules = world.rules
     if (way.by == MIXED and rules.max_moves == 0) or not is_promising(world, request):
         return NOBODY, request
     if request.overlook == STRICT and rules.now < patient_until(
-        work, rules, request.w, request.rule, owed == ALL
+        world, request.w, request.rule, owed == ALL
     ):
         world.queues.search.forbidden[DELAY] = 1
-        if owed != SOME or rules.now < patient_until(work, rules, request.w, request.rule, True):
+        if owed != SOME or rules.now < patient_until(world, request.w, request.rule, True):
             return NOBODY, request
         request = _hasty(request)
     if request.rule != RECLAIM and ask.meet < 0 and only_reserved(world, request.w, request.c):
@@ -355,12 +350,12 @@ def _or_cheaper(world: Session, ask: Ask, request: VictimRequest) -> tuple[int, 
     candidates = world.candidates
     if how_many(candidates) < 2 or lent_at_most(world, ask.w, ask.c) == 0:
         return MADE, request
-    price = lost_so_far(world.work, world.out, candidates)
+    price = lost_so_far(world)
     give_up(world, request)
     for way in WAYS:
         if way.by == OWN_TOO:
             ended, both = _climb(world, ask, way, STRICT, _beyond(world, ask, STRICT))
-            if ended == MADE and lost_so_far(world.work, world.out, candidates) < price:
+            if ended == MADE and lost_so_far(world) < price:
                 return MADE, both
             if ended == MADE:
                 give_up(world, both)

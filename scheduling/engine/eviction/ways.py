@@ -90,7 +90,7 @@ def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
             return True
         size = who.size
     if size > 0:
-        note_in_vain(world.work, world.queues, world.shapes, w, c, OWN)
+        note_in_vain(world, w, c, OWN)
     return False
 
 
@@ -152,14 +152,14 @@ def _is_in_turn(world: Session, w: int, c: int, turn: int) -> bool:
 @inner
 def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
-    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    work = world.work
     ordering, q, need = world.ordering, work.queue[w], need_of(work, w)
     if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2] or passes_nominal(
         world, w, c
     ):
         return False
     ensure_candidates(world)
-    less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))
+    less = displaceable(world, preempting(work, w, c))
     return less > 0 and standing(world, w, c, need - less, STARTS).levels <= turn
 
 
