@@ -9,7 +9,7 @@ from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, guarded, left_by
+from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, kept_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
@@ -153,12 +153,10 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
 @inner
 def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
-    if request.stretch == LENT:
-        return left_by(world.quotas, world.division, request.c, q, LENT)
-    fair, keeps = world.division.fair[request.c, q], guarded(world, request.c, q)
-    if request.overlook == PROTECTED:
-        return fair
-    if past_share(world.queues, world.division, q, request.c, 0) and keeps > fair:
+    graced = request.overlook != PROTECTED
+    keeps = kept_by(world, request.c, q, request.stretch, graced)
+    above = past_share(world.queues, world.division, q, request.c, 0)
+    if above and keeps > world.division.fair[request.c, q]:
         world.queues.search.forbidden[PROTECTED] = 1
     return keeps
 

@@ -136,6 +136,16 @@ def left_by(quotas: Quotas, division: Division, c: int, q: int, stretch: int) ->
 
 
 @inner
+def kept_by(world: Session, c: int, q: int, stretch: int, graced: bool) -> float:
+    """The same; where a grace is respected no less than it protects. What is lent is asked for only where
+    none lasts.
+    """
+    if graced and stretch != LENT:
+        return guarded(world, c, q)
+    return left_by(world.quotas, world.division, c, q, stretch)
+
+
+@inner
 def beyond_nominal(quotas: Quotas, division: Division, queues: Queues, c: int, q: int) -> int:
     """Milli-GPU that others may take from ``q`` at most: it keeps its nominal, unless that is oversubscribed;
     then shares alone say who keeps what.
