@@ -65,7 +65,9 @@ def keep_turn(world: Session, w: int) -> None:
         c = work.wish[k, w]
         if c < 0:
             return
-        if queues.turns.slot[c, q] >= 0 or not would_hold(world, w, c):
+        if queues.turns.slot[c, q] >= 0 or not would_hold(
+            world.ranks, world.quotas, work, world.division, w, c
+        ):
             continue
         if not _is_in_its_own_way(world, w, c):
             continue

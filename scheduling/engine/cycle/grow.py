@@ -45,10 +45,10 @@ def grow_all(world: Session) -> None:
     """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
     go: decides GROW for those that run, adds to the line of those that start.
     """
-    work = world.work
+    work, room = world.work, world.room
     if not _anybody_elastic(work, world.out, world.ordering):
         return
-    owed, settled = _is_owed(world), settled_classes(world)
+    owed, settled = _is_owed(world), settled_classes(work, room, world.out, world.ordering)
     ones = _elastic_ones(work, world.out, world.ordering, _parting(work, world.ordering))
     room_for, grown = int(world.seats.node.size), 0
     who, node = np.empty(room_for, np.int64), np.empty(room_for, np.int64)

@@ -51,7 +51,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     else:
         forget_candidates(candidates)
     decide_all(world)
-    forget_given(world)
+    forget_given(work, world.holds, out, candidates)
     note_the_settled(out, ordering)
 
 

@@ -32,7 +32,10 @@ from scheduling.engine.eviction.rules import OWN_TOO
 from scheduling.engine.eviction.search import MADE, Ask, find_room
 from scheduling.engine.quota.fair_share import common_ancestor
 from scheduling.engine.quota.standing import INSIDE, ON_LOAN, STANDS, past_share, standing
+from scheduling.engine.state.input import Tree, Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
@@ -60,7 +63,7 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
         return True
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
-    note_in_vain(world, w, c, OTHERS)
+    note_in_vain(world.work, world.queues, world.shapes, w, c, OTHERS)
     return False
 
 
@@ -73,7 +76,7 @@ def _starts_before(world: Session, w: int, c: int, who: Ints, gpus: int) -> bool
     rated = candidates.bounds.rated[0]
     world.queues.round.trials += 1
     all_step_back(world, who)
-    starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
+    starts, yielding = _gets_inside(world, w, c, _meet(world.tree, work, w, who)), who[:0]
     if starts:
         search_afresh(candidates)
         changed(candidates, world.shapes, ROOM, c, EVERY)
@@ -111,7 +114,7 @@ def _may_stay(world: Session, w: int, v: int) -> bool:
     """
     says = standing(world, v, world.out.gpu_class[v], 0, STANDS).says
     most = INSIDE if world.work.queue[v] == world.work.queue[w] else ON_LOAN
-    return says <= most and has_its_seats(world, v)
+    return says <= most and has_its_seats(world.room, world.out, v)
 
 
 @inner
@@ -142,15 +145,15 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
-    own = work.queue[w]
-    left = _begun_above(world, own, c)
+    queues, division, own = world.queues, world.division, work.queue[w]
+    left = _begun_above(queues, division, own, c)
     for k in range(started - 1, -1, -1):
         v = out.starts.slot[k]
         if size == MOST_BORROWERS or left <= 0:
             break
         if out.action[v] != codes.ADMIT or out.gpu_class[v] != c:
             continue
-        if not _holds_too_much(world, work.queue[v], own, c):
+        if not _holds_too_much(queues, division, work.queue[v], own, c):
             continue
         left -= 0 if out.starts.withdrawn[v] else out.members[v] * work.need[GPUS, v]
         if out.starts.served[v] or work.claims[v]:
@@ -165,21 +168,19 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
 
 
 @inner
-def _begun_above(world: Session, own: int, c: int) -> int:
+def _begun_above(queues: Queues, division: Division, own: int, c: int) -> int:
     """Milli-GPU of class ``c`` that have started in leaves above their shares, ``own`` aside: where all of
     them have been seen, nobody else is to be found.
     """
-    queues = world.queues
     gpus = 0
     for q in range(queues.starts.started.shape[1]):
-        if queues.starts.started[c, q] > 0 and _holds_too_much(world, q, own, c):
+        if queues.starts.started[c, q] > 0 and _holds_too_much(queues, division, q, own, c):
             gpus += queues.starts.started[c, q]
     return gpus
 
 
 @inner
-def _holds_too_much(world: Session, q: int, own: int, c: int) -> bool:
-    queues, division = world.queues, world.division
+def _holds_too_much(queues: Queues, division: Division, q: int, own: int, c: int) -> bool:
     return bool(q != own and past_share(queues, division, q, c, 0))
 
 
@@ -207,9 +208,8 @@ def _is_above(world: Session, v: int, w: int) -> bool:
 
 
 @inner
-def _meet(world: Session, w: int, who: Ints) -> int:
+def _meet(tree: Tree, work: Work, w: int, who: Ints) -> int:
     """The lowest queue that ``w`` and all of ``who`` are in."""
-    tree, work = world.tree, world.work
     meet = work.queue[w]
     for v in who:
         meet = common_ancestor(tree, work.queue[v], meet)

@@ -14,10 +14,13 @@ from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work
+from scheduling.engine.state.order import Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
-from scheduling.engine.state.victims import BOUND, LOOSE
+from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
 from scheduling.engine.statement.lines import copy_figures, decide
 
 
@@ -37,21 +40,22 @@ def is_promising(world: Session, request: VictimRequest) -> bool:
         gain = (
             _reclaimable(world, request)
             if request.rule == RECLAIM
-            else displaceable(world, request)
+            else displaceable(world.work, world.ranks, queues, world.candidates, request)
         )
     free = world.room.open[request.c] + world.room.coming[request.c]
     return bool(gain > 0 and free + gain >= request.need)
 
 
 @inner
-def displaceable(world: Session, request: VictimRequest) -> int:
+def displaceable(
+    work: Work, ranks: Ranks, queues: Queues, candidates: Candidates, request: VictimRequest
+) -> int:
     """Milli-GPU of lower priority in the leaf."""
-    work, ranks = world.work, world.ranks
     q, value = work.queue[request.w], ranks.value
     mine, gain = value[work.priority[request.w]], 0
     for p in range(value.size):
         if value[p] < mine:
-            gain += _mass(world, request, q, p)
+            gain += _mass(queues, candidates, request, q, p)
     return gain
 
 
@@ -72,8 +76,8 @@ def _gain_of_both(world: Session, request: VictimRequest) -> int:
     """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``request.top``; 0
     where they would leave a queue below it short of what the workload needs.
     """
-    work, candidates = world.work, world.candidates
-    q, gain = work.queue[request.w], displaceable(world, request)
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    q, gain = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
     if not is_entitled(world, request, q, gain):
         return 0
     _sum_up(world, request)
@@ -98,8 +102,8 @@ def first_of_both(world: Session, request: VictimRequest) -> int:
     """The lowest queue below which both together may take what reclaim below ``request.top`` and preempt
     could not; -1 if there is none.
     """
-    work = world.work
-    q, own = work.queue[request.w], displaceable(world, request)
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
+    q, own = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
     if own == 0:
         return int(world.tree.parent[request.top]) if request.top != q else -1
     if not may_be_entitled(world, request, 0):
@@ -112,9 +116,9 @@ def may_be_entitled(world: Session, request: VictimRequest, begun: int) -> bool:
     """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
-    work, queues = world.work, world.queues
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
     q, need = work.queue[request.w], request.need
-    less = displaceable(world, request) + begun
+    less = displaceable(work, ranks, queues, candidates, request) + begun
     return not past_share(queues, world.division, q, request.c, need - less)
 
 
@@ -138,7 +142,7 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
         gain = candidates.held.takeable_below[q]
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
-                gain += _mass(world, request, q, p)
+                gain += _mass(queues, candidates, request, q, p)
         most = int(above) + 1 + (candidates.held.largest_gang[c, q] if request.owed else 0)
         most = min(most, beyond_nominal(world.quotas, world.division, queues, c, q))
         gain = min(gain, most)
@@ -162,9 +166,8 @@ def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
 
 
 @inner
-def _mass(world: Session, request: VictimRequest, q: int, p: int) -> int:
+def _mass(queues: Queues, candidates: Candidates, request: VictimRequest, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
-    queues, candidates = world.queues, world.candidates
     mass, c = candidates.held.evictable, request.c
     safe = mass[BOUND, c, q, p]
     if request.overlook == PROTECTED:
@@ -183,7 +186,7 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
     out, before = world.out, world.candidates.failed.slot[c, work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
-    if not _speaks_for(world, before, w):
+    if not _speaks_for(work, world.ranks, rules, out, before, w):
         return False
     told = out.reason[before]
     if out.gpu_class[before] != c or told not in (
@@ -197,7 +200,7 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
         until += work.submitted[w] - work.submitted[before]
         if until <= rules.now:
             return False
-    if not asks_for_more(world, before, w):
+    if not asks_for_more(work, world.ranks, rules, before, w):
         return False
     if out.action[w] == codes.UNDECIDED:
         _tell_the_same(out, w, before)
@@ -206,9 +209,8 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def note_failure(world: Session, w: int, c: int) -> None:
+def note_failure(work: Work, queues: Queues, candidates: Candidates, w: int, c: int) -> None:
     """The search for ``w`` on class ``c`` failed."""
-    work, queues, candidates = world.work, world.queues, world.candidates
     q = work.queue[w]
     candidates.failed.slot[c, q], candidates.failed.starts_then[c, q] = (
         w,
@@ -217,21 +219,23 @@ def note_failure(world: Session, w: int, c: int) -> None:
 
 
 @inner
-def searched_in_vain(world: Session, w: int, c: int) -> bool:
+def searched_in_vain(
+    tree: Tree, work: Work, ranks: Ranks, rules: Rules, failed: FailedSearches, change: int,
+    w: int, c: int,
+) -> bool:  # fmt: skip
     """Whether a search of its queue failed since anything changed, whatever it waived, for one that asked for
     no more than ``w`` does and is not decided on yet: a later pass asks both again.
     """
-    failed, q = world.candidates.failed, world.work.queue[w]
-    if failed.in_vain_at[c, q] != world.shapes.refusals.change or by_merit(world.tree, q):
+    q = work.queue[w]
+    if failed.in_vain_at[c, q] != change or by_merit(tree, q):
         return False
-    return asks_for_more(world, w, failed.in_vain[c, q])
+    return asks_for_more(work, ranks, rules, w, failed.in_vain[c, q])
 
 
 @inner
-def note_search_in_vain(world: Session, w: int, c: int) -> None:
-    """Nobody would leave for ``w`` on class ``c``, whatever is waived."""
-    failed, q = world.candidates.failed, world.work.queue[w]
-    failed.in_vain[c, q], failed.in_vain_at[c, q] = w, world.shapes.refusals.change
+def note_search_in_vain(failed: FailedSearches, shapes: Shapes, w: int, c: int, q: int) -> None:
+    """Nobody would leave for ``w`` of queue ``q`` on class ``c``, whatever is waived."""
+    failed.in_vain[c, q], failed.in_vain_at[c, q] = w, shapes.refusals.change
 
 
 @inner
@@ -239,31 +243,35 @@ def began_to_its_cost(world: Session, w: int, c: int) -> int:
     """How many of those who have started in this cycle, the first so many, may stand in the way of ``w``: who
     started after the like of it searched in vain does not.
     """
-    work, out = world.work, world.out
+    work, ranks, rules, out = world.work, world.ranks, world.rules, world.out
     q, begun = work.queue[w], world.queues.round.starts
     before = world.candidates.failed.slot[c, q]
-    if before < 0 or out.action[before] == codes.ADMIT or not _speaks_for(world, before, w):
+    if (
+        before < 0
+        or out.action[before] == codes.ADMIT
+        or not _speaks_for(work, ranks, rules, out, before, w)
+    ):
         return begun
     return min(begun, world.candidates.failed.starts_then[c, q])
 
 
 @inner
-def _speaks_for(world: Session, before: int, w: int) -> bool:
+def _speaks_for(
+    work: Work, ranks: Ranks, rules: Rules, out: Decisions, before: int, w: int
+) -> bool:
     """Whether ``w`` searches in vain where ``before`` did: not if what was coming free made victims needless
     for that one, and it was promised it since.
     """
-    out = world.out
     promised = out.reason[before] == codes.AWAITS_VICTIMS
-    return not promised and asks_for_more(world, w, before)
+    return not promised and asks_for_more(work, ranks, rules, w, before)
 
 
 @inner
-def asks_for_more(world: Session, w: int, than: int) -> bool:
+def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> bool:
     """``w`` could not start by any eviction that does not let ``than`` start as well, or is its equal.
 
     A larger workload may evict more where the eviction cap counts what is asked for.
     """
-    work, ranks, rules = world.work, world.ranks, world.rules
     value = ranks.value
     if may_evict(work, rules, w, need_of(work, w)) != may_evict(
         work, rules, than, need_of(work, than)
@@ -306,4 +314,4 @@ def note_loss(world: Session, k: int) -> None:
 @inner
 def weigh_out(world: Session, v: int) -> None:
     """No later search of this cycle can take ``v``."""
-    drop_weight(world, v, 1)
+    drop_weight(world.work, world.ranks, world.rules, world.tree, world.candidates, v, 1)

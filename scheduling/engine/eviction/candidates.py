@@ -8,7 +8,9 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import (
+    Holds,
     Ranks,
     Rules,
     Tree,
@@ -185,14 +187,15 @@ def _copy_mass(mass: Ints, to: Ints) -> None:
 
 
 @inner
-def drop_weight(world: Session, v: int, sign: int) -> None:
+def drop_weight(
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, candidates: Candidates, v: int, sign: int
+) -> None:
     """No later search of this cycle can take ``v`` (``sign`` 1), or one can after all (-1). No time protects
     its extra members.
     """
-    work, candidates = world.work, world.candidates
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
     gpus, extra = sign * work.need[GPUS, v], extra_of(work, v)
-    bound = world.rules.now < work.started[v] + _shield(world.tree, world.ranks, q, p)
+    bound = rules.now < work.started[v] + _shield(tree, ranks, q, p)
     candidates.held.evictable[LOOSE, c, q, p] -= gpus * (extra - candidates.log.members_given[v])
     candidates.held.evictable[BOUND if bound else LOOSE, c, q, p] -= gpus * (
         work.members[v] - extra
@@ -200,11 +203,10 @@ def drop_weight(world: Session, v: int, sign: int) -> None:
 
 
 @inner
-def forget_given(world: Session) -> None:
+def forget_given(work: Work, holds: Holds, out: Decisions, candidates: Candidates) -> None:
     """The notes of what was given up are for one cycle, and so is a list in which somebody has less to
     lose for it.
     """
-    work, holds, out, candidates = world.work, world.holds, world.out, world.candidates
     for k in range(out.size[0]):
         v = out.order[k]
         if work.phase[v] != RUNNING or candidates.log.members_given[v] == 0:

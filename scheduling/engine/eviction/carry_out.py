@@ -13,9 +13,11 @@ from scheduling.engine.eviction.rules import VictimRequest, is_owed, is_own
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
 from scheduling.engine.reasons.figures import MOVERS, PROMISE, SHRUNK, TAKEN
-from scheduling.engine.state.input import gpus_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Tree, Work, gpus_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.lines import decide, take_seats
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
@@ -29,7 +31,7 @@ def carry_out(world: Session, request: VictimRequest) -> None:
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
     work, candidates, out, gone = world.work, world.candidates, world.out, 0
-    leaves = leaves_by_queue(world, request)
+    leaves = leaves_by_queue(world.tree, work, candidates, request)
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         note_loss(world, k)
@@ -41,7 +43,7 @@ def carry_out(world: Session, request: VictimRequest) -> None:
             reason = codes.PREEMPTED if is_own(work, request, v) else codes.RECLAIMED
             evict_for(world, request, v, reason, leaves)
             gone += 1
-        elif not candidates.log.leaves[v] and not is_shrunk(world, v):
+        elif not candidates.log.leaves[v] and not is_shrunk(work, out, candidates, v):
             shrink_for(world, request, v, leaves)
             gone += 1
     changed(candidates, world.shapes, ROOM, request.c, EVERY)
@@ -51,9 +53,8 @@ def carry_out(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def leaves_by_queue(world: Session, request: VictimRequest) -> Ints:
+def leaves_by_queue(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
-    tree, work, candidates = world.tree, world.work, world.candidates
     leaves = np.zeros(tree.parent.size, np.int64)
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
@@ -69,9 +70,8 @@ def leaves_by_queue(world: Session, request: VictimRequest) -> Ints:
 
 
 @inner
-def is_shrunk(world: Session, v: int) -> bool:
+def is_shrunk(work: Work, out: Decisions, candidates: Candidates, v: int) -> bool:
     """Whether the line of ``v`` says already what it is left with."""
-    work, out, candidates = world.work, world.out, world.candidates
     left = work.members[v] - candidates.log.members_given[v]
     return bool(out.action[v] == codes.SHRINK and out.members[v] == left)
 
@@ -160,5 +160,5 @@ def rule_of(world: Session, request: VictimRequest, v: int) -> int:
         return codes.LOWER_PRIORITY
     if request.stretch != PLAIN:
         return codes.LENT_NOMINAL if request.stretch == LENT else codes.ROUNDED_UP
-    owed = is_owed(world, request, v)
+    owed = is_owed(world.tree, world.work, world.candidates, request, v)
     return codes.OWED_NOMINAL if owed else codes.ABOVE_SHARE

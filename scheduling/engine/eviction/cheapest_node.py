@@ -46,7 +46,7 @@ def enter_class(world: Session, request: VictimRequest) -> None:
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
     if first == last:
         return
-    renew_free(world, blocks, world.index.domains.position, c)
+    renew_free(blocks, world.room, nodes, world.index.domains.position, c)
     for b in range(block_of(first, c), block_of(last - 1, c) + 1):
         blocks.open[b] = False
         cost = least_cost_in(world.candidates, request, world.work.need[GPUS, request.seat], b)
@@ -55,9 +55,10 @@ def enter_class(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def next_node(world: Session, request: VictimRequest) -> int:
+def next_node(
+    nodes: Nodes, work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest
+) -> int:
     """The node at the front, -1 if none is left."""
-    nodes, work, room, candidates = world.nodes, world.work, world.room, world.candidates
     heap, blocks = candidates.heap, candidates.blocks
     while blocks.heap.size[0] > 0:
         b = blocks.heap.node[0]

@@ -10,7 +10,8 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.placement.node_room import may_use
-from scheduling.engine.state.input import Nodes, Work, gpus_of
+from scheduling.engine.state.input import Holds, Nodes, Work, gpus_of
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import many_roles, members_in, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, RUNNING
@@ -42,25 +43,24 @@ def _largest_node(nodes: Nodes, c: int) -> int:
 @inner
 def _cheapest_on_one(world: Session, request: VictimRequest) -> int:
     """Puts the victims on the node of least price into ``chosen``; returns how many."""
-    nodes = world.nodes
+    nodes, work, room, holds = world.nodes, world.work, world.room, world.holds
     merit, least, where = world.candidates.merit, np.inf, -1
     for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):
         n = nodes.of_class[i]
-        if _could_free(world, merit, request.w, n) < request.need:
+        if _could_free(work, room, holds, merit, request.w, n) < request.need:
             continue
-        price = _take_from(world, merit, n, request.need)
+        price = _take_from(work, room, holds, merit, n, request.need)
         if price < least:
             least, where = price, n
     if where < 0:
         return 0
-    _take_from(world, merit, where, request.need)
+    _take_from(work, room, holds, merit, where, request.need)
     return int(merit.chosen[merit.chosen.size - 1])
 
 
 @inner
-def _given_by(world: Session, merit: MeritSearches, h: int) -> int:
+def _given_by(work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, h: int) -> int:
     """Milli-GPU that hold ``h`` would give back, 0 if its owner may not leave."""
-    work, room, holds = world.work, world.room, world.holds
     v = room.holders.owner[h]
     if work.phase[v] != RUNNING or merit.price[v] == np.inf:
         return 0
@@ -68,60 +68,64 @@ def _given_by(world: Session, merit: MeritSearches, h: int) -> int:
 
 
 @inner
-def _given_on(world: Session, merit: MeritSearches, n: int, v: int) -> int:
+def _given_on(
+    work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, n: int, v: int
+) -> int:
     """Milli-GPU that all members of ``v`` on node ``n`` would give back: one device is one hold."""
-    room = world.room
     gives, h = 0, room.holders.first[n]
     while h >= 0:
         if room.holders.owner[h] == v:
-            gives += _given_by(world, merit, h)
+            gives += _given_by(work, room, holds, merit, h)
         h = room.holders.after[h]
     return gives
 
 
 @inner
-def _could_free(world: Session, merit: MeritSearches, w: int, n: int) -> int:
+def _could_free(
+    work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, w: int, n: int
+) -> int:
     """Milli-GPU that would be free on node ``n`` with all gone who may, -1 if ``w`` may not use it."""
-    work, room = world.work, world.room
     if not may_use(room, work, w, n):
         return -1
     free, h = room.free_later[GPUS, n], room.holders.first[n]
     while h >= 0:
-        free += _given_by(world, merit, h)
+        free += _given_by(work, room, holds, merit, h)
         h = room.holders.after[h]
     return int(free)
 
 
 @inner
-def _take_from(world: Session, merit: MeritSearches, n: int, need: int) -> float:
+def _take_from(
+    work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, n: int, need: int
+) -> float:
     """The cheapest single victim that is enough, else the cheapest by GPU until they are, into ``chosen``,
     their number last; the price of all.
     """
-    room = world.room
     last, free = merit.chosen.size - 1, room.free_later[GPUS, n]
-    one, price = _single(world, merit, n, need)
+    one, price = _single(work, room, holds, merit, n, need)
     if one >= 0:
         merit.chosen[0], merit.chosen[last] = one, 1
         return float(price)
     merit.number[0] += 1
     many, price = 0, 0.0
     while free < need:
-        v = _cheapest_holder(world, merit, n)
+        v = _cheapest_holder(work, room, holds, merit, n)
         merit.taken_by[v], merit.chosen[many] = merit.number[0], v
         price += merit.price[v]
-        free += _given_on(world, merit, n, v)
+        free += _given_on(work, room, holds, merit, n, v)
         many += 1
     merit.chosen[last] = many
     return float(price)
 
 
 @inner
-def _single(world: Session, merit: MeritSearches, n: int, need: int) -> tuple[int, float]:
-    work, room = world.work, world.room
+def _single(
+    work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, n: int, need: int
+) -> tuple[int, float]:
     best, least, h = -1, np.inf, room.holders.first[n]
     while h >= 0:
         v = room.holders.owner[h]
-        gives = _given_on(world, merit, n, v)
+        gives = _given_on(work, room, holds, merit, n, v)
         if gives > 0 and room.free_later[GPUS, n] + gives >= need:
             price = merit.price[v] - PER_GPU_FREED * (gpus_of(work, v) - need) / 1000.0
             if price < least or (price == least and work.tie[v] < work.tie[best]):
@@ -131,13 +135,12 @@ def _single(world: Session, merit: MeritSearches, n: int, need: int) -> tuple[in
 
 
 @inner
-def _cheapest_holder(world: Session, merit: MeritSearches, n: int) -> int:
+def _cheapest_holder(work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, n: int) -> int:
     """Of those not taken yet the one that costs least for each GPU it gives."""
-    work, room = world.work, world.room
     best, least, h = -1, np.inf, room.holders.first[n]
     while h >= 0:
         v = room.holders.owner[h]
-        gives = _given_on(world, merit, n, v)
+        gives = _given_on(work, room, holds, merit, n, v)
         if gives > 0 and merit.taken_by[v] != merit.number[0]:
             rate = merit.price[v] / gives
             if rate < least or (rate == least and work.tie[v] < work.tie[best]):
@@ -149,15 +152,15 @@ def _cheapest_holder(world: Session, merit: MeritSearches, n: int) -> int:
 @inner
 def _cheapest_nodes(world: Session, request: VictimRequest, size: int) -> int:
     """All who may leave the nodes that cost least to free wholly, as many as the gang needs."""
-    work, merit = world.work, world.candidates.merit
+    work, room, holds, merit = world.work, world.room, world.holds, world.candidates.merit
     nodes, w, c, many = world.nodes, request.w, request.c, 0
     fits = size // work.need[GPUS, w]
     if fits == 0:
         return 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        enough = _could_free(world, merit, w, n) >= fits * work.need[GPUS, w]
-        price = _price_of_node(world, merit, n) if enough else np.inf
+        enough = _could_free(work, room, holds, merit, w, n) >= fits * work.need[GPUS, w]
+        price = _price_of_node(work, room, holds, merit, n) if enough else np.inf
         merit.node_price[n] = price
     merit.number[0] += 1
     for _ in range(_nodes_for(work, w, size)):
@@ -165,7 +168,7 @@ def _cheapest_nodes(world: Session, request: VictimRequest, size: int) -> int:
         if n < 0:
             return 0
         merit.node_price[n] = np.inf
-        many = _take_all(world, merit, n, many)
+        many = _take_all(work, room, holds, merit, n, many)
     return many
 
 
@@ -185,12 +188,11 @@ def _nodes_for(work: Work, w: int, size: int) -> int:
 
 
 @inner
-def _price_of_node(world: Session, merit: MeritSearches, n: int) -> float:
+def _price_of_node(work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, n: int) -> float:
     """A gang across nodes counts in each of them by its part."""
-    work, room = world.work, world.room
     price, h = 0.0, room.holders.first[n]
     while h >= 0:
-        gives, v = _given_by(world, merit, h), room.holders.owner[h]
+        gives, v = _given_by(work, room, holds, merit, h), room.holders.owner[h]
         if gives > 0:
             price += merit.price[v] * gives / gpus_of(work, v)
         h = room.holders.after[h]
@@ -209,13 +211,14 @@ def _cheapest_node(nodes: Nodes, merit: MeritSearches, c: int) -> int:
 
 
 @inner
-def _take_all(world: Session, merit: MeritSearches, n: int, many: int) -> int:
+def _take_all(
+    work: Work, room: NodeRoom, holds: Holds, merit: MeritSearches, n: int, many: int
+) -> int:
     """Put who may leave node ``n`` behind the first ``many`` of ``chosen``; returns how many."""
-    room = world.room
     h = room.holders.first[n]
     while h >= 0:
         v = room.holders.owner[h]
-        if _given_by(world, merit, h) > 0 and merit.taken_by[v] != merit.number[0]:
+        if _given_by(work, room, holds, merit, h) > 0 and merit.taken_by[v] != merit.number[0]:
             merit.taken_by[v], merit.chosen[many] = merit.number[0], v
             many += 1
         h = room.holders.after[h]

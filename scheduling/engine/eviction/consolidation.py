@@ -288,7 +288,7 @@ def _let_stay(world: Session, w: int, n: int, before: int) -> None:
 
 @inner
 def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
-    ranks, rules, queues = world.ranks, world.rules, world.queues
+    tree, ranks, rules, queues = world.tree, world.ranks, world.rules, world.queues
     w, c = request.w, request.c
     work, out, value = world.work, world.out, ranks.value
     h, gpus = world.holds.head[v], gpus_of(work, v)
@@ -300,11 +300,13 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     ):
         return False
     if value[work.priority[v]] > value[work.priority[w]] or not in_budget(
-        world, work.queue[v], gpus
+        tree, queues, work.queue[v], gpus
     ):
         return False
     rested = work.started[v] + rules.cooldown
-    if rules.now < max(rested, shielded_until(world, request, v)):
+    if rules.now < max(
+        rested, shielded_until(tree, work, ranks, rules, world.candidates, request, v)
+    ):
         return False
     capped = queues.search.evicted[0] + gpus > may_evict(work, rules, w, request.need)
     if capped or standing(world, v, c, gpus, GROWS).late:

@@ -15,7 +15,7 @@ from scheduling.engine.eviction.minimal_set import (
 from scheduling.engine.eviction.rules import VictimRequest, allowed, held_by
 from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, free_of
-from scheduling.engine.state.input import Holds, Work, extra_of
+from scheduling.engine.state.input import Holds, Ranks, Work, extra_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.statement.statement import (
@@ -64,7 +64,9 @@ def _exchange(world: Session, request: VictimRequest, i: int, j: int) -> bool:
     (or its alone).
     """
     work, out, candidates, holds = world.work, world.out, world.candidates, world.holds
-    price = price_of(world, i) + (price_of(world, j) if j != i else 0.0)
+    price = price_of(work, out, candidates, i) + (
+        price_of(work, out, candidates, j) if j != i else 0.0
+    )
     h = holds.head[candidates.log.slot[i]]
     while h >= 0:
         n = holds.node[h]
@@ -84,10 +86,12 @@ def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
     """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
     leaves enough of node ``n``, where whole GPUs are all that is held.
     """
-    holds, candidates, work = world.holds, world.candidates, world.work
+    ranks, holds, candidates, work = world.ranks, world.holds, world.candidates, world.work
     if candidates.log.leaves[x] or extra_of(work, x) > 0:
         return False
-    if _outranks(world, x, candidates.log.slot[i]) or _outranks(world, x, candidates.log.slot[j]):
+    if _outranks(work, ranks, x, candidates.log.slot[i]) or _outranks(
+        work, ranks, x, candidates.log.slot[j]
+    ):
         return False
     whole = work.need[GPUS, x] >= ONE and work.need[GPUS, candidates.log.slot[i]] >= ONE
     if not whole or work.need[GPUS, candidates.log.slot[j]] < ONE:
@@ -98,8 +102,7 @@ def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
 
 
 @inner
-def _outranks(world: Session, x: int, v: int) -> bool:
-    work, ranks = world.work, world.ranks
+def _outranks(work: Work, ranks: Ranks, x: int, v: int) -> bool:
     value, priority = ranks.value, work.priority
     same = work.queue[x] == work.queue[v]
     return bool(same and value[priority[x]] > value[priority[v]])
@@ -141,6 +144,9 @@ def _takes_the_place(world: Session, request: VictimRequest, i: int, j: int, x: 
 @inner
 def _holds(world: Session, request: VictimRequest, a: int, b: int) -> bool:
     """Everything that is asked of a set, with ``a`` and ``b`` back."""
-    if not (seats_hold(world, a) and seats_hold(world, b) and quota_holds(world, request)):
+    holds, room = world.holds, world.room
+    if not (
+        seats_hold(holds, room, a) and seats_hold(holds, room, b) and quota_holds(world, request)
+    ):
         return False
     return is_within_cap(world, request) and is_still_fair(world, request)

@@ -41,6 +41,7 @@ from scheduling.engine.eviction.rules import (
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, slots_on
 from scheduling.engine.placement.unlike import sit_member
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Work, extra_of
 from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
 from scheduling.engine.state.session import Session
@@ -204,7 +205,7 @@ def _free_domain(world: Session, request: VictimRequest) -> int:
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
         sat = _free_room(world, request, order[start[d] : start[d + 1]], False)
-        lost = lost_so_far(world)
+        lost = lost_so_far(work, world.out, candidates)
         if sat == work.least[request.w] and lost < best_lost:
             best, best_lost = d, lost
         unseat(work, room, world.seats, request.w, sat)
@@ -233,12 +234,11 @@ def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
 
 
 @inner
-def lost_so_far(world: Session) -> float:
+def lost_so_far(work: Work, out: Decisions, candidates: Candidates) -> float:
     """The price of the chosen."""
-    candidates = world.candidates
     lost = 0.0
     for k in range(candidates.log.first, candidates.log.size):
-        lost += price_of(world, k)
+        lost += price_of(work, out, candidates, k)
     return lost
 
 
@@ -273,7 +273,7 @@ def _free_seats(world: Session, request: VictimRequest, role: int, sat: int, end
     work, room, candidates = world.work, world.room, world.candidates
     w, heap, seats, epoch = request.w, candidates.heap, world.seats, 1
     while sat < end:
-        n = next_node(world, request)
+        n = next_node(world.nodes, work, room, candidates, request)
         if n >= 0 and heap.costed_at[n] != epoch:
             change(heap, n, _cost(world, request, n, False))
             heap.costed_at[n] = epoch
@@ -420,6 +420,6 @@ def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) ->
             strike(candidates, k)
             continue
         redo_one(world, k)
-        price += price_of(world, k)
+        price += price_of(world.work, world.out, candidates, k)
     squeeze(candidates, before)
     return price

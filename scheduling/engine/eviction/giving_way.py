@@ -35,12 +35,13 @@ from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
-from scheduling.engine.state.input import Tree, core_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Ranks, Tree, Work, core_of
 from scheduling.engine.state.order import Running
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import LATER
-from scheduling.engine.state.victims import MeritSearches
+from scheduling.engine.state.victims import Candidates, MeritSearches
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import begin, let_go, undo_all
@@ -68,7 +69,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
     """Others leave for ``w`` on class ``c``, by merit."""
     tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world.work, w)
     due, epoch = world.ordering.merit.due, world.shapes.refusals.epoch
-    if not _may_search(world, merit, due, w, world.rules.now):
+    if not _may_search(tree, work, merit, due, w, world.rules.now):
         return False
     if _fails_like_another(merit, epoch, c, need) or passes_nominal(world, w, c):
         return False
@@ -82,9 +83,10 @@ def gives_way(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _may_search(world: Session, merit: MeritSearches, due: Flags, w: int, now: float) -> bool:
+def _may_search(
+    tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
+) -> bool:
     """By what it waits for; and whether any search is left. It searches again before long."""
-    tree, work = world.tree, world.work
     q = work.queue[w]
     promises = tree.sharing.rule[q] == codes.PROMISE
     if promises and not due[w]:
@@ -184,15 +186,14 @@ def may_make_room(world: Session, w: int, c: int) -> bool:
     q = work.queue[w]
     entitled = world.ordering.pending.rank[w] == RISEN or not tree.sharing.played[q]
     world.candidates.merit.calm[w] = not entitled
-    if tree.sharing.top[q] > 0 or _is_above_others(world, world.ordering.running, w):
+    if tree.sharing.top[q] > 0 or _is_above_others(world.ordering.running, world.ranks, work, w):
         return True
     return bool(entitled and owes(tree, quotas, queues, q, -1, c, need_of(work, w)))
 
 
 @inner
-def _is_above_others(world: Session, running: Running, w: int) -> bool:
+def _is_above_others(running: Running, ranks: Ranks, work: Work, w: int) -> bool:
     """Whether lower priority runs in its leaf."""
-    ranks, work = world.ranks, world.work
     value, rank, q = ranks.value, work.priority, work.queue[w]
     for k in range(running.queue_begin[q + 1], running.queue_begin[q + 2]):
         v = running.slot[k]
@@ -216,13 +217,13 @@ SILENT_S = 7200.0
 @inner
 def price_all(world: Session, request: VictimRequest) -> bool:
     """What each eviction would be weighed with, infinite where it may not be; whether any may."""
-    candidates, now = world.candidates, world.rules.now
+    tree, work, candidates, now = world.tree, world.work, world.candidates, world.rules.now
     running, price, any_may = world.ordering.running, candidates.merit.price, False
     for k in range(running.size[0]):
         v = running.slot[k]
         price[v] = np.inf
         if _may_leave(world, request, v):
-            price[v] = _price(world, v, now)
+            price[v] = _price(tree, work, candidates, v, now)
             any_may = True
     return any_may
 
@@ -230,23 +231,26 @@ def price_all(world: Session, request: VictimRequest) -> bool:
 @inner
 def _may_leave(world: Session, request: VictimRequest, v: int) -> bool:
     ranks, rules = world.ranks, world.rules
-    work, now = world.work, rules.now
-    if not _is_below(world, request, v) or not _is_there(world, v):
+    tree, work, now = world.tree, world.work, rules.now
+    if not _is_below(tree, work, request, v) or not _is_there(work, world.candidates, world.out, v):
         return False
-    if eviction_limit_reached(work, rules, v) or work.started[v] >= now or had_risen(world, v):
+    if (
+        eviction_limit_reached(work, rules, v)
+        or work.started[v] >= now
+        or had_risen(work, ranks, v)
+    ):
         return False
     value, rank = ranks.value, work.priority
     expected = world.ordering.merit.expected[request.w]
-    if value[rank[v]] > value[rank[request.w]] or not _is_worth_it(world, v, expected, now):
+    if value[rank[v]] > value[rank[request.w]] or not _is_worth_it(tree, work, v, expected, now):
         return False
     is_over = now >= protected_until(world, request, v)
-    return bool(is_over and in_budget(world, work.queue[v], core_of(work, v)))
+    return bool(is_over and in_budget(tree, world.queues, work.queue[v], core_of(work, v)))
 
 
 @inner
-def _is_below(world: Session, request: VictimRequest, v: int) -> bool:
+def _is_below(tree: Tree, work: Work, request: VictimRequest, v: int) -> bool:
     """It runs on the class, in the subtree of the request."""
-    tree, work = world.tree, world.work
     q = work.queue[v]
     if work.gpu_class[v] != request.c or q < 0:
         return False
@@ -254,9 +258,8 @@ def _is_below(world: Session, request: VictimRequest, v: int) -> bool:
 
 
 @inner
-def _is_there(world: Session, v: int) -> bool:
+def _is_there(work: Work, candidates: Candidates, out: Decisions, v: int) -> bool:
     """It is a candidate, whole, and nothing is decided on it."""
-    work, candidates, out = world.work, world.candidates, world.out
     if candidates.listed_in[v] != candidates.number[0] or work.leaving[v]:
         return False
     if candidates.log.leaves[v] or candidates.log.members_given[v] != 0:
@@ -265,11 +268,10 @@ def _is_there(world: Session, v: int) -> bool:
 
 
 @inner
-def _is_worth_it(world: Session, v: int, expected: float, now: float) -> bool:
+def _is_worth_it(tree: Tree, work: Work, v: int, expected: float, now: float) -> bool:
     """It is well ahead of its own quota, or is far longer than the ``expected`` work of whom it leaves for,
     and little of it is lost.
     """
-    tree, work = world.tree, world.work
     lost_s = now - max(work.started[v], work.checkpointed[v])
     silent = lost_s > SILENT_S
     is_longer = TIMES_LONGER * expected < expected_of(tree, work, v) < np.inf
@@ -281,8 +283,7 @@ def _is_worth_it(world: Session, v: int, expected: float, now: float) -> bool:
 
 
 @inner
-def _price(world: Session, v: int, now: float) -> float:
-    tree, work, candidates = world.tree, world.work, world.candidates
+def _price(tree: Tree, work: Work, candidates: Candidates, v: int, now: float) -> float:
     price = PER_EVICTION + candidates.lost_gpu_s[v]
     promises = tree.sharing.rule[work.queue[v]] == codes.PROMISE
     if promises and lead_of(work, v, now) < AHEAD_S:

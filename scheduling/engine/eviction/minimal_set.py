@@ -21,7 +21,9 @@ from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import LENT, PLAIN, is_below
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
-from scheduling.engine.state.input import Tree
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Holds, Nodes, Tree, Work
+from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
@@ -73,13 +75,12 @@ def is_entitled(world: Session, request: VictimRequest, q: int, gain: int) -> bo
         return False
     if request.rule == BOTH:
         return True
-    return owes(tree, quotas, queues, q, _child_to(world, request, q), request.c, more)
+    return owes(tree, quotas, queues, q, _child_to(tree, world.work, request, q), request.c, more)
 
 
 @inner
-def _child_to(world: Session, request: VictimRequest, q: int) -> int:
+def _child_to(tree: Tree, work: Work, request: VictimRequest, q: int) -> int:
     """The child of ``q`` on the way from the workload, -1 in its leaf."""
-    tree, work = world.tree, world.work
     kid, up = -1, work.queue[request.w]
     while up != q:
         kid, up = up, tree.parent[up]
@@ -87,11 +88,10 @@ def _child_to(world: Session, request: VictimRequest, q: int) -> int:
 
 
 @inner
-def price_of(world: Session, k: int) -> float:
+def price_of(work: Work, out: Decisions, candidates: Candidates, k: int) -> float:
     """The price of the candidates; among equals fewer GPUs, at the price of a second each. A member given up
     costs less than any eviction, and nothing where its gang is evicted as well.
     """
-    work, out, candidates = world.work, world.out, world.candidates
     v = candidates.log.slot[k]
     if candidates.log.part[k] < 0:
         return candidates.price[v] + held_by(work, out, v) / 1000.0
@@ -104,13 +104,13 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
     candidates = world.candidates
     first, price = candidates.log.first, np.empty(how_many(candidates))
     for k in range(price.size):
-        price[k] = -price_of(world, first + k)
+        price[k] = -price_of(world.work, world.out, candidates, first + k)
     for k in first + order_of(price):
         v = candidates.log.slot[k]
         if _is_merged(candidates, k):
             continue
         undo_one(world, k)
-        if seats_hold(world, v) and quota_holds(world, request):
+        if seats_hold(world.holds, world.room, v) and quota_holds(world, request):
             strike(candidates, k)
         else:
             redo_one(world, k)
@@ -118,9 +118,8 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def seats_hold(world: Session, v: int) -> bool:
+def seats_hold(holds: Holds, room: NodeRoom, v: int) -> bool:
     """No node of ``v`` is promised twice."""
-    holds, room = world.holds, world.room
     h = holds.head[v]
     while h >= 0:
         n, d = holds.node[h], holds.device[h]
@@ -246,12 +245,13 @@ def do_without(world: Session, request: VictimRequest, whoever: bool) -> None:
     """Put back victims that a larger one made needless: other members sit in the room it leaves. Those whose
     queues need not do without them, or ``whoever`` it is.
     """
+    nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
         if _is_merged(world.candidates, k) or (not whoever and _may_stay_gone(world, request, k)):
             continue
         undo_one(world, k)
-        if quota_holds(world, request) and _sit_elsewhere(world, request):
+        if quota_holds(world, request) and _sit_elsewhere(nodes, work, room, seats, request):
             strike(candidates, k)
         else:
             redo_one(world, k)
@@ -259,11 +259,12 @@ def do_without(world: Session, request: VictimRequest, whoever: bool) -> None:
 
 
 @inner
-def _sit_elsewhere(world: Session, request: VictimRequest) -> bool:
+def _sit_elsewhere(
+    nodes: Nodes, work: Work, room: NodeRoom, seats: Seats, request: VictimRequest
+) -> bool:
     """Seat the workload afresh on what the victims leave, in the domain where it sits; False if it
     cannot, and then it sits as before.
     """
-    nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     w = request.w
     least, level = work.least[w], work.required[w]
     node, device = seats.node[:least].copy(), seats.device[:least].copy()
@@ -272,7 +273,7 @@ def _sit_elsewhere(world: Session, request: VictimRequest) -> bool:
     sat = 0
     for role in range(many_roles(work, w)):
         end = sat + members_in(work, w, role) * parts_of(work, w, role)
-        sat = _sit_role(world, request, role, home, sat, end)
+        sat = _sit_role(nodes, work, room, seats, request, role, home, sat, end)
     if sat == least:
         return True
     unseat(work, room, seats, w, sat)
@@ -284,10 +285,17 @@ def _sit_elsewhere(world: Session, request: VictimRequest) -> bool:
 
 @inner
 def _sit_role(
-    world: Session, request: VictimRequest, role: int, home: int, sat: int, end: int
+    nodes: Nodes,
+    work: Work,
+    room: NodeRoom,
+    seats: Seats,
+    request: VictimRequest,
+    role: int,
+    home: int,
+    sat: int,
+    end: int,
 ) -> int:
     """Seat members of one role in domain ``home`` until ``end`` seats are taken; returns how many are."""
-    nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     w, level = request.w, work.required[request.w]
     one = shape_of(work, w, role)
     for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):

@@ -9,8 +9,8 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.state.nodes import BLOCK_SIZE
-from scheduling.engine.state.session import Session
+from scheduling.engine.state.input import Nodes
+from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import NodeBlocks
 
@@ -22,24 +22,22 @@ def block_of(position: int, c: int) -> int:
 
 
 @inner
-def renew_free(world: Session, blocks: NodeBlocks, position: Ints, c: int) -> None:
+def renew_free(blocks: NodeBlocks, room: NodeRoom, nodes: Nodes, position: Ints, c: int) -> None:
     """Bring ``most_free`` of class ``c`` up to date: only where nodes have changed."""
-    room, nodes = world.room, world.nodes
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
     if blocks.seen[c] < room.changes.cleared_at:
         for b in range(block_of(first, c), block_of(last - 1, c) + 1):
-            _renew_block(world, blocks, b, c)
+            _renew_block(blocks, room, nodes, b, c)
     else:
         n = room.changes.newest[c]
         while n >= 0 and room.changes.changed_at[n] > blocks.seen[c]:
-            _renew_block(world, blocks, block_of(position[n], c), c)
+            _renew_block(blocks, room, nodes, block_of(position[n], c), c)
             n = room.changes.older[n]
     blocks.seen[c] = room.changes.clock
 
 
 @inner
-def _renew_block(world: Session, blocks: NodeBlocks, b: int, c: int) -> None:
-    room, nodes = world.room, world.nodes
+def _renew_block(blocks: NodeBlocks, room: NodeRoom, nodes: Nodes, b: int, c: int) -> None:
     first = max(nodes.class_start[c], (b - c) * BLOCK_SIZE)
     last = min(nodes.class_start[c + 1], (b - c + 1) * BLOCK_SIZE)
     most = room.free_later[GPUS, nodes.of_class[first]]

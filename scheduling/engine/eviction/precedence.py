@@ -32,7 +32,10 @@ from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import STARTS, standing
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Work, core_of, gpus_of
+from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.order import Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import HOLDING, changed
@@ -104,9 +107,8 @@ def start_again(world: Session, w: int, who: Ints) -> None:
 
 
 @inner
-def note_in_vain(world: Session, w: int, c: int, whose: int) -> None:
+def note_in_vain(work: Work, queues: Queues, shapes: Shapes, w: int, c: int, whose: int) -> None:
     """``w`` does not start without those of OWN or OTHERS either."""
-    work, queues, shapes = world.work, world.queues, world.shapes
     q = work.queue[w]
     queues.search.vain_slot[whose, c, q], queues.search.vain_epoch[whose, c, q] = (
         w,
@@ -138,11 +140,11 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
 @inner
 def fails_again(world: Session, w: int, c: int, whose: int) -> bool:
     """Whether it was in vain for one that asks for no more, and nobody has left since."""
-    work = world.work
+    work, ranks, rules = world.work, world.ranks, world.rules
     queues, q = world.queues, work.queue[w]
     if queues.search.vain_epoch[whose, c, q] != world.shapes.refusals.epoch:
         return False
-    return asks_for_more(world, w, queues.search.vain_slot[whose, c, q])
+    return asks_for_more(work, ranks, rules, w, queues.search.vain_slot[whose, c, q])
 
 
 @inner
@@ -152,7 +154,7 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
     others left.
     """
-    queues = world.queues
+    ranks, queues = world.ranks, world.queues
     ordering, out, work, q = world.ordering, world.out, world.work, world.work.queue[w]
     first = ordering.pending.queue_begin[q + 1]
     if queues.starts.started[c, q] == 0:
@@ -168,7 +170,11 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     who, size, gpus, cores = np.empty(end - begin, np.int64), 0, 0, 0
     for k in range(begin, end):
         v = ordering.pending.slot[k]
-        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or not _may_step_back(world, w, v):
+        if (
+            out.action[v] != codes.ADMIT
+            or out.gpu_class[v] != c
+            or not _may_step_back(work, ranks, queues, out, w, v)
+        ):
             continue
         if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
@@ -182,8 +188,9 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
 
 
 @inner
-def _may_step_back(world: Session, w: int, v: int) -> bool:
-    work, ranks, queues, out = world.work, world.ranks, world.queues, world.out
+def _may_step_back(
+    work: Work, ranks: Ranks, queues: Queues, out: Decisions, w: int, v: int
+) -> bool:
     mine, its = work.priority[w], work.priority[v]
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
@@ -206,7 +213,9 @@ def _left_for(world: Session, w: int, v: int) -> int:
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(world, request, x)
+        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(
+            world.tree, work, world.rules, world.candidates, request, x
+        )
         if barred or (over > 0 and work.queue[x] != work.queue[w]):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
@@ -232,13 +241,15 @@ def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> boo
     rules = world.rules
     work, gpus = world.work, need_of(world.work, v)
     patient = rules.now < work.submitted[request.w] + rules.delay
-    if patient or min_run_of(world, request, v) > 0.0:
+    if patient or min_run_of(world.tree, work, world.ranks, request, v) > 0.0:
         return False
-    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(world, request, v):
+    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(
+        world.tree, work, rules, world.candidates, request, v
+    ):
         return False
     if gpus > may_evict(work, rules, request.w, request.need):
         return False
-    return in_budget(world, work.queue[v], gpus)
+    return in_budget(world.tree, world.queues, work.queue[v], gpus)
 
 
 @inner
@@ -269,15 +280,15 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
 
 @inner
 def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
-    rules, work = world.rules, world.work
-    if work.gpu_class[v] != request.c or min_run_of(world, request, v) > 0.0:
+    tree, ranks, rules, work = world.tree, world.ranks, world.rules, world.work
+    if work.gpu_class[v] != request.c or min_run_of(tree, work, ranks, request, v) > 0.0:
         return False
     if eviction_limit_reached(work, rules, v):
         return False
-    if rules.now < shielded_until(world, request, v):
+    if rules.now < shielded_until(tree, work, ranks, rules, world.candidates, request, v):
         return False
     fair = rule_allows(world, request, v, gpus_of(work, v))
-    return fair and in_budget(world, work.queue[v], core_of(work, v))
+    return fair and in_budget(tree, world.queues, work.queue[v], core_of(work, v))
 
 
 @inner
@@ -301,9 +312,8 @@ def free_at_most(world: Session, w: int, c: int) -> int:
 
 
 @inner
-def has_its_seats(world: Session, v: int) -> bool:
+def has_its_seats(room: NodeRoom, out: Decisions, v: int) -> bool:
     """Whether no node of ``v``, which starts, is promised twice, now or later."""
-    room, out = world.room, world.out
     for i in range(out.pool.first[v], out.pool.first[v] + out.members[v]):
         n, device = out.pool.node[i], out.pool.device[i]
         if device >= 0 and max(room.shared_now[n, device], room.shared_later[n, device]) > ONE:

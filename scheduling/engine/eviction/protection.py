@@ -29,7 +29,8 @@ from scheduling.engine.reasons.figures import (
     OVER_CAP,
     WOULD_LEAVE,
 )
-from scheduling.engine.state.input import Work, core_of
+from scheduling.engine.state.input import Rules, Tree, Work, core_of
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
@@ -40,9 +41,8 @@ from scheduling.engine.statement.statement import LEAVES
 
 
 @inner
-def patient_until(world: Session, w: int, rule: int, nominal: bool) -> float:
+def patient_until(work: Work, rules: Rules, w: int, rule: int, nominal: bool) -> float:
     """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
-    work, rules = world.work, world.rules
     wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
     return work.submitted[w] + wait
 
@@ -58,7 +58,7 @@ def last_release(world: Session, request: VictimRequest) -> float:
         elif part >= 0:
             until = max(
                 until,
-                cooled_down(world, request, v),
+                cooled_down(world.tree, world.work, world.rules, world.candidates, request, v),
             )
     return until
 
@@ -69,11 +69,11 @@ def is_lawful(world: Session, request: VictimRequest) -> bool:
     stood in its way may not be among them.
     """
     now, lasting = world.rules.now, request.rule == BOTH or request.stretch == ROUNDED
-    nominal = not lasting and takes_only_owed(world, request)
-    if now < patient_until(world, request.w, request.rule, nominal):
+    nominal = not lasting and takes_only_owed(world.tree, world.work, world.candidates, request)
+    if now < patient_until(world.work, world.rules, request.w, request.rule, nominal):
         return False
     if request.overlook == BUDGET:
-        left = _budget_left(world)
+        left = _budget_left(world.tree, world.work, world.queues, world.candidates)
         return bool(left == UNLIMITED)
     return bool(request.overlook == PROTECTED and last_release(world, request) <= now)
 
@@ -90,14 +90,16 @@ def ends_sooner(world: Session, request: VictimRequest) -> bool:
 @inner
 def blame_protection(world: Session, request: VictimRequest) -> None:
     """Quote the first victim that would go, its queue, and until when it is safe."""
-    work, rules, queues = world.work, world.rules, world.queues
+    tree, work, rules, queues = world.tree, world.work, world.rules, world.queues
     candidates = world.candidates
     w, v, out = request.w, candidates.log.slot[candidates.log.first], world.out
     reason, overlook, until = codes.VICTIMS_PROTECTED, request.overlook, 0.0
     if overlook == PROTECTED and last_release(world, request) <= rules.now:
         overlook = DELAY
     if overlook == DELAY:
-        until = patient_until(world, w, request.rule, _is_urgent(world, request))
+        until = patient_until(
+            work, rules, w, request.rule, _is_urgent(tree, work, rules, candidates, request)
+        )
     elif overlook == PROTECTED:
         until = last_release(world, request)
     elif overlook == BUDGET:
@@ -116,7 +118,7 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     figures[w, WOULD_LEAVE.needs] = request.need
     figures[w, WOULD_LEAVE.would_leave] = queues.search.evicted[0]
     if overlook == BUDGET:
-        figures[w, OVER_BUDGET.budget_left] = _budget_left(world)
+        figures[w, OVER_BUDGET.budget_left] = _budget_left(tree, work, queues, candidates)
     elif overlook == CAP:
         figures[w, OVER_CAP.may_leave] = may_evict(work, rules, w, request.need)
     else:
@@ -127,12 +129,17 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def _is_urgent(world: Session, request: VictimRequest) -> bool:
+def _is_urgent(
+    tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest
+) -> bool:
     """Whether it waits for what is owed to it, for which the wait is shorter, and is not over yet."""
-    rules = world.rules
-    if request.rule == BOTH or request.stretch == ROUNDED or not takes_only_owed(world, request):
+    if (
+        request.rule == BOTH
+        or request.stretch == ROUNDED
+        or not takes_only_owed(tree, work, candidates, request)
+    ):
         return False
-    return bool(rules.now < patient_until(world, request.w, request.rule, True))
+    return bool(rules.now < patient_until(work, rules, request.w, request.rule, True))
 
 
 @inner
@@ -143,7 +150,7 @@ def _what_protects(world: Session, request: VictimRequest, until: float) -> int:
         v = candidates.log.slot[k]
         if grace_over(world, request.c, work.queue[v]) == until:
             return GRACE
-        if cooled_down(world, request, v) == until:
+        if cooled_down(world.tree, work, world.rules, candidates, request, v) == until:
             return COOLDOWN
     return MIN_RUN_TIME
 
@@ -162,23 +169,23 @@ def _budgets_until(world: Session) -> float:
 
 
 @inner
-def _budget_left(world: Session) -> int:
+def _budget_left(tree: Tree, work: Work, queues: Queues, candidates: Candidates) -> int:
     """What the smallest of the budgets that the chosen would overdraw still had."""
-    tree, work, queues, candidates = world.tree, world.work, world.queues, world.candidates
     least = UNLIMITED
     for k in range(candidates.log.first, candidates.log.size):
         q = work.queue[candidates.log.slot[k]]
         while q > 0:
             if queues.usage.eviction_budget[q] < 0:
-                least = min(least, queues.usage.eviction_budget[q] + _cores_below(world, q))
+                least = min(
+                    least, queues.usage.eviction_budget[q] + _cores_below(tree, work, candidates, q)
+                )
             q = tree.parent[q]
     return least
 
 
 @inner
-def _cores_below(world: Session, top: int) -> int:
+def _cores_below(tree: Tree, work: Work, candidates: Candidates, top: int) -> int:
     """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
-    tree, work, candidates = world.tree, world.work, world.candidates
     gpus = 0
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]

@@ -19,15 +19,18 @@ from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, VictimReq
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.standing import GROWS, may_hold, standing
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.statement.statement import begin, how_many, undo_all
 
 
 @inner
-def settled_classes(world: Session) -> Flags:
+def settled_classes(work: Work, room: NodeRoom, out: Decisions, ordering: Ordering) -> Flags:
     """Classes of which nothing comes free and for which nobody waits."""
-    work, room, out, ordering = world.work, world.room, world.out, world.ordering
     found = room.coming == 0
     for k in range(ordering.pending.size[0]):
         w = ordering.pending.slot[k]
@@ -49,7 +52,7 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     request = VictimRequest(w, c, RECLAIM, stands.share, True, STRICT, need, True, PLAIN, w)
     if not may_hold(stands, 0) or note_owed(world, request) == NOTHING:
         return False
-    if world.rules.now < patient_until(world, w, RECLAIM, True):
+    if world.rules.now < patient_until(work, world.rules, w, RECLAIM, True):
         return False
     ensure_candidates(world)
     if not is_promising(world, request):
@@ -59,7 +62,7 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
         return False
     give_members_on(world, request, n)
     sit(world.room, work, w, n, pick_device(world.room, work, w, n, LATER), LATER)
-    _carry_out(world, request, leaves_by_queue(world, request))
+    _carry_out(world, request, leaves_by_queue(world.tree, work, world.candidates, request))
     return True
 
 
@@ -89,6 +92,6 @@ def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
         note_loss(world, k)
-        if not is_shrunk(world, candidates.log.slot[k]):
+        if not is_shrunk(world.work, world.out, candidates, candidates.log.slot[k]):
             shrink_for(world, request, candidates.log.slot[k], leaves)
             world.out.rule[candidates.log.slot[k]] = codes.REGAINED

@@ -29,9 +29,11 @@ from scheduling.engine.quota.fair_share import (
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Work, core_of, extra_of
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import LEAVES
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
@@ -92,32 +94,37 @@ def held_by(work: Work, out: Decisions, v: int) -> int:
 @inner
 def protected_until(world: Session, request: VictimRequest, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
-    work = world.work
+    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
     return max(
-        shielded_until(world, request, v),
+        shielded_until(tree, work, ranks, rules, world.candidates, request, v),
         grace_over(world, request.c, work.queue[v]),
     )
 
 
 @inner
-def shielded_until(world: Session, request: VictimRequest, v: int) -> float:
+def shielded_until(
+    tree: Tree, work: Work, ranks: Ranks, rules: Rules, candidates: Candidates,
+    request: VictimRequest, v: int,
+) -> float:  # fmt: skip
     """Until the end of its min run time, and of the cooldown of the workload."""
-    work = world.work
-    until = work.started[v] + min_run_of(world, request, v)
-    return max(until, cooled_down(world, request, v))
+    until = work.started[v] + min_run_of(tree, work, ranks, request, v)
+    return max(until, cooled_down(tree, work, rules, candidates, request, v))
 
 
 @inner
-def cooled_down(world: Session, request: VictimRequest, v: int) -> float:
+def cooled_down(
+    tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest, v: int
+) -> float:
     """Until when the workload, if it was evicted, takes nothing from ``v``: else one eviction would lead to
     the next. What nominal owes it may take at once, but from whom it left for, and where its wish names one
     class alone: of another its queue may be owed what nobody asked for while it ran. Minus infinity where
     it may.
     """
-    work, rules = world.work, world.rules
     w = request.w
     is_nominal = (
-        not is_own(work, request, v) and request.stretch != ROUNDED and is_owing(world, request, v)
+        not is_own(work, request, v)
+        and request.stretch != ROUNDED
+        and is_owing(tree, work, candidates, request, v)
     )
     names_one = work.wish.shape[0] < 2 or work.wish[1, w] < 0
     if names_one and work.evicted_for[w] != work.tie[v] and is_nominal:
@@ -126,11 +133,10 @@ def cooled_down(world: Session, request: VictimRequest, v: int) -> float:
 
 
 @inner
-def min_run_of(world: Session, request: VictimRequest, v: int) -> float:
+def min_run_of(tree: Tree, work: Work, ranks: Ranks, request: VictimRequest, v: int) -> float:
     """That of the queue in which both part, on the side of ``v`` (its leaf inside one queue), else that of
     the priority class.
     """
-    tree, work, ranks = world.tree, world.work, world.ranks
     q = branch_of(tree, work.queue[v], work.queue[request.w])
     return tree.min_run[q] if tree.min_run[q] >= 0.0 else ranks.min_run[work.priority[v]]
 
@@ -147,7 +153,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     if candidates.barred[v] == candidates.bounds.search_number[0]:
         return False
     own = is_own(work, request, v)
-    owed = not own and is_owed(world, request, v)
+    owed = not own and is_owed(tree, work, candidates, request, v)
     spares = not own and not owed
     if spares and candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
@@ -157,7 +163,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
         return False
     if request.overlook != PROTECTED and _is_protected(world, request, v):
         forbidden = PROTECTED
-    elif request.overlook != BUDGET and not in_budget(world, work.queue[v], gpus):
+    elif request.overlook != BUDGET and not in_budget(tree, queues, work.queue[v], gpus):
         forbidden = BUDGET
     elif request.overlook != CAP and gpus > may_evict(work, world.rules, request.w, request.need):
         forbidden = CAP
@@ -168,8 +174,8 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
 @inner
 def _is_protected(world: Session, request: VictimRequest, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
-    work, rules = world.work, world.rules
-    if rules.now < shielded_until(world, request, v):
+    tree, work, ranks, rules = world.tree, world.work, world.ranks, world.rules
+    if rules.now < shielded_until(tree, work, ranks, rules, world.candidates, request, v):
         return True
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0 and not is_own(work, request, v)
     return graced and not _reclaimable(world, request, v, core_of(work, v), True)
@@ -198,7 +204,7 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
         return False
     if request.overlook == PROTECTED:
         return True
-    if world.rules.now < cooled_down(world, request, v):
+    if world.rules.now < cooled_down(world.tree, work, world.rules, candidates, request, v):
         return False
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0
     return (
@@ -221,22 +227,20 @@ def rule_allows(world: Session, request: VictimRequest, v: int, gpus: int) -> bo
     if not is_own(work, request, v):
         return request.rule != PREEMPT and _reclaimable(world, request, v, gpus, False)
     value, rank = world.ranks.value, work.priority
-    if request.rule == RECLAIM or had_risen(world, v):
+    if request.rule == RECLAIM or had_risen(work, world.ranks, v):
         return False
     return value[rank[v]] < value[rank[request.w]]
 
 
 @inner
-def had_risen(world: Session, v: int) -> bool:
+def had_risen(work: Work, ranks: Ranks, v: int) -> bool:
     """It had waited past the bound of its class when it started, so it went before any priority."""
-    work, ranks = world.work, world.ranks
     waited = work.started[v] - work.submitted[v]
     return waited >= ranks.max_wait[work.priority[v]]
 
 
 @inner
-def in_budget(world: Session, q: int, gpus: int) -> bool:
-    tree, queues = world.tree, world.queues
+def in_budget(tree: Tree, queues: Queues, q: int, gpus: int) -> bool:
     while q > 0:
         if queues.usage.eviction_budget[q] < gpus:
             return False
@@ -287,14 +291,13 @@ def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         if v >= 0 and is_below(world.tree, world.work.queue[v], q):
-            gpus += given_by(world, k)
+            gpus += given_by(world.work, world.candidates, world.out, k)
     return gpus
 
 
 @inner
-def given_by(world: Session, k: int) -> int:
+def given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
     """Milli-GPU that the queue of the ``k``-th of the chosen holds less without it."""
-    work, candidates, out = world.work, world.candidates, world.out
     log = candidates.log
     v, part = log.slot[k], log.part[k]
     if part >= 0:
@@ -311,7 +314,7 @@ def first_below_nominal(world: Session, request: VictimRequest) -> int:
     best, fewest, most = -1, UNLIMITED, 0
     for k in range(log.first, log.size):
         v = log.slot[k]
-        gpus = given_by(world, k) if v >= 0 else 0
+        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
         q = work.queue[v] if v >= 0 else 0
         meet = common_ancestor(tree, q, work.queue[request.w])
         while gpus > 0 and q != meet:
@@ -325,25 +328,25 @@ def first_below_nominal(world: Session, request: VictimRequest) -> int:
 
 
 @inner
-def is_owed(world: Session, request: VictimRequest, v: int) -> bool:
+def is_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
-    return request.owed and is_owing(world, request, v)
+    return request.owed and is_owing(tree, work, candidates, request, v)
 
 
 @inner
-def is_owing(world: Session, request: VictimRequest, v: int) -> bool:
+def is_owing(
+    tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int
+) -> bool:
     """Whether the queue in which both part owes the workload's nominal."""
-    tree, work, candidates = world.tree, world.work, world.candidates
     return bool(candidates.owing[common_ancestor(tree, work.queue[v], work.queue[request.w])])
 
 
 @inner
-def takes_only_owed(world: Session, request: VictimRequest) -> bool:
+def takes_only_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest) -> bool:
     """Whether all that the chosen give is owed to the workload."""
-    work, candidates = world.work, world.candidates
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
-        if not is_own(work, request, v) and not is_owing(world, request, v):
+        if not is_own(work, request, v) and not is_owing(tree, work, candidates, request, v):
             return False
     return True
 

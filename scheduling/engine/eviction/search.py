@@ -46,8 +46,10 @@ from scheduling.engine.eviction.rules import (
     note_owed,
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
-from scheduling.engine.quota.standing import STARTS, Standing, standing
+from scheduling.engine.quota.standing import STARTS, standing
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.changed import EVERY, REACH, changed
 from scheduling.engine.statement.lines import note_bound
@@ -95,7 +97,7 @@ def find_room(world: Session, ask: Ask) -> int:
         let_nodes_of(world.work, world.room, queues, out, ask.c)
     ended = _try_further_and_further(world, ask)
     if yields and ended == MADE:
-        _give_nodes_up(world, ask.c)
+        _give_nodes_up(queues, out, ask.c)
     elif yields:
         hold_nodes_again(world.work, world.room, queues, out, ask.c)
     return ended
@@ -128,9 +130,8 @@ def _is_owed(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _give_nodes_up(world: Session, c: int) -> None:
+def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
     """The gang that kept them waits; it is tried again, since somebody left."""
-    queues, out = world.queues, world.out
     holder = queues.reservations.slot[c]
     out.action[holder] = codes.WAIT
     forget_reservation(queues, c)
@@ -138,11 +139,15 @@ def _give_nodes_up(world: Session, c: int) -> None:
 
 @inner
 def _try_further_and_further(world: Session, ask: Ask) -> int:
-    in_vain = world.rules.max_moves == 0 and searched_in_vain(world, ask.w, ask.c)
+    failed = world.candidates.failed
+    in_vain = world.rules.max_moves == 0 and searched_in_vain(
+        world.tree, world.work, world.ranks, world.rules, failed, world.shapes.refusals.change,
+        ask.w, ask.c,
+    )  # fmt: skip
     ended = NOBODY if in_vain else _try_ways(world, ask, PLAIN)
     rested = world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown
     if ended == NOBODY and rested and not in_vain:
-        note_search_in_vain(world, ask.w, ask.c)
+        note_search_in_vain(failed, world.shapes, ask.w, ask.c, world.work.queue[ask.w])
     # Cap, budget or time that bars one set hides no other.
     stretch = _stretch_for(world, ask) if ended in (NOBODY, WAITS) else PLAIN
     if stretch != PLAIN:
@@ -150,7 +155,7 @@ def _try_further_and_further(world: Session, ask: Ask) -> int:
         further = _try_ways(world, ask, stretch)
         ended = further if ended == NOBODY or further == MADE else ended
     if ended in (NOBODY, WAITS) and rested:
-        note_failure(world, ask.w, ask.c)
+        note_failure(world.work, world.queues, world.candidates, ask.w, ask.c)
     return ended
 
 
@@ -162,17 +167,12 @@ def _stretch_for(world: Session, ask: Ask) -> int:
         return PLAIN
     if _is_owed(world, ask.w, ask.c):
         stretch = LENT
-    elif _standing_of(world, ask).rounded != world.work.queue[ask.w]:
+    elif standing(world, ask.w, ask.c, ask.need, STARTS).rounded != world.work.queue[ask.w]:
         stretch = ROUNDED
     if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, ask.w, MOST_STRETCHED)
         return PLAIN
     return stretch
-
-
-@inner
-def _standing_of(world: Session, ask: Ask) -> Standing:
-    return standing(world, ask.w, ask.c, ask.need, STARTS)
 
 
 @inner
@@ -236,7 +236,7 @@ def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRe
         if ended == MADE and request.rule == PREEMPT and waived == STRICT:
             return _or_cheaper(world, ask, request)
         return ended, request
-    stands = _standing_of(world, ask)
+    stands = standing(world, ask.w, ask.c, ask.need, STARTS)
     top = stands.rounded if way.stretch == ROUNDED else stands.share
     lent = way.stretch == LENT
     request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch, w)
@@ -255,7 +255,7 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
     """
     q = world.work.queue[ask.w]
     if ask.meet >= 0:
-        top = _standing_of(world, ask).share
+        top = standing(world, ask.w, ask.c, ask.need, STARTS).share
         return ask.meet if world.tree.depth[ask.meet] < world.tree.depth[top] else top
     return _beyond(world, ask, waived) if way.owed else q
 
@@ -263,7 +263,7 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
 @inner
 def _beyond(world: Session, ask: Ask, waived: int) -> int:
     """The lowest queue below which both kinds may do what each alone cannot, -1 if there is none."""
-    top, w, need = _standing_of(world, ask).share, ask.w, ask.need
+    top, w, need = standing(world, ask.w, ask.c, ask.need, STARTS).share, ask.w, ask.need
     return first_of_both(
         world, VictimRequest(w, ask.c, BOTH, top, False, waived, need, False, PLAIN, w)
     )
@@ -292,14 +292,14 @@ def _attempt(
     world: Session, ask: Ask, way: Way, request: VictimRequest, owed: int
 ) -> tuple[int, VictimRequest]:
     """One search, unless it is in vain or too soon; of what it takes at most, so much is ``owed``."""
-    rules = world.rules
+    work, rules = world.work, world.rules
     if (way.by == MIXED and rules.max_moves == 0) or not is_promising(world, request):
         return NOBODY, request
     if request.overlook == STRICT and rules.now < patient_until(
-        world, request.w, request.rule, owed == ALL
+        work, rules, request.w, request.rule, owed == ALL
     ):
         world.queues.search.forbidden[DELAY] = 1
-        if owed != SOME or rules.now < patient_until(world, request.w, request.rule, True):
+        if owed != SOME or rules.now < patient_until(work, rules, request.w, request.rule, True):
             return NOBODY, request
         request = _hasty(request)
     if request.rule != RECLAIM and ask.meet < 0 and only_reserved(world, request.w, request.c):
@@ -350,12 +350,12 @@ def _or_cheaper(world: Session, ask: Ask, request: VictimRequest) -> tuple[int, 
     candidates = world.candidates
     if how_many(candidates) < 2 or lent_at_most(world, ask.w, ask.c) == 0:
         return MADE, request
-    price = lost_so_far(world)
+    price = lost_so_far(world.work, world.out, candidates)
     give_up(world, request)
     for way in WAYS:
         if way.by == OWN_TOO:
             ended, both = _climb(world, ask, way, STRICT, _beyond(world, ask, STRICT))
-            if ended == MADE and lost_so_far(world) < price:
+            if ended == MADE and lost_so_far(world.work, world.out, candidates) < price:
                 return MADE, both
             if ended == MADE:
                 give_up(world, both)

@@ -12,8 +12,10 @@ from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
 from scheduling.engine.quota.standing import INSIDE, STANDS, standing
 from scheduling.engine.reasons.figures import PROMISE
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.changed import RETURN, changed
 from scheduling.engine.statement.lines import take_back
 from scheduling.engine.statement.operations import note_coming
@@ -27,32 +29,30 @@ def spare_the_needless(world: Session, since: int) -> None:
     them.
     """
     out = world.out
-    if world.queues.limits.any or _served(world, since) < 2:
+    if world.queues.limits.any or _served(out, world.candidates, since) < 2:
         return
     k = out.size[0] - 1
     while k >= since:
         v = out.order[k]
-        if _left_for_others(world, v) and _can_stay(world, v):
+        if _left_for_others(out, world.candidates, v) and _can_stay(world, v):
             _stay(world, v)
         k -= 1
 
 
 @inner
-def _served(world: Session, since: int) -> int:
+def _served(out: Decisions, candidates: Candidates, since: int) -> int:
     """For how many others left."""
-    out = world.out
     before, found = -1, 0
     for k in range(since, out.size[0]):
         v = out.order[k]
-        if _left_for_others(world, v) and out.rival[v] != before:
+        if _left_for_others(out, candidates, v) and out.rival[v] != before:
             before = out.rival[v]
             found += 1
     return found
 
 
 @inner
-def _left_for_others(world: Session, v: int) -> bool:
-    out, candidates = world.out, world.candidates
+def _left_for_others(out: Decisions, candidates: Candidates, v: int) -> bool:
     evicted = out.action[v] == codes.EVICT and out.rival[v] >= 0
     return bool(evicted and candidates.log.members_given[v] == 0 and candidates.log.leaves[v])
 
@@ -64,7 +64,7 @@ def _can_stay(world: Session, v: int) -> bool:
     """
     restore(world, v)
     stands = standing(world, v, world.work.gpu_class[v], 0, STANDS)
-    if stands.says == INSIDE and seats_hold(world, v):
+    if stands.says == INSIDE and seats_hold(world.holds, world.room, v):
         return True
     release(world, v)
     return False
@@ -80,5 +80,5 @@ def _stay(world: Session, v: int) -> None:
     take_back(out, v)
     out.lost[v] = 0.0
     candidates.log.leaves[v] = False
-    drop_weight(world, v, -1)
+    drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, -1)
     changed(candidates, world.shapes, RETURN, work.gpu_class[v], work.queue[v])

@@ -90,7 +90,7 @@ def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
             return True
         size = who.size
     if size > 0:
-        note_in_vain(world, w, c, OWN)
+        note_in_vain(world.work, world.queues, world.shapes, w, c, OWN)
     return False
 
 
@@ -137,7 +137,7 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
         c = work.wish[k, w]
         if c < 0:
             break
-        if _is_in_turn(world, w, c, turn):
+        if standing(world, w, c, need_of(work, w), STARTS).levels <= turn:
             own = own or ahead_of(world, w, c) < 0
         elif _finds_idle(world, w, c):
             return False
@@ -145,21 +145,16 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
 
 
 @inner
-def _is_in_turn(world: Session, w: int, c: int, turn: int) -> bool:
-    return bool(standing(world, w, c, need_of(world.work, w), STARTS).levels <= turn)
-
-
-@inner
 def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
-    work = world.work
+    work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
     ordering, q, need = world.ordering, work.queue[w], need_of(work, w)
     if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2] or passes_nominal(
         world, w, c
     ):
         return False
     ensure_candidates(world)
-    less = displaceable(world, preempting(work, w, c))
+    less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))
     return less > 0 and standing(world, w, c, need - less, STARTS).levels <= turn
 
 
@@ -185,7 +180,7 @@ def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) ->
         if by_priority:
             if not _is_in_turn_by_priority(world, w, c, turn):
                 continue
-        elif not _is_in_turn(world, w, c, turn):
+        elif standing(world, w, c, need_of(work, w), STARTS).levels > turn:
             continue
         if _move_others(world, w, c) or gets_room(world, w, c, turn):
             give_up_turn(work, world.queues, world.candidates, world.shapes, w)

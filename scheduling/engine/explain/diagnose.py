@@ -42,8 +42,9 @@ from scheduling.engine.reasons.figures import (
     USER_LIMIT,
 )
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Nodes, Rules, Work
+from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, GPUS, MEMORY, NOW, RAW
@@ -71,14 +72,17 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     """What the predicate says against ``need`` more, with its figures; -1 if it says nothing."""
     stands = standing(world, w, c, need, STARTS)
     if stands.says == QUEUE_FULL:
-        return _quote_full(world, w, stands.queue)
+        return _quote_full(world.tree, world.queues, world.out, w, stands.queue)
     if stands.says == USER_FULL:
-        return _quote_user(world, w, stands.queue)
+        return _quote_user(
+            world.tree, world.queues, world.out, w, stands.queue,
+            pair_in(world.tree, world.work, world.users, w, stands.queue),
+        )  # fmt: skip
     if stands.says == HOURS_SPENT:
         refuse_for_hours(world, w, c)
         return codes.HOURS_SPENT
     if stands.says == OVER_LIMIT:
-        return _quote_limit(world, w, c, stands.queue, need)
+        return _quote_limit(world.quotas, world.queues, world.out, w, c, stands.queue, need)
     if stands.says == PAST_NOMINAL:
         return _quote_fixed(world, w, c, stands.queue, need)
     return -1 if stands.says == INSIDE else _share_reason(world, w, c, need, stands)
@@ -104,20 +108,18 @@ def _share_reason(world: Session, w: int, c: int, need: int, stands: Standing) -
 
 
 @inner
-def _quote_full(world: Session, w: int, x: int) -> int:
+def _quote_full(tree: Tree, queues: Queues, out: Decisions, w: int, x: int) -> int:
     """How many run in queue ``x``, as many as may."""
-    out = world.out
     out.blame[w] = x
-    out.figures[w, JOB_LIMIT.running] = world.queues.usage.running[x]
-    out.figures[w, JOB_LIMIT.max_running] = world.tree.most_running[x]
+    out.figures[w, JOB_LIMIT.running] = queues.usage.running[x]
+    out.figures[w, JOB_LIMIT.max_running] = tree.most_running[x]
     return codes.QUEUE_AT_JOB_LIMIT
 
 
 @inner
-def _quote_user(world: Session, w: int, x: int) -> int:
+def _quote_user(tree: Tree, queues: Queues, out: Decisions, w: int, x: int, pair: int) -> int:
     """What its user runs and holds in queue ``x``, as much as it may."""
-    tree, usage, out = world.tree, world.queues.usage, world.out
-    pair = pair_in(tree, world.work, world.users, w, x)
+    usage = queues.usage
     out.blame[w] = x
     out.figures[w, USER_LIMIT.running] = usage.user_running[pair]
     out.figures[w, USER_LIMIT.max_running] = tree.most_per_user[x]
@@ -136,11 +138,12 @@ def _is_kept_for_another(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _quote_limit(world: Session, w: int, c: int, x: int, need: int) -> int:
+def _quote_limit(
+    quotas: Quotas, queues: Queues, out: Decisions, w: int, c: int, x: int, need: int
+) -> int:
     """How queue ``x`` stands, which is at its limit."""
-    quotas, out = world.quotas, world.out
     out.blame[w], out.figures[w, LIMIT.needs] = x, need
-    out.figures[w, LIMIT.holds] = world.queues.usage.held[c, x]
+    out.figures[w, LIMIT.holds] = queues.usage.held[c, x]
     out.figures[w, LIMIT.limit] = quotas.cap[c, x]
     out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
     return codes.AT_LIMIT

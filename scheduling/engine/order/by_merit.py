@@ -14,8 +14,9 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.merit.lead import TOO_LATE_S, due_at
 from scheduling.engine.quota.standing import owes
-from scheduling.engine.state.input import Tree, Work
+from scheduling.engine.state.input import Quotas, Tree, Work
 from scheduling.engine.state.order import MeritLine, Ordering
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, RUNNING
 
@@ -87,7 +88,9 @@ def _gather(world: Session) -> int:
             continue
         merit.expected[w] = expected_of(tree, work, w)
         merit.due[w] = tree.sharing.rule[q] == codes.PROMISE and (
-            _is_due(work, merit, w, now) if tree.sharing.played[q] else _is_inside(world, w)
+            _is_due(work, merit, w, now)
+            if tree.sharing.played[q]
+            else _is_inside(tree, work, world.queues, world.quotas, w)
         )
         merit.position[size] = k
         size += 1
@@ -104,13 +107,12 @@ def _is_due(work: Work, merit: MeritLine, w: int, now: float) -> bool:
 
 
 @inner
-def _is_inside(world: Session, w: int) -> bool:
+def _is_inside(tree: Tree, work: Work, queues: Queues, quotas: Quotas, w: int) -> bool:
     """Its nominal has room for it: where nobody plays along that stands in for being behind."""
-    work, q = world.work, world.work.queue[w]
-    need = work.least[w] * work.need[GPUS, w]
+    q, need = work.queue[w], work.least[w] * work.need[GPUS, w]
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
-        if c >= 0 and owes(world.tree, world.quotas, world.queues, q, -1, c, need):
+        if c >= 0 and owes(tree, quotas, queues, q, -1, c, need):
             return True
     return False
 

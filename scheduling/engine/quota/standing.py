@@ -22,7 +22,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.quota.fair_share import sharer, takes_kept
 from scheduling.engine.quota.limits import used_hours
-from scheduling.engine.state.input import Quotas, Rules, Tree, Work
+from scheduling.engine.state.input import Quotas, Ranks, Rules, Tree, Users, Work
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
@@ -58,13 +58,16 @@ def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
     tree, quotas, queues, division = world.tree, world.quotas, world.queues, world.division
     q, full, user = world.work.queue[w], -1, -1
     if queues.limits.any:
-        full, user = _beside_quota(world, w, gpus, how)
+        full, user = _beside_quota(tree, world.work, queues, world.users, w, gpus, how)
     levels, share = past_shares(tree, queues, division, q, c, gpus)
     rounded = _past_half(tree, queues, division, share, c, gpus)
     at = held_against(tree, world.work, world.ordering.merit.due, w)
     turn = levels if at == q else past_shares(tree, queues, division, at, c, gpus)[0]
     hours = spent_hours(tree, quotas, world.rules, queues, q, c)
-    limit, fixed, late = _past_quota(world, w, c, gpus, how == CLAIMS)
+    limit, fixed, late = _past_quota(
+        tree, quotas, world.former, world.rules, world.work, world.ranks, queues, division, w, c, gpus,
+        how == CLAIMS,
+    )  # fmt: skip
     kept = takes_kept(world, q, c, gpus) if levels > 0 or how == STANDS else -1
     says, queue = ON_LOAN if rounded > 0 else ROUNDED_UP if levels > 0 else INSIDE, share
     forbids = (kept, fixed, limit, hours, user, full)
@@ -132,12 +135,14 @@ def never_holds(tree: Tree, quotas: Quotas, work: Work, queues: Queues, w: int, 
 
 
 @inner
-def would_hold(world: Session, w: int, c: int) -> bool:
+def would_hold(
+    ranks: Ranks, quotas: Quotas, work: Work, division: Division, w: int, c: int
+) -> bool:
     """Whether the share of its leaf, and nominal where it cannot be preempted, hold ``w`` alone."""
-    work, q = world.work, world.work.queue[w]
-    inside = world.division.fair[c, q]
-    if not world.ranks.preemptible[work.priority[w]]:
-        inside = min(inside, float(world.quotas.nominal[c, q]))
+    q = work.queue[w]
+    inside = division.fair[c, q]
+    if not ranks.preemptible[work.priority[w]]:
+        inside = min(inside, float(quotas.nominal[c, q]))
     return bool(work.least[w] * work.need[GPUS, w] <= inside + EPS)
 
 
@@ -170,47 +175,51 @@ def _past_half(tree: Tree, queues: Queues, division: Division, q: int, c: int, g
 
 
 @inner
-def _past_quota(world: Session, w: int, c: int, gpus: int, claims: bool) -> tuple[int, int, bool]:
+def _past_quota(
+    tree: Tree, quotas: Quotas, former: Quotas, rules: Rules, work: Work, ranks: Ranks, queues: Queues,
+    division: Division, w: int, c: int, gpus: int, claims: bool,
+) -> tuple[int, int, bool]:  # fmt: skip
     """The lowest queue past its limit, the lowest past its nominal with what cannot be preempted, and whether
     a limit is full as long as leaving work holds its GPUs: it holds at every moment.
     """
-    usage, quotas, q = world.queues.usage, world.quotas, world.work.queue[w]
-    preemptible = world.ranks.preemptible[world.work.priority[w]]
+    usage, q = queues.usage, work.queue[w]
+    preemptible = ranks.preemptible[work.priority[w]]
     limit, fixed, late = -1, -1, False
     while q > 0:
-        cap, most = quotas.cap[c, q], _most_fixed(world, c, q)
+        cap, most = quotas.cap[c, q], _most_fixed(quotas, division, queues, c, q)
         late = late or usage.held[c, q] + usage.leaving[c, q] + gpus > cap
         if claims:
-            graced = world.rules.now < quotas.grace[c, q]
-            cap = max(cap, world.former.cap[c, q]) if graced else cap
-            nominal = max(quotas.nominal[c, q], world.former.nominal[c, q] if graced else 0)
+            graced = rules.now < quotas.grace[c, q]
+            cap = max(cap, former.cap[c, q]) if graced else cap
+            nominal = max(quotas.nominal[c, q], former.nominal[c, q] if graced else 0)
             most = float(nominal)
         if limit < 0 and usage.held[c, q] + gpus > cap:
             limit = q
         if fixed < 0 and not preemptible and usage.held_fixed[c, q] + gpus > most + EPS:
             fixed = q
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return limit, fixed, late
 
 
 @inner
-def _most_fixed(world: Session, c: int, q: int) -> float:
+def _most_fixed(quotas: Quotas, division: Division, queues: Queues, c: int, q: int) -> float:
     """What ``q`` may hold that cannot be called back: nominal, and no more than its share (law 5). A
     guarantee that is oversubscribed is exact and a gang is whole, so the one that passes it may start.
     """
-    division, nominal = world.division, float(world.quotas.nominal[c, q])
-    fair = division.fair[c, q]
-    rounded_up = division.short[c, q] and world.queues.usage.held_fixed[c, q] < fair - EPS
+    nominal, fair = float(quotas.nominal[c, q]), division.fair[c, q]
+    rounded_up = division.short[c, q] and queues.usage.held_fixed[c, q] < fair - EPS
     return nominal if rounded_up else min(nominal, fair)
 
 
 @inner
-def _beside_quota(world: Session, w: int, gpus: int, how: int) -> tuple[int, int]:
+def _beside_quota(
+    tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int, how: int
+) -> tuple[int, int]:
     """The lowest queue that runs as many workloads as it may, and the lowest in which its user would run, or
     hold, too much.
     """
-    tree, usage, users = world.tree, world.queues.usage, world.users
-    q, pair, full, user = world.work.queue[w], world.work.user[w], -1, -1
+    usage = queues.usage
+    q, pair, full, user = work.queue[w], work.user[w], -1, -1
     while q > 0:
         if full < 0 and how >= STARTS and usage.running[q] >= tree.most_running[q]:
             full = q

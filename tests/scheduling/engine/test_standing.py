@@ -22,7 +22,7 @@ SAYS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], str]] = {
     "inside": ({"gpus": 4}, {}, "admit fits_nominal"),
     "on loan": ({"gpus": 6}, {}, "admit borrows"),
     "not lent": ({"gpus": 8}, {"beside": {"lending_limit": 0}}, "wait waits_for_quota"),
-    "past nominal": ({"gpus": 6, "priority_class": "fixed"}, {}, "wait non_preemptible"),
+    "past nominal": ({"gpus": 6, "priority_class": "fixed"}, {}, "wait non_preemptible_over_nominal"),
     "over a limit": ({"gpus": 6}, {"mine": {"borrowing_limit": 1}}, "wait never_fits"),
     "hours spent": (
         {"gpus": 1}, {"mine": {"budget_gpu_hours": 1, "used_gpu_hours": 1}}, "wait hours_spent",
