@@ -130,9 +130,9 @@ MUTANTS = (
         ".lead { color: var(--muted);", ".lead { min-width: 700px; color: var(--muted);", (PAGES,),
     ),
     Mutant(
-        "queue holds more than its limit", "scheduling/engine/quota/fair_share.py",
-        "if queues.usage.held[c, q] + gpus > quotas.cap[c, q]:",
-        "if queues.usage.held[c, q] > quotas.cap[c, q]:",
+        "queue holds more than its limit", "scheduling/engine/quota/standing.py",
+        "if limit < 0 and usage.held[c, q] + gpus > cap:",
+        "if limit < 0 and usage.held[c, q] > cap:",
         ("tests/scheduling/engine/test_cases.py",),
         plain=True,
     ),

@@ -13,13 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.placement.node_room import sit, take_open
 from scheduling.engine.placement.place import is_free, place_between, sit_as_promised
 from scheduling.engine.placement.unlike import all_fit
-from scheduling.engine.quota.limits import full_queue, spent_hours, user_limit
+from scheduling.engine.quota.standing import CLAIMS, PAST_NOMINAL, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.order import Pending, Running
@@ -110,9 +109,7 @@ def _start_some(world: Session, item: Ints) -> bool:
             continue
         c, members = work.gpu_class[w], recall(out, world.seats, w)
         gpus = members * work.need[GPUS, w]
-        late = fills_what_leaves(
-            world.tree, world.quotas, world.queues, work.queue[w], c, gpus
-        ) or _is_taken_away(world, w, c, gpus)
+        late = standing(world, w, c, gpus, CLAIMS).late or _is_taken_away(world, w, c, gpus)
         if not late and _finds_seats(world, w, c, members):
             admit(world, w, c, members)
             some = True
@@ -164,22 +161,4 @@ def _is_taken_away(world: Session, w: int, c: int, gpus: int) -> bool:
     """Whether a limit forbids its start by now: those of workloads and users, hours, and quota whose grace,
     if it was lowered, is over. Shares, and what others keep back, forbid nothing.
     """
-    tree, quotas, queues, work = world.tree, world.quotas, world.queues, world.work
-    if full_queue(tree, work, queues, w) >= 0:
-        return True
-    if user_limit(tree, work, queues, world.users, w, gpus) >= 0:
-        return True
-    q = work.queue[w]
-    if spent_hours(tree, quotas, world.rules, queues, q, c) >= 0:
-        return True
-    fixed = not world.ranks.preemptible[work.priority[w]]
-    while q > 0:
-        cap, nominal = quotas.cap[c, q], quotas.nominal[c, q]
-        if world.rules.now < quotas.grace[c, q]:
-            cap = max(cap, world.former.cap[c, q])
-            nominal = max(nominal, world.former.nominal[c, q])
-        held, held_fixed = queues.usage.held[c, q], queues.usage.held_fixed[c, q]
-        if held + gpus > cap or (fixed and held_fixed + gpus > nominal):
-            return True
-        q = tree.parent[q]
-    return False
+    return bool(standing(world, w, c, gpus, CLAIMS).says >= PAST_NOMINAL)

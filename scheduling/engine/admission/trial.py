@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves, held_against, quota_allows
 from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import eviction_limit_reached
+from scheduling.engine.quota.standing import STARTS, may_hold, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
@@ -22,21 +21,18 @@ DONE, REFUSED, NOT_YET = 0, 1, 2
 @inner
 def try_class(world: Session, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
-    tree, rules, queues = world.tree, world.rules, world.queues
-    work, q = world.work, world.work.queue[w]
-    gpus = work.need[GPUS, w]
-    shares = held_against(tree, world.work, world.ordering.merit.due, w)
-    over = levels_over(tree, queues, world.division, shares, c, work.least[w] * gpus)
-    if eviction_limit_reached(work, rules, w):
-        turn = 0
+    work, rules, queues = world.work, world.rules, world.queues
+    often, gpus, most = eviction_limit_reached(work, rules, w), work.need[GPUS, w], work.most[w]
+    turn = 0 if often else turn
+    over = standing(world, w, c, work.least[w] * gpus, STARTS).turn
     if over > turn:
-        return REFUSED if eviction_limit_reached(work, rules, w) else NOT_YET
-    most = work.most[w]
-    while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
+        return REFUSED if often else NOT_YET
+    stands = standing(world, w, c, most * gpus, STARTS)
+    while most > work.least[w] and not may_hold(stands, turn):
         most -= 1
-    if most < work.least[w]:
+        stands = standing(world, w, c, most * gpus, STARTS)
+    if not may_hold(stands, turn):
         return REFUSED
-    late = fills_what_leaves(tree, world.quotas, queues, q, c, most * gpus)
     for when in (NOW, BACKFILL, LATER):
         # What was due for long and is still there is not waited for once more.
         if when == LATER and (world.room.coming[c] == 0 or world.out.lapsed[w] == codes.OVERDUE):
@@ -44,7 +40,7 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
         if when == LATER and over > 0 and _others_first(world.room, queues, c):
             return NOT_YET
         if when != LATER and (
-            late or (when == BACKFILL and not backfills(work, rules, queues, w, c))
+            stands.late or (when == BACKFILL and not backfills(work, rules, queues, w, c))
         ):
             continue
         members = place(world, w, c, most, when)

@@ -17,6 +17,7 @@ from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.node_room import may_use, unclaimed
+from scheduling.engine.quota.standing import past_share, would_hold
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Rules, Work, gpus_of
 from scheduling.engine.state.order import Shapes
@@ -53,23 +54,20 @@ def ahead_of(world: Session, w: int, c: int) -> int:
     if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
         return -1
     both = need_of(work, first) + need_of(work, w)
-    inside = queues.usage.held[c, q] + both <= world.division.fair[c, q] + EPS
-    return -1 if inside else first
+    return first if past_share(queues, world.division, q, c, both) else -1
 
 
 @inner
 def keep_turn(world: Session, w: int) -> None:
     """``w`` goes before what comes after it in its queue, on each class whose share could hold it."""
     work, queues, q = world.work, world.queues, world.work.queue[w]
-    fixed = not world.ranks.preemptible[work.priority[w]]
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             return
-        inside = world.division.fair[c, q]
-        if fixed:
-            inside = min(inside, float(world.quotas.nominal[c, q]))
-        if queues.turns.slot[c, q] >= 0 or need_of(work, w) > inside + EPS:
+        if queues.turns.slot[c, q] >= 0 or not would_hold(
+            world.ranks, world.quotas, work, world.division, w, c
+        ):
             continue
         if not _is_in_its_own_way(world, w, c):
             continue

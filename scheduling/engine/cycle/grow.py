@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves, need_of, share_allows
+from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to
 from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on, take_open
-from scheduling.engine.quota.fair_share import levels_over, sharer
-from scheduling.engine.quota.limits import user_gpu_limit
+from scheduling.engine.quota.fair_share import sharer
+from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, owes, standing
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
 from scheduling.engine.state.decisions import Decisions
@@ -135,8 +135,8 @@ def _is_owed(world: Session) -> Flags:
                 continue
             if work.where[w] >= 0 and free_to(nodes, work, room, index, w, c)[0] < need_of(work, w):
                 continue
-            over = levels_over(world.tree, queues, world.division, q, c, need_of(work, w))
-            found[c] = found[c] or over == 0
+            inside = standing(world, w, c, need_of(work, w), STARTS).levels == 0
+            found[c] = found[c] or inside
     return found
 
 
@@ -178,12 +178,10 @@ def _may_grow(world: Session, w: int, owed: Flags, turn: int) -> bool:
     if runs and work.members[w] < work.least[w]:
         return False
     q, c, gpus = work.queue[w], _class_of(work, out, w), work.need[GPUS, w]
-    if tree.stop[q] > 0 or fills_what_leaves(tree, quotas, queues, q, c, gpus):
+    stands = standing(world, w, c, gpus, GROWS)
+    if tree.stop[q] > 0 or stands.late or not may_hold(stands, 0 if owed[c] else turn):
         return False
-    if user_gpu_limit(tree, work, queues, world.users, w, gpus) >= 0:
-        return False
-    lent = owed[c] and queues.usage.held[c, q] + gpus > quotas.nominal[c, q]
-    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else turn)
+    return not owed[c] or owes(tree, quotas, queues, q, -1, c, gpus)
 
 
 @inner

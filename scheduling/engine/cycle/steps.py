@@ -49,8 +49,7 @@ from scheduling.engine.order.pending import next_workload, note_usage_changed
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
 from scheduling.engine.placement.node_room import begin_round
-from scheduling.engine.quota.fair_share import levels_over
-from scheduling.engine.quota.limits import full_queue, user_limit
+from scheduling.engine.quota.standing import STARTS, USER_FULL, past_shares, standing
 from scheduling.engine.state.input import Tree
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
@@ -165,7 +164,7 @@ def lowest_pass(
     """The first pass in which anybody of ``leaf`` may start: before it nobody there has to be asked."""
     lowest, need = tree.depth[leaf], ordering.pending.smallest_ask[leaf]
     for c in range(queues.usage.held.shape[0]):
-        lowest = min(lowest, levels_over(tree, queues, division, leaf, c, need))
+        lowest = min(lowest, past_shares(tree, queues, division, leaf, c, need)[0])
     return lowest
 
 
@@ -245,8 +244,7 @@ def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
     ):
         return False
     need = world.work.least[w] * world.work.need[GPUS, w]
-    over = levels_over(world.tree, world.queues, world.division, world.work.queue[w], c, need)
-    if over > 0 or need < 1000:
+    if need < 1000 or standing(world, w, c, need, STARTS).levels > 0:
         return False
     if world.queues.reservations.slot[c] >= 0:
         return _takes_nodes_over(world, w, c, turn)
@@ -299,11 +297,11 @@ def _conclude_again(world: Session, w: int, c: int) -> None:
 @inner
 def _stops_at_a_limit(world: Session, w: int) -> bool:
     """At a limit on workloads or users it waits: nobody is displaced for it, and others pass it."""
-    tree, work, queues, users = world.tree, world.work, world.queues, world.users
-    if (
-        full_queue(tree, work, queues, w) < 0
-        and user_limit(tree, work, queues, users, w, need_of(work, w)) < 0
-    ):
+    work = world.work
+    if world.queues.limits.any == 0:
+        return False
+    stands = standing(world, w, work.wish[0, w], need_of(work, w), STARTS)
+    if stands.says < USER_FULL:
         return False
     conclude(world, w, work.wish[0, w], -1)
     return True

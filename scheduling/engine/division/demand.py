@@ -7,7 +7,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
 from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
-from scheduling.engine.quota.limits import limit_too_low, spent_hours
+from scheduling.engine.quota.standing import never_holds, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
 from scheduling.engine.state.input import Tree, Users, Work, gpus_of
 from scheduling.engine.state.queues import Demand, Queues
@@ -228,7 +228,7 @@ def _may_run_on(world: Session, w: int, c: int) -> bool:
     """Whether it could start there on empty nodes, under the limits and hours as they are."""
     tree, quotas, nodes, work = world.tree, world.quotas, world.nodes, world.work
     rules, queues, seats = world.rules, world.queues, world.seats
-    if limit_too_low(tree, quotas, work, queues, w, c) >= 0 or not fits_empty(
+    if never_holds(tree, quotas, work, queues, w, c) >= 0 or not fits_empty(
         nodes, work, seats, w, c
     ):
         return False
@@ -273,7 +273,7 @@ def _refuse_for_good(world: Session, w: int) -> None:
         c = work.wish[k, w]
         if c < 0:
             break
-        if limit_too_low(tree, quotas, work, queues, w, c) < 0 and fits_empty(
+        if never_holds(tree, quotas, work, queues, w, c) < 0 and fits_empty(
             nodes, work, seats, w, c
         ):
             spent = c
@@ -281,7 +281,7 @@ def _refuse_for_good(world: Session, w: int) -> None:
         refuse_for_hours(world, w, spent)
     else:
         refuse_forever(
-            world, w, work.wish[0, w], limit_too_low(tree, quotas, work, queues, w, work.wish[0, w])
+            world, w, work.wish[0, w], never_holds(tree, quotas, work, queues, w, work.wish[0, w])
         )
 
 

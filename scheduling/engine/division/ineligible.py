@@ -5,7 +5,8 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_room import may_use
-from scheduling.engine.quota.limits import spent_hours, used_hours
+from scheduling.engine.quota.limits import used_hours
+from scheduling.engine.quota.standing import spent_hours
 from scheduling.engine.reasons.figures import HOURS, NEVER
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom

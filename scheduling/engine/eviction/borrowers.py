@@ -30,12 +30,13 @@ from scheduling.engine.eviction.precedence import (
 )
 from scheduling.engine.eviction.rules import OWN_TOO
 from scheduling.engine.eviction.search import MADE, Ask, find_room
-from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.quota.fair_share import common_ancestor
+from scheduling.engine.quota.standing import INSIDE, ON_LOAN, STANDS, past_share, standing
 from scheduling.engine.state.input import Tree, Work
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import redo_one, search_afresh, undo_one
@@ -111,14 +112,9 @@ def _may_stay(world: Session, w: int, v: int) -> bool:
     """With ``v``, which has taken its seats, no limit is passed and no node overfull; inside the share if it
     is of the queue of ``w``.
     """
-    tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
-    q, c = world.work.queue[v], world.out.gpu_class[v]
-    if over_limit(tree, quotas, rules, queues, q, c, 0) >= 0 or takes_kept(world, q, c, 0) >= 0:
-        return False
-    own = q == world.work.queue[w]
-    if own and levels_over(tree, queues, world.division, q, c, 0) > 0:
-        return False
-    return has_its_seats(world.room, world.out, v)
+    says = standing(world, v, world.out.gpu_class[v], 0, STANDS).says
+    most = INSIDE if world.work.queue[v] == world.work.queue[w] else ON_LOAN
+    return says <= most and has_its_seats(world.room, world.out, v)
 
 
 @inner
@@ -185,7 +181,7 @@ def _begun_above(queues: Queues, division: Division, own: int, c: int) -> int:
 
 @inner
 def _holds_too_much(queues: Queues, division: Division, q: int, own: int, c: int) -> bool:
-    return bool(q != own and queues.usage.held[c, q] > division.fair[c, q] + EPS)
+    return bool(q != own and past_share(queues, division, q, c, 0))
 
 
 @inner
@@ -205,7 +201,7 @@ def _is_above(world: Session, v: int, w: int) -> bool:
     if q == meet:
         return False
     while q != meet:
-        if world.queues.usage.held[c, q] <= world.division.fair[c, q] + EPS:
+        if not past_share(world.queues, world.division, q, c, 0):
             return False
         q = world.tree.parent[q]
     return True

@@ -9,8 +9,9 @@ from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, guarded, left_by
-from scheduling.engine.quota.limits import may_evict, spent_hours
+from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, kept_by
+from scheduling.engine.quota.limits import may_evict
+from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work
@@ -117,12 +118,8 @@ def may_be_entitled(world: Session, request: VictimRequest, begun: int) -> bool:
     """
     work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
     q, need = work.queue[request.w], request.need
-    beside = (
-        queues.usage.held[request.c, q]
-        - displaceable(work, ranks, queues, candidates, request)
-        - begun
-    )
-    return bool(beside + need <= world.division.fair[request.c, q] + EPS)
+    less = displaceable(work, ranks, queues, candidates, request) + begun
+    return not past_share(queues, world.division, q, request.c, need - less)
 
 
 @inner
@@ -132,12 +129,12 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
     """
     tree, queues, candidates, c = world.tree, world.queues, world.candidates, request.c
     elastic = world.ordering.running.elastic > 0
-    held, fair, inside = queues.usage.held, world.division.fair, request.stretch != LENT
+    held, inside = queues.usage.held, request.stretch != LENT
     for q in range(tree.parent.size):
         candidates.held.takeable_below[q] = candidates.held.takeable[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
         # Only what is LENT may be taken from inside a share; most queues are left out here.
-        if inside and held[c, q] - fair[c, q] <= EPS:
+        if inside and not past_share(queues, world.division, q, c, 0):
             continue
         above = held[c, q] - _kept_by(world, request, q)
         if above <= EPS:
@@ -160,12 +157,10 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
 @inner
 def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
-    if request.stretch == LENT:
-        return left_by(world.quotas, world.division, request.c, q, LENT)
-    fair, keeps = world.division.fair[request.c, q], guarded(world, request.c, q)
-    if request.overlook == PROTECTED:
-        return fair
-    if world.queues.usage.held[request.c, q] > fair + EPS and keeps > fair:
+    graced = request.overlook != PROTECTED
+    keeps = kept_by(world, request.c, q, request.stretch, graced)
+    above = past_share(world.queues, world.division, q, request.c, 0)
+    if above and keeps > world.division.fair[request.c, q]:
         world.queues.search.forbidden[PROTECTED] = 1
     return keeps
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves, need_of, quota_allows
+from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.free_seats import by_domain
@@ -40,6 +40,7 @@ from scheduling.engine.placement.place import place
 from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
+from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
 from scheduling.engine.state.input import Work, extra_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, parts_of, shape_of
@@ -73,13 +74,11 @@ ANY_GPU = -1
 @inner
 def consolidate(world: Session, w: int, c: int) -> bool:
     """Moves after which the least members of ``w`` fit and have claimed their seats, in the log; or False."""
-    tree, quotas, work, queues = world.tree, world.quotas, world.work, world.queues
-    need, q = need_of(work, w), work.queue[w]
+    work, need = world.work, need_of(world.work, w)
     if world.room.open[c] < need:
         return False
-    if not quota_allows(world, w, c, need, 0) or fills_what_leaves(
-        tree, quotas, queues, q, c, need
-    ):
+    stands = standing(world, w, c, need, STARTS)
+    if stands.late or not may_hold(stands, 0):
         return False
     return _clear_some(world, moving(work, w, c), False)
 
@@ -310,7 +309,7 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     ):
         return False
     capped = queues.search.evicted[0] + gpus > may_evict(work, rules, w, request.need)
-    if capped or fills_what_leaves(tree, world.quotas, queues, work.queue[v], c, gpus):
+    if capped or standing(world, v, c, gpus, GROWS).late:
         return False
     return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])
 

@@ -12,13 +12,13 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.cheapest_node import (
+    change,
     end_search,
     enter,
     enter_class,
     next_node,
     open_beside,
 )
-from scheduling.engine.eviction.cost_heap import change
 from scheduling.engine.eviction.exchange import exchange
 from scheduling.engine.eviction.lower_first import bar_from, takes_lower, with_lower_beside
 from scheduling.engine.eviction.minimal_set import (

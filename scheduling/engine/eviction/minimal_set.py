@@ -18,15 +18,9 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.placement.node_room import sit, slots_on
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import (
-    LENT,
-    PLAIN,
-    inside_nominal,
-    is_below,
-    levels_over,
-    takes_kept,
-)
+from scheduling.engine.quota.fair_share import LENT, PLAIN, is_below
 from scheduling.engine.quota.limits import may_evict
+from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
@@ -64,9 +58,7 @@ def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
 @inner
 def borrows_kept(world: Session, request: VictimRequest) -> bool:
     """Whether the workload would use above its share what a lending limit keeps back."""
-    q = world.work.queue[request.w]
-    over = levels_over(world.tree, world.queues, world.division, q, request.c, request.need)
-    return bool(over > 0 and takes_kept(world, q, request.c, request.need) >= 0)
+    return bool(standing(world, request.w, request.c, request.need, STARTS).kept >= 0)
 
 
 @inner
@@ -79,13 +71,11 @@ def is_entitled(world: Session, request: VictimRequest, q: int, gain: int) -> bo
     if request.rule < BOTH or tree.depth[q] <= tree.depth[request.top]:
         return True
     more = request.need - gain
-    if queues.usage.held[request.c, q] + more > world.division.fair[request.c, q] + EPS:
+    if past_share(queues, world.division, q, request.c, more):
         return False
     if request.rule == BOTH:
         return True
-    return inside_nominal(
-        tree, quotas, queues, q, _child_to(tree, world.work, request, q), request.c, more
-    )
+    return owes(tree, quotas, queues, q, _child_to(tree, world.work, request, q), request.c, more)
 
 
 @inner

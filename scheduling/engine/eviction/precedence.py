@@ -15,7 +15,7 @@ from scheduling.engine.admission.allocate import need_of, only_reserved, passes_
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import asks_for_more, lent_at_most
-from scheduling.engine.eviction.lines import evict_mover
+from scheduling.engine.eviction.carry_out import evict_mover
 from scheduling.engine.eviction.rules import (
     PREEMPT,
     STRICT,
@@ -27,8 +27,9 @@ from scheduling.engine.eviction.rules import (
     shielded_until,
 )
 from scheduling.engine.placement.node_room import ONE
-from scheduling.engine.quota.fair_share import PLAIN, levels_over
+from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
+from scheduling.engine.quota.standing import STARTS, standing
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of
@@ -207,7 +208,7 @@ def _left_for(world: Session, w: int, v: int) -> int:
     if not _may_leave_next_cycle(world, request, v) or only_reserved(world, w, c):
         return -1
     cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
-    over = levels_over(world.tree, world.queues, world.division, work.queue[w], c, more)
+    over = standing(world, w, c, more, STARTS).levels
     for k in range(out.size[0]):
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):

@@ -8,18 +8,17 @@ gets what comes free is not known, and nobody gives up more.
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import share_allows
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.bounds import is_promising, note_loss
 from scheduling.engine.eviction.candidates import ensure_candidates
-from scheduling.engine.eviction.carry_out import leaves_by_queue
+from scheduling.engine.eviction.carry_out import is_shrunk, leaves_by_queue, shrink_for
 from scheduling.engine.eviction.free_seats import give_members_on
-from scheduling.engine.eviction.lines import is_shrunk, shrink_for
 from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, VictimRequest, note_owed
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
-from scheduling.engine.quota.fair_share import PLAIN, reach
+from scheduling.engine.quota.fair_share import PLAIN
+from scheduling.engine.quota.standing import GROWS, may_hold, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
@@ -48,10 +47,10 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     """Others give up members so that one more of ``w``, which has a member on node ``home``, fits on class
     ``c``: only what is owed to it.
     """
-    work, q, need = world.work, world.work.queue[w], world.work.need[GPUS, w]
-    top = reach(world.tree, world.queues, world.division, q, c, need)
-    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN, w)
-    if not share_allows(world, w, c, need, 0) or note_owed(world, request) == NOTHING:
+    work, need = world.work, world.work.need[GPUS, w]
+    stands = standing(world, w, c, need, GROWS)
+    request = VictimRequest(w, c, RECLAIM, stands.share, True, STRICT, need, True, PLAIN, w)
+    if not may_hold(stands, 0) or note_owed(world, request) == NOTHING:
         return False
     if world.rules.now < patient_until(work, world.rules, w, RECLAIM, True):
         return False

@@ -19,17 +19,15 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
-    LENT,
     ROUNDED,
     branch_of,
     common_ancestor,
     grace_over,
-    guarded,
-    inside_nominal,
     is_below,
-    left_by,
+    kept_by,
 )
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
+from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
@@ -255,8 +253,7 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
     """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
     above what a grace leaves it; and none ends below its nominal, unless that is oversubscribed.
     """
-    quotas, division, tree, queues = world.quotas, world.division, world.tree, world.queues
-    q = world.work.queue[v]
+    tree, q = world.tree, world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[request.w])
     if meet == q or tree.depth[meet] < tree.depth[request.top]:
         return False
@@ -266,9 +263,8 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
     if by_merit(tree, meet) and world.candidates.merit.calm[request.w]:
         return False
     while q != meet:
-        keeps = left_by(quotas, division, request.c, q, request.stretch)
-        keeps = max(keeps, guarded(world, request.c, q)) if graced else keeps
-        above = queues.usage.held[request.c, q] - keeps
+        keeps = kept_by(world, request.c, q, request.stretch, graced)
+        above = world.queues.usage.held[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
         short = below_nominal(world, request.c, q, gpus)
@@ -365,7 +361,7 @@ def note_owed(world: Session, request: VictimRequest) -> int:
     q, kid, covered, passed = world.work.queue[request.w], -1, 0, 0
     while q != request.top:
         owed = request.rule == BOTH_OWED or request.stretch == ROUNDED
-        owed = owed or inside_nominal(tree, quotas, queues, q, kid, request.c, request.need)
+        owed = owed or owes(tree, quotas, queues, q, kid, request.c, request.need)
         q, kid = tree.parent[q], q if owed else -1
         world.candidates.owing[q] = owed
         covered += owed
@@ -382,9 +378,7 @@ def still_above(world: Session, request: VictimRequest, k: int) -> bool:
     q = work.queue[v]
     meet = common_ancestor(tree, q, work.queue[request.w])
     while q != meet:
-        keeps = left_by(world.quotas, world.division, request.c, q, request.stretch)
-        if request.stretch != LENT and request.overlook != PROTECTED:
-            keeps = guarded(world, request.c, q)
+        keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
         if queues.usage.held[request.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]

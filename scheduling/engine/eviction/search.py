@@ -45,13 +45,12 @@ from scheduling.engine.eviction.rules import (
     VictimRequest,
     note_owed,
 )
-from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, reach
+from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
+from scheduling.engine.quota.standing import STARTS, standing
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Tree, Work
+from scheduling.engine.state.input import Work
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import EPS
 from scheduling.engine.statement.changed import EVERY, REACH, changed
 from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import how_many
@@ -124,8 +123,8 @@ def _yields(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _is_owed(world: Session, w: int, c: int) -> bool:
-    need, q = need_of(world.work, w), world.work.queue[w]
-    top = reach(world.tree, world.queues, world.division, q, c, need)
+    need = need_of(world.work, w)
+    top = standing(world, w, c, need, STARTS).share
     request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN, w)
     return bool(note_owed(world, request) != NOTHING)
 
@@ -163,27 +162,17 @@ def _try_further_and_further(world: Session, ask: Ask) -> int:
 @inner
 def _stretch_for(world: Session, ask: Ask) -> int:
     """How far a reclaim may go where no other search succeeds, whatever it waives."""
-    tree, work, division, queues = world.tree, world.work, world.division, world.queues
-    stretch = PLAIN
+    queues, stretch = world.queues, PLAIN
     if queues.redivision.grace_until_s[ask.c] > 0.0:
         return PLAIN
     if _is_owed(world, ask.w, ask.c):
         stretch = LENT
-    elif _rounded_reach(tree, work, division, queues, ask) != work.queue[ask.w]:
+    elif standing(world, ask.w, ask.c, ask.need, STARTS).rounded != world.work.queue[ask.w]:
         stretch = ROUNDED
     if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, ask.w, MOST_STRETCHED)
         return PLAIN
     return stretch
-
-
-@inner
-def _rounded_reach(tree: Tree, work: Work, division: Division, queues: Queues, ask: Ask) -> int:
-    """The highest queue below which what it asks for brings each queue on the way closer to its share."""
-    q, held, fair = work.queue[ask.w], queues.usage.held, division.fair
-    while q > 0 and ask.need < 2.0 * (fair[ask.c, q] - held[ask.c, q]) - EPS:
-        q = tree.parent[q]
-    return q
 
 
 @inner
@@ -247,9 +236,8 @@ def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRe
         if ended == MADE and request.rule == PREEMPT and waived == STRICT:
             return _or_cheaper(world, ask, request)
         return ended, request
-    top = reach(world.tree, world.queues, world.division, q, c, need)
-    if way.stretch == ROUNDED:
-        top = _rounded_reach(world.tree, world.work, world.division, world.queues, ask)
+    stands = standing(world, ask.w, ask.c, ask.need, STARTS)
+    top = stands.rounded if way.stretch == ROUNDED else stands.share
     lent = way.stretch == LENT
     request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch, w)
     if way.by == MOVES:
@@ -267,7 +255,7 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
     """
     q = world.work.queue[ask.w]
     if ask.meet >= 0:
-        top = reach(world.tree, world.queues, world.division, q, ask.c, ask.need)
+        top = standing(world, ask.w, ask.c, ask.need, STARTS).share
         return ask.meet if world.tree.depth[ask.meet] < world.tree.depth[top] else top
     return _beyond(world, ask, waived) if way.owed else q
 
@@ -275,10 +263,9 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
 @inner
 def _beyond(world: Session, ask: Ask, waived: int) -> int:
     """The lowest queue below which both kinds may do what each alone cannot, -1 if there is none."""
-    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
-    top = reach(world.tree, world.queues, world.division, q, c, need)
+    top, w, need = standing(world, ask.w, ask.c, ask.need, STARTS).share, ask.w, ask.need
     return first_of_both(
-        world, VictimRequest(w, c, BOTH, top, False, waived, need, False, PLAIN, w)
+        world, VictimRequest(w, ask.c, BOTH, top, False, waived, need, False, PLAIN, w)
     )
 
 

@@ -10,7 +10,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
-from scheduling.engine.quota.fair_share import levels_over, over_limit, takes_kept
+from scheduling.engine.quota.standing import INSIDE, STANDS, standing
 from scheduling.engine.reasons.figures import PROMISE
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import gpus_of
@@ -62,16 +62,10 @@ def _can_stay(world: Session, v: int) -> bool:
     """With ``v`` back no seat is promised twice, and its queues are inside their shares and limits; or ``v``
     is gone as before.
     """
-    tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
-    q, c = world.work.queue[v], world.work.gpu_class[v]
     restore(world, v)
-    inside = levels_over(tree, queues, world.division, q, c, 0) == 0
-    if (
-        inside
-        and over_limit(tree, quotas, rules, queues, q, c, 0) < 0
-        and seats_hold(world.holds, world.room, v)
-    ):
-        return takes_kept(world, q, c, 0) < 0
+    stands = standing(world, v, world.work.gpu_class[v], 0, STANDS)
+    if stands.says == INSIDE and seats_hold(world.holds, world.room, v):
+        return True
     release(world, v)
     return False
 

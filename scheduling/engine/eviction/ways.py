@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal, quota_allows
+from scheduling.engine.admission.allocate import need_of, passes_nominal
 from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.admission.turns import ahead_of, give_up_turn
 from scheduling.engine.compile.kernel import inner
@@ -29,11 +29,8 @@ from scheduling.engine.eviction.rules import MOVES
 from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find_room
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.unlike import all_fit
-from scheduling.engine.quota.fair_share import levels_over
-from scheduling.engine.state.input import Tree, Work
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.quota.standing import ON_LOAN, STARTS, standing
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import NOW
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.lines import take_back
@@ -140,19 +137,11 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
         c = work.wish[k, w]
         if c < 0:
             break
-        if _is_in_turn(world.tree, work, world.division, world.queues, w, c, turn):
+        if standing(world, w, c, need_of(work, w), STARTS).levels <= turn:
             own = own or ahead_of(world, w, c) < 0
         elif _finds_idle(world, w, c):
             return False
     return _makes_room_in_turn(world, w, turn, not own)
-
-
-@inner
-def _is_in_turn(
-    tree: Tree, work: Work, division: Division, queues: Queues, w: int, c: int, turn: int
-) -> bool:
-    q, need = work.queue[w], need_of(work, w)
-    return bool(levels_over(tree, queues, division, q, c, need) <= turn)
 
 
 @inner
@@ -166,8 +155,7 @@ def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
         return False
     ensure_candidates(world)
     less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))
-    over = levels_over(world.tree, queues, world.division, q, c, need - less)
-    return less > 0 and over <= turn
+    return less > 0 and standing(world, w, c, need - less, STARTS).levels <= turn
 
 
 @inner
@@ -176,7 +164,7 @@ def _finds_idle(world: Session, w: int, c: int) -> bool:
     work = world.work
     if not all_fit(world, w, c, work.least[w], NOW):
         return False
-    return quota_allows(world, w, c, need_of(work, w), world.tree.depth[work.queue[w]])
+    return standing(world, w, c, need_of(work, w), STARTS).says <= ON_LOAN
 
 
 @inner
@@ -192,7 +180,7 @@ def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) ->
         if by_priority:
             if not _is_in_turn_by_priority(world, w, c, turn):
                 continue
-        elif not _is_in_turn(world.tree, work, world.division, world.queues, w, c, turn):
+        elif standing(world, w, c, need_of(work, w), STARTS).levels > turn:
             continue
         if _move_others(world, w, c) or gets_room(world, w, c, turn):
             give_up_turn(work, world.queues, world.candidates, world.shapes, w)

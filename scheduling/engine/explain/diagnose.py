@@ -12,19 +12,19 @@ from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
 from scheduling.engine.placement.place import reach_of
 from scheduling.engine.placement.unlike import all_fit, fit_together
-from scheduling.engine.quota.fair_share import (
-    kept_from,
-    levels_over,
-    over_limit,
-    over_nominal,
-    takes_kept,
-)
-from scheduling.engine.quota.limits import (
-    eviction_limit_reached,
-    full_queue,
-    pair_in,
-    spent_hours,
-    user_limit,
+from scheduling.engine.quota.fair_share import kept_from
+from scheduling.engine.quota.limits import eviction_limit_reached, pair_in
+from scheduling.engine.quota.standing import (
+    HOURS_SPENT,
+    INSIDE,
+    OVER_LIMIT,
+    PAST_NOMINAL,
+    QUEUE_FULL,
+    STARTS,
+    USER_FULL,
+    Standing,
+    past_share,
+    standing,
 )
 from scheduling.engine.reasons.figures import (
     FAIR_SHARE,
@@ -47,8 +47,7 @@ from scheduling.engine.state.nodes import NodeIndex, NodeRoom
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
+from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide
 
 
@@ -60,9 +59,7 @@ def conclude(world: Session, w: int, c: int, first: int) -> None:
     where nothing else is.
     """
     need = world.work.least[w] * world.work.need[GPUS, w]
-    reason = _limit_reason(world, w, need)
-    if reason < 0:
-        reason = _quota_reason(world, w, c, need)
+    reason = _quota_reason(world, w, c, need)
     if reason < 0:
         reason = _room_reason(world, w, c, need)
     if reason < 0 and first >= 0:
@@ -71,62 +68,64 @@ def conclude(world: Session, w: int, c: int, first: int) -> None:
 
 
 @inner
-def _limit_reason(world: Session, w: int, need: int) -> int:
-    """The limit on workloads or users that stands against it; -1 if none does."""
-    work, queues, tree, out = world.work, world.queues, world.tree, world.out
-    x = full_queue(tree, work, queues, w)
-    if x >= 0:
-        out.blame[w] = x
-        out.figures[w, JOB_LIMIT.running] = queues.usage.running[x]
-        out.figures[w, JOB_LIMIT.max_running] = tree.most_running[x]
-        return codes.QUEUE_AT_JOB_LIMIT
-    x = user_limit(tree, work, queues, world.users, w, need)
-    if x < 0:
-        return -1
-    pair = pair_in(tree, work, world.users, w, x)
-    out.blame[w] = x
-    out.figures[w, USER_LIMIT.running] = queues.usage.user_running[pair]
-    out.figures[w, USER_LIMIT.max_running] = tree.most_per_user[x]
-    out.figures[w, USER_LIMIT.holds] = queues.usage.user_gpus[pair]
-    out.figures[w, USER_LIMIT.max_gpus] = tree.most_gpus_per_user[x]
-    return codes.USER_AT_LIMIT
+def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
+    """What the predicate says against ``need`` more, with its figures; -1 if it says nothing."""
+    stands = standing(world, w, c, need, STARTS)
+    if stands.says == QUEUE_FULL:
+        return _quote_full(world.tree, world.queues, world.out, w, stands.queue)
+    if stands.says == USER_FULL:
+        return _quote_user(
+            world.tree, world.queues, world.out, w, stands.queue,
+            pair_in(world.tree, world.work, world.users, w, stands.queue),
+        )  # fmt: skip
+    if stands.says == HOURS_SPENT:
+        refuse_for_hours(world, w, c)
+        return codes.HOURS_SPENT
+    if stands.says == OVER_LIMIT:
+        return _quote_limit(world.quotas, world.queues, world.out, w, c, stands.queue, need)
+    if stands.says == PAST_NOMINAL:
+        return _quote_fixed(world, w, c, stands.queue, need)
+    return -1 if stands.says == INSIDE else _share_reason(world, w, c, need, stands)
 
 
 @inner
-def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
-    """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
-    tree, quotas, work, rules = world.tree, world.quotas, world.work, world.rules
-    division = world.division
-    q = work.queue[w]
+def _share_reason(world: Session, w: int, c: int, need: int, stands: Standing) -> int:
+    """Of work that would be on loan; -1 where it may be, or would be but for what others claim."""
     queues, out = world.queues, world.out
-    if spent_hours(tree, quotas, rules, queues, q, c) >= 0:
-        refuse_for_hours(world, w, c)
-        return codes.HOURS_SPENT
-    x = over_limit(tree, quotas, rules, queues, q, c, need)
-    if x >= 0:
-        _quote_limit(quotas, queues, out, w, c, x, need)
-        return codes.AT_LIMIT
-    fixed = not world.ranks.preemptible[work.priority[w]]
-    x = over_nominal(tree, quotas, division, queues, q, c, need) if fixed else -1
-    if x >= 0:
-        _quote_fixed(world, w, c, x, need)
-        return codes.NON_PREEMPTIBLE
-    if levels_over(tree, queues, division, q, c, need) == 0:
-        return -1
-    free = _free(world.nodes, world.room, world.index, c)
-    kept = takes_kept(world, q, c, need)
+    free, kept = _free(world.nodes, world.room, world.index, c), stands.kept
     left = kept < 0 and free >= need
     claimed = kept >= 0 and free >= need and _is_kept_for_another(world, w, c)
-    if claimed or (left and not eviction_limit_reached(work, rules, w)):
+    if claimed or (left and not eviction_limit_reached(world.work, world.rules, w)):
         return -1
-    x = _lowest_over(tree, division, queues, q, c, need)
-    fair = division.fair[c, x]
+    x, q = stands.share, world.work.queue[w]
     out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, queues.usage.held[c, x]
-    out.figures[w, FAIR_SHARE.fair_share], out.figures[w, FAIR_SHARE.needs] = fair, need
-    out.figures[w, FAIR_SHARE.free] = free
+    out.figures[w, FAIR_SHARE.fair_share] = world.division.fair[c, x]
+    out.figures[w, FAIR_SHARE.needs], out.figures[w, FAIR_SHARE.free] = need, free
     out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
-    out.figures[w, FAIR_SHARE.evictions] = work.evictions[w] if left else 0.0
-    return codes.ABOVE_FAIR_SHARE if queues.usage.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+    out.figures[w, FAIR_SHARE.evictions] = world.work.evictions[w] if left else 0.0
+    above = past_share(queues, world.division, x, c, 0)
+    return codes.ABOVE_FAIR_SHARE if above else codes.WAITS_FOR_QUOTA
+
+
+@inner
+def _quote_full(tree: Tree, queues: Queues, out: Decisions, w: int, x: int) -> int:
+    """How many run in queue ``x``, as many as may."""
+    out.blame[w] = x
+    out.figures[w, JOB_LIMIT.running] = queues.usage.running[x]
+    out.figures[w, JOB_LIMIT.max_running] = tree.most_running[x]
+    return codes.QUEUE_AT_JOB_LIMIT
+
+
+@inner
+def _quote_user(tree: Tree, queues: Queues, out: Decisions, w: int, x: int, pair: int) -> int:
+    """What its user runs and holds in queue ``x``, as much as it may."""
+    usage = queues.usage
+    out.blame[w] = x
+    out.figures[w, USER_LIMIT.running] = usage.user_running[pair]
+    out.figures[w, USER_LIMIT.max_running] = tree.most_per_user[x]
+    out.figures[w, USER_LIMIT.holds] = usage.user_gpus[pair]
+    out.figures[w, USER_LIMIT.max_gpus] = tree.most_gpus_per_user[x]
+    return codes.USER_AT_LIMIT
 
 
 @inner
@@ -141,29 +140,24 @@ def _is_kept_for_another(world: Session, w: int, c: int) -> bool:
 @inner
 def _quote_limit(
     quotas: Quotas, queues: Queues, out: Decisions, w: int, c: int, x: int, need: int
-) -> None:
+) -> int:
     """How queue ``x`` stands, which is at its limit."""
     out.blame[w], out.figures[w, LIMIT.needs] = x, need
     out.figures[w, LIMIT.holds] = queues.usage.held[c, x]
     out.figures[w, LIMIT.limit] = quotas.cap[c, x]
     out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
+    return codes.AT_LIMIT
 
 
 @inner
-def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> None:
+def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> int:
     """How queue ``x`` stands, which work that cannot be preempted would lift too high."""
     out = world.out
     out.blame[w], out.figures[w, NOT_PREEMPTIBLE.needs] = x, need
     out.figures[w, NOT_PREEMPTIBLE.holds] = world.queues.usage.held_fixed[c, x]
     out.figures[w, NOT_PREEMPTIBLE.nominal] = world.quotas.nominal[c, x]
     out.figures[w, NOT_PREEMPTIBLE.fair_share] = world.division.fair[c, x]
-
-
-@inner
-def _lowest_over(tree: Tree, division: Division, queues: Queues, q: int, c: int, need: int) -> int:
-    while queues.usage.held[c, q] + need <= division.fair[c, q] + EPS:
-        q = tree.parent[q]
-    return q
+    return codes.NON_PREEMPTIBLE
 
 
 @inner

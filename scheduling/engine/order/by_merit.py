@@ -13,6 +13,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.merit.lead import TOO_LATE_S, due_at
+from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.input import Quotas, Tree, Work
 from scheduling.engine.state.order import MeritLine, Ordering
 from scheduling.engine.state.queues import Queues
@@ -89,7 +90,7 @@ def _gather(world: Session) -> int:
         merit.due[w] = tree.sharing.rule[q] == codes.PROMISE and (
             _is_due(work, merit, w, now)
             if tree.sharing.played[q]
-            else _is_inside(work, world.queues, world.quotas, w)
+            else _is_inside(tree, work, world.queues, world.quotas, w)
         )
         merit.position[size] = k
         size += 1
@@ -106,12 +107,12 @@ def _is_due(work: Work, merit: MeritLine, w: int, now: float) -> bool:
 
 
 @inner
-def _is_inside(work: Work, queues: Queues, quotas: Quotas, w: int) -> bool:
+def _is_inside(tree: Tree, work: Work, queues: Queues, quotas: Quotas, w: int) -> bool:
     """Its nominal has room for it: where nobody plays along that stands in for being behind."""
     q, need = work.queue[w], work.least[w] * work.need[GPUS, w]
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
-        if c >= 0 and queues.usage.held[c, q] + need <= quotas.nominal[c, q]:
+        if c >= 0 and owes(tree, quotas, queues, q, -1, c, need):
             return True
     return False
 

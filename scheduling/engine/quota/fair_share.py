@@ -1,15 +1,13 @@
-"""How a queue stands: its ratio to fair share, which goes first, and what a start would do to it."""
+"""What lenders keep back from a loan, and what evictions leave to a queue."""
 
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
-from scheduling.engine.quota.limits import spent_hours
-from scheduling.engine.state.input import Quotas, Rules, Tree
+from scheduling.engine.state.input import Quotas, Tree
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import EPS
 
 PLAIN, LENT, ROUNDED = 0, 1, 2
 """How far a reclaim goes: to fair shares; for what is owed also to what others hold above their nominal,
@@ -19,82 +17,9 @@ and fair are closer to each other afterwards, summed over all queues.
 
 
 @inner
-def levels_over(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
-    """Levels of the tree at which ``gpus`` more would lift the queue above its fair share."""
-    over = 0
-    while q > 0:
-        over += queues.usage.held[c, q] + gpus > division.fair[c, q] + EPS
-        q = tree.parent[q]
-    return over
-
-
-@inner
 def sharer(tree: Tree, q: int) -> int:
     """The queue that others beside it see: that which gives out by merit, else ``q``."""
     return int(tree.sharing.top[q] if tree.sharing.top[q] >= 0 else q)
-
-
-@inner
-def reach(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
-    """The highest queue below which ``gpus`` more stay inside fair share on the way to ``q``.
-
-    Inside it, and only there, the workload may take back what siblings hold above their share.
-    """
-    while q > 0 and queues.usage.held[c, q] + gpus <= division.fair[c, q] + EPS:
-        q = tree.parent[q]
-    return q
-
-
-@inner
-def inside_nominal(
-    tree: Tree, quotas: Quotas, queues: Queues, q: int, kid: int, c: int, gpus: int
-) -> bool:
-    """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
-    or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
-    """
-    held, nominal = queues.usage.held, quotas.nominal
-    if held[c, q] + gpus <= nominal[c, q]:
-        return True
-    if kid < 0:
-        return False
-    kept = 0
-    for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
-        sibling = tree.kids[i]
-        kept += min(held[c, sibling] + (gpus if sibling == kid else 0), nominal[c, sibling])
-    return bool(kept <= nominal[c, q])
-
-
-@inner
-def over_limit(
-    tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int, c: int, gpus: int
-) -> int:
-    """The lowest queue whose limit ``gpus`` more would break, or whose hours are spent; -1 if none."""
-    spent = spent_hours(tree, quotas, rules, queues, q, c)
-    if spent >= 0:
-        return spent
-    while q > 0:
-        if queues.usage.held[c, q] + gpus > quotas.cap[c, q]:
-            return q
-        q = tree.parent[q]
-    return -1
-
-
-@inner
-def over_nominal(
-    tree: Tree, quotas: Quotas, division: Division, queues: Queues, q: int, c: int, gpus: int
-) -> int:
-    """The lowest queue in which ``gpus`` that cannot be called back pass nominal or fair share, -1 if
-    none: non-preemptible work runs only inside nominal (law 5). An oversubscribed guarantee is exact and a
-    gang is whole, so the one that passes it may start, while nominal holds it.
-    """
-    fixed = queues.usage.held_fixed
-    while q > 0:
-        nominal, fair = float(quotas.nominal[c, q]), division.fair[c, q]
-        rounded_up = division.short[c, q] and fixed[c, q] < fair - EPS
-        if fixed[c, q] + gpus > (nominal if rounded_up else min(nominal, fair)) + EPS:
-            return q
-        q = tree.parent[q]
-    return -1
 
 
 @inner
@@ -208,6 +133,16 @@ def left_by(quotas: Quotas, division: Division, c: int, q: int, stretch: int) ->
     """What a reclaim leaves to queue ``q`` where no grace protects more."""
     fair = division.fair[c, q]
     return min(fair, float(quotas.nominal[c, q])) if stretch == LENT else fair
+
+
+@inner
+def kept_by(world: Session, c: int, q: int, stretch: int, graced: bool) -> float:
+    """The same; where a grace is respected no less than it protects. What is lent is asked for only where
+    none lasts.
+    """
+    if graced and stretch != LENT:
+        return guarded(world, c, q)
+    return left_by(world.quotas, world.division, c, q, stretch)
 
 
 @inner

@@ -12,7 +12,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.state.input import Quotas, Rules, Tree, Users, Work
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.units import DAY_S, GPUS
+from scheduling.engine.state.units import DAY_S
 
 
 @inner
@@ -41,56 +41,12 @@ def used_hours(quotas: Quotas, rules: Rules, q: int, c: int) -> float:
 
 
 @inner
-def full_queue(tree: Tree, work: Work, queues: Queues, w: int) -> int:
-    """The lowest queue that runs as many workloads as it may, -1 if none."""
-    q = work.queue[w]
-    while queues.limits.any and q > 0:
-        if queues.usage.running[q] >= tree.most_running[q]:
-            return q
-        q = tree.parent[q]
-    return -1
-
-
-@inner
-def user_limit(tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int) -> int:
-    """The lowest queue in which ``gpus`` more would lift the user past a limit, -1 if none."""
-    q, pair = work.queue[w], work.user[w]
-    while queues.limits.any and q > 0:
-        full = queues.usage.user_running[pair] >= tree.most_per_user[q]
-        if full or queues.usage.user_gpus[pair] + gpus > tree.most_gpus_per_user[q]:
-            return q
-        q, pair = tree.parent[q], users.above[pair]
-    return -1
-
-
-@inner
-def user_gpu_limit(tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int) -> int:
-    """The lowest queue in which the user of ``w`` would hold more than it may, -1 if none."""
-    q, pair = work.queue[w], work.user[w]
-    while queues.limits.any and q > 0:
-        if queues.usage.user_gpus[pair] + gpus > tree.most_gpus_per_user[q]:
-            return q
-        q, pair = tree.parent[q], users.above[pair]
-    return -1
-
-
-@inner
 def pair_in(tree: Tree, work: Work, users: Users, w: int, x: int) -> int:
     """The pair of queue ``x``, above the queue of ``w``, and the user of ``w``."""
     q, pair = work.queue[w], work.user[w]
     while q != x:
         q, pair = tree.parent[q], users.above[pair]
     return pair
-
-
-@inner
-def spent_hours(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int, c: int) -> int:
-    """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
-    while queues.limits.hours_spent[c] and q > 0:
-        if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
-            return q
-        q = tree.parent[q]
-    return -1
 
 
 @inner
@@ -106,17 +62,3 @@ def eviction_limit_reached(work: Work, rules: Rules, w: int) -> bool:
     """
     is_past = -np.inf < work.evicted[w] <= rules.now - DAY_S
     return bool(work.evictions[w] >= rules.max_evictions and not is_past)
-
-
-@inner
-def limit_too_low(tree: Tree, quotas: Quotas, work: Work, queues: Queues, w: int, c: int) -> int:
-    """The lowest queue whose limit is below the least the gang needs, -1 if none."""
-    need = work.least[w] * work.need[GPUS, w]
-    q = work.queue[w]
-    if need <= queues.limits.ceiling[c, q]:
-        return -1
-    while q > 0:
-        if quotas.cap[c, q] < need:
-            return q
-        q = tree.parent[q]
-    return -1

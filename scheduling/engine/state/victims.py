@@ -47,7 +47,7 @@ class StatementLog:
 
 @declare
 class CostHeap(NamedTuple):
-    """Nodes, or blocks of them, by what it costs to clear them (``eviction.cost_heap``)."""
+    """Nodes, or blocks of them, by what it costs to clear them (``eviction.cheapest_node``)."""
 
     node: Annotated[Ints, per("on_heap")]
     position: Annotated[Ints, per("on_heap", fill=-1)]

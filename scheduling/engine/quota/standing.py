@@ -1,0 +1,230 @@
+"""What work may hold: the one predicate, and the only place that says so.
+
+Entitlement asks it before it counts a demand, admission before a start, a search before anybody leaves and
+of the final set, claims before they lapse, growth before each member, and ``explain`` for the rule that said
+no. So nobody leaves for work that admission refuses, and what is told is what decided.
+
+For each queue ``x`` above the work, with ``held`` of the usage, ``fair`` of the division:
+
+    inside     held[x] + gpus <= fair[x]
+    rounded    gpus < 2 (fair[x] - held[x]): more than half of it lies inside, so ``x`` ends closer
+    on loan    neither: on what others lend
+    forbidden  by a limit, hours, nominal (work that cannot be preempted), or what lenders keep back
+    owed       held[x] + gpus <= nominal[x], what children hold beyond their own nominal aside
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduling.engine import codes
+from scheduling.engine.compile.kernel import inner
+from scheduling.engine.compile.structs import Flags
+from scheduling.engine.quota.fair_share import sharer, takes_kept
+from scheduling.engine.quota.limits import used_hours
+from scheduling.engine.state.input import Quotas, Ranks, Rules, Tree, Users, Work
+from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
+from scheduling.engine.state.units import EPS, GPUS, PENDING
+
+INSIDE, ROUNDED_UP, ON_LOAN = 0, 1, 2
+NOT_LENT, PAST_NOMINAL, OVER_LIMIT, HOURS_SPENT, USER_FULL, QUEUE_FULL = 3, 4, 5, 6, 7, 8
+"""What it says: up to ON_LOAN the work may hold it; of the rules that forbid it the last is told."""
+STANDS, GROWS, STARTS, CLAIMS = 0, 1, 2, 3
+"""What is asked: whether all holds as it stands, with 0 more; with more for what runs; with one workload
+more; or with that by the claim of an earlier plan, against which neither shares speak nor a quota that is
+lowered while its grace lasts.
+"""
+
+
+class Standing(NamedTuple):
+    """How work stands with so much more. Queues are the lowest of its path, -1 if none."""
+
+    says: int
+    queue: int  # that says so
+    fixed: int  # whose nominal it passes though it cannot be preempted, whatever else forbids it
+    kept: int  # from which it would borrow what lenders keep back, likewise
+    share: int  # whose share it passes: 0, the root, where all is inside
+    rounded: int  # the same where a gang may pass a share by less than half of itself
+    levels: int  # of the tree at which a share is passed
+    turn: int  # the first pass of a plan in which it may start
+    late: bool  # a limit is full until what leaves is gone
+
+
+@inner
+def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
+    """Of ``w`` with ``gpus`` more of class ``c``."""
+    tree, quotas, queues, division = world.tree, world.quotas, world.queues, world.division
+    q, full, user = world.work.queue[w], -1, -1
+    if queues.limits.any:
+        full, user = _beside_quota(tree, world.work, queues, world.users, w, gpus, how)
+    levels, share = past_shares(tree, queues, division, q, c, gpus)
+    rounded = _past_half(tree, queues, division, share, c, gpus)
+    at = held_against(tree, world.work, world.ordering.merit.due, w)
+    turn = levels if at == q else past_shares(tree, queues, division, at, c, gpus)[0]
+    hours = spent_hours(tree, quotas, world.rules, queues, q, c)
+    limit, fixed, late = _past_quota(
+        tree, quotas, world.former, world.rules, world.work, world.ranks, queues, division, w, c, gpus,
+        how == CLAIMS,
+    )  # fmt: skip
+    kept = takes_kept(world, q, c, gpus) if levels > 0 or how == STANDS else -1
+    says, queue = ON_LOAN if rounded > 0 else ROUNDED_UP if levels > 0 else INSIDE, share
+    forbids = (kept, fixed, limit, hours, user, full)
+    for k in range(len(forbids)):
+        if forbids[k] >= 0:
+            says, queue = NOT_LENT + k, forbids[k]
+    return Standing(says, queue, fixed, kept, share, rounded, levels, turn, late)
+
+
+@inner
+def may_hold(stands: Standing, turn: int) -> bool:
+    """Whether nothing forbids it in pass ``turn`` of a plan: nobody borrows before all inside were asked."""
+    return bool(stands.turn <= turn and stands.says <= ON_LOAN)
+
+
+@inner
+def past_share(queues: Queues, division: Division, q: int, c: int, gpus: int) -> bool:
+    """Whether queue ``q`` alone would hold more than its share."""
+    return bool(queues.usage.held[c, q] + gpus > division.fair[c, q] + EPS)
+
+
+@inner
+def past_shares(
+    tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int
+) -> tuple[int, int]:
+    """At how many levels from ``q`` up a share is passed, and the lowest such queue, 0 if none: below it, and
+    only there, what siblings hold past their shares may be taken back.
+    """
+    levels, lowest = 0, 0
+    while q > 0:
+        if past_share(queues, division, q, c, gpus):
+            levels, lowest = levels + 1, lowest if levels > 0 else q
+        q = tree.parent[q]
+    return levels, lowest
+
+
+@inner
+def owes(tree: Tree, quotas: Quotas, queues: Queues, q: int, kid: int, c: int, gpus: int) -> bool:
+    """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
+    or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
+    """
+    held, nominal = queues.usage.held, quotas.nominal
+    if held[c, q] + gpus <= nominal[c, q]:
+        return True
+    if kid < 0:
+        return False
+    kept = 0
+    for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
+        sibling = tree.kids[i]
+        kept += min(held[c, sibling] + (gpus if sibling == kid else 0), nominal[c, sibling])
+    return bool(kept <= nominal[c, q])
+
+
+@inner
+def never_holds(tree: Tree, quotas: Quotas, work: Work, queues: Queues, w: int, c: int) -> int:
+    """The lowest queue whose limit is below the least that ``w`` needs, were nothing held; -1 if none."""
+    need, q = work.least[w] * work.need[GPUS, w], work.queue[w]
+    if need <= queues.limits.ceiling[c, q]:
+        return -1
+    while q > 0:
+        if quotas.cap[c, q] < need:
+            return q
+        q = tree.parent[q]
+    return -1
+
+
+@inner
+def would_hold(
+    ranks: Ranks, quotas: Quotas, work: Work, division: Division, w: int, c: int
+) -> bool:
+    """Whether the share of its leaf, and nominal where it cannot be preempted, hold ``w`` alone."""
+    q = work.queue[w]
+    inside = division.fair[c, q]
+    if not ranks.preemptible[work.priority[w]]:
+        inside = min(inside, float(quotas.nominal[c, q]))
+    return bool(work.least[w] * work.need[GPUS, w] <= inside + EPS)
+
+
+@inner
+def spent_hours(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int, c: int) -> int:
+    """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
+    while queues.limits.hours_spent[c] and q > 0:
+        if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
+            return q
+        q = tree.parent[q]
+    return -1
+
+
+@inner
+def held_against(tree: Tree, work: Work, due: Flags, w: int) -> int:
+    """The queue inside whose share ``w`` starts before anybody borrows: its own, or for throughput, and for
+    who is due under a promise, that which gives out by merit.
+    """
+    q, is_due = work.queue[w], work.phase[w] == PENDING and due[w]
+    return int(q if tree.sharing.rule[q] == codes.PROMISE and not is_due else sharer(tree, q))
+
+
+@inner
+def _past_half(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
+    """The lowest queue from ``q`` up that would not end closer to its share, 0 if all do."""
+    held, fair = queues.usage.held, division.fair
+    while q > 0 and gpus < 2.0 * (fair[c, q] - held[c, q]) - EPS:
+        q = tree.parent[q]
+    return q
+
+
+@inner
+def _past_quota(
+    tree: Tree, quotas: Quotas, former: Quotas, rules: Rules, work: Work, ranks: Ranks, queues: Queues,
+    division: Division, w: int, c: int, gpus: int, claims: bool,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """The lowest queue past its limit, the lowest past its nominal with what cannot be preempted, and whether
+    a limit is full as long as leaving work holds its GPUs: it holds at every moment.
+    """
+    usage, q = queues.usage, work.queue[w]
+    preemptible = ranks.preemptible[work.priority[w]]
+    limit, fixed, late = -1, -1, False
+    while q > 0:
+        cap, most = quotas.cap[c, q], _most_fixed(quotas, division, queues, c, q)
+        late = late or usage.held[c, q] + usage.leaving[c, q] + gpus > cap
+        if claims:
+            graced = rules.now < quotas.grace[c, q]
+            cap = max(cap, former.cap[c, q]) if graced else cap
+            nominal = max(quotas.nominal[c, q], former.nominal[c, q] if graced else 0)
+            most = float(nominal)
+        if limit < 0 and usage.held[c, q] + gpus > cap:
+            limit = q
+        if fixed < 0 and not preemptible and usage.held_fixed[c, q] + gpus > most + EPS:
+            fixed = q
+        q = tree.parent[q]
+    return limit, fixed, late
+
+
+@inner
+def _most_fixed(quotas: Quotas, division: Division, queues: Queues, c: int, q: int) -> float:
+    """What ``q`` may hold that cannot be called back: nominal, and no more than its share (law 5). A
+    guarantee that is oversubscribed is exact and a gang is whole, so the one that passes it may start.
+    """
+    nominal, fair = float(quotas.nominal[c, q]), division.fair[c, q]
+    rounded_up = division.short[c, q] and queues.usage.held_fixed[c, q] < fair - EPS
+    return nominal if rounded_up else min(nominal, fair)
+
+
+@inner
+def _beside_quota(
+    tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int, how: int
+) -> tuple[int, int]:
+    """The lowest queue that runs as many workloads as it may, and the lowest in which its user would run, or
+    hold, too much.
+    """
+    usage = queues.usage
+    q, pair, full, user = work.queue[w], work.user[w], -1, -1
+    while q > 0:
+        if full < 0 and how >= STARTS and usage.running[q] >= tree.most_running[q]:
+            full = q
+        many = how >= STARTS and usage.user_running[pair] >= tree.most_per_user[q]
+        if user < 0 and (many or usage.user_gpus[pair] + gpus > tree.most_gpus_per_user[q]):
+            user = q
+        q, pair = tree.parent[q], users.above[pair]
+    return full, user
