@@ -13,7 +13,8 @@ day before, but for what nominal owes. A reclaim leaves a queue *below nominal* 
 Where its share is less than nominal, as nominal is oversubscribed, the share is all it has, which GPUs and
 gangs, being whole, do not fill evenly: there a reclaim leaves it *below its share* if it keeps less than
 that. A reservation is *given up* if a later plan keeps no nodes for its workload and tells it of neither a
-start nor room that is about to come free; it is *broken* if shares hold the workload still, and nobody who
+start nor room that is about to come free; it is *lost* if that workload has neither started nor nodes kept
+for it again ``MOVED_S`` after; it is *broken* if shares hold the workload still, and nobody who
 came before it keeps nodes.
 """
 
@@ -26,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-SOON_S, NEXT_S = 300.0, 600.0
+SOON_S, NEXT_S, MOVED_S = 300.0, 600.0, 1800.0
 LIMIT = 3
 DAY_S = 86_400.0
 RECLAIMED = "reclaimed"
@@ -79,6 +80,7 @@ class Course:
     """Causes of the claims that did."""
     reservations: int = 0
     given_up: int = 0
+    lost: int = 0
     broken: int = 0
 
 

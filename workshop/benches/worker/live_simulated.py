@@ -22,6 +22,7 @@ from .live_life import (
     CYCLE_S,
     DELAY_S,
     GPUS,
+    MOVED_S,
     NODES,
     PRIORITIES,
     QUEUES,
@@ -95,6 +96,7 @@ def _lived(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) ->
         "domino_needless_pct": pct(needless, len(course.taken)),
         "reservations": float(course.reservations),
         "reservations_given_up_pct": pct(course.given_up, course.reservations),
+        "reservations_lost_pct": pct(course.lost, course.reservations),
         "reservations_broken_pct": pct(course.broken, course.reservations),
     }
 
@@ -118,11 +120,12 @@ def protecting(world: m.Snapshot, name: str) -> m.Snapshot:
     return replace(world, workloads=tuple(works), priority_classes=(*world.priority_classes, safe))
 
 
-def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> _Follow:
-    follow = _Follow(world.now)
+def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> Follow:
+    follow = Follow(world.now)
     options = SimulatorOptions(cycle_s=CYCLE_S, until=world.now + lasts)
     simulate(world, coming, options=options, observer=follow)
     follow.course.end_s = lasts.total_seconds()
+    follow.course.lost += len(follow.dropped)
     return follow
 
 
@@ -156,7 +159,7 @@ def is_due(world: m.Snapshot, plan: m.Plan, name: str) -> bool:
     )
 
 
-class _Follow(Observer):
+class Follow(Observer):
     """Writes down what becomes of the work of a simulated life."""
 
     def __init__(self, origin: datetime) -> None:
@@ -164,6 +167,8 @@ class _Follow(Observer):
         self.worlds: dict[float, m.Snapshot] = {}
         """What plans that evicted were made on."""
         self._origin = origin
+        self.dropped: dict[str, float] = {}
+        """Who keeps nodes no more, and has neither started nor got them again: since when."""
         self._claims: set[str] = set()
         self._reserved: set[str] = set()
 
@@ -177,20 +182,22 @@ class _Follow(Observer):
         lost = {n for n in self._claims - awaits if n in lines and not _starts(lines[n])}
         self.course.lapsed += ["given_up"] * len(lost)
         self._claims = awaits
-        self._note_reservations(lines, snapshot, plan)
+        self._note_reservations(lines, snapshot, plan, self._at(now))
         if snapshot and any(d.action is m.Action.EVICT for d in lines.values()):
             self.worlds[self._at(now)] = snapshot
 
     def _note_reservations(
-        self, lines: Mapping[str, m.Decision], world: m.Snapshot | None, plan: m.Plan
+        self, lines: Mapping[str, m.Decision], world: m.Snapshot | None, plan: m.Plan, at_s: float
     ) -> None:
+        for name in [name for name in self.dropped if _is_served(lines.get(name))]:
+            self.course.lost += at_s - self.dropped.pop(name) > MOVED_S
         reserved = {n for n, d in lines.items() if d.reason is m.Reason.RESERVED}
         self.course.reservations += len(reserved - self._reserved)
         for name in self._reserved - reserved:
-            line = lines.get(name)
-            served = line is None or line.action in (m.Action.ADMIT, m.Action.RESERVE)
-            self.course.given_up += not served
-            self.course.broken += not served and world is not None and is_due(world, plan, name)
+            if not _is_served(lines.get(name)):
+                self.course.given_up += 1
+                self.course.broken += world is not None and is_due(world, plan, name)
+                self.dropped[name] = at_s
         self._reserved = reserved
 
     def _at(self, now: datetime) -> float:
@@ -212,6 +219,11 @@ class _Follow(Observer):
 
     def on_finish(self, now: datetime, job: Job) -> None:
         self.course.ended[job.name] = self._at(now)
+
+
+def _is_served(line: m.Decision | None) -> bool:
+    """It starts, or room is kept for it, or it is gone."""
+    return line is None or line.action in (m.Action.ADMIT, m.Action.RESERVE)
 
 
 def _starts(decision: m.Decision) -> bool:

@@ -14,6 +14,7 @@ from workshop.benches.worker.live_loop import lived
 from workshop.benches.worker.live_simulated import (
     CLASS,
     ORIGIN,
+    Follow,
     is_due,
     others_make_room,
     simulated_course,
@@ -148,3 +149,25 @@ def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator() -> None:
     assert [one.winner for one in live.taken] == ["b"]
     asked = {work.name: float(work.gpus) for work in works}
     assert figures(asked, live) == figures(asked, simulated)
+
+
+@pytest.mark.parametrize(
+    ("after_s", "action", "lost"),
+    [
+        (1800, m.Action.RESERVE, 0),
+        (1800, m.Action.ADMIT, 0),
+        (1801, m.Action.RESERVE, 1),
+        (1801, m.Action.ADMIT, 1),
+        (1801, m.Action.WAIT, 0),
+    ],
+)
+def test_reservation_is_lost_unless_its_work_is_served_soon_after_it_was_given_up(
+    after_s: int, action: m.Action, lost: int
+) -> None:
+    follow = Follow(ORIGIN)
+    for at_s, told in ((0, m.Action.RESERVE), (120, m.Action.WAIT), (120 + after_s, action)):
+        reason = m.Reason.RESERVED if told is m.Action.RESERVE else m.Reason.FRAGMENTED
+        line = m.Decision("work", told, reason)
+        follow.on_plan(ORIGIN + timedelta(seconds=at_s), None, m.Plan({}, (line,)))
+    assert (follow.course.given_up, follow.course.lost) == (1, lost)
+    assert len(follow.dropped) == (action is m.Action.WAIT)
