@@ -32,9 +32,9 @@ pytestmark = pytest.mark.parts
 
 BACK_S = 60.0
 """A fault is over within this, to the end of work that was submitted after it."""
-PLANNED_S, START_S = 15.0, 5.0
-"""From the kill of the engine to its next plan, and of that its start, which a busy machine draws out: what is
-left is for its lease of 8 s, the first look at it and the plan."""
+PLANNED_S, START_S = 15.0, 4.0
+"""From the kill of the engine to its next plan, and of that its start, which a busy machine draws out: the
+rest is for its lease of 8 s, the first look at it and the plan."""
 RUN_S = 1
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SECRET = secrets.token_urlsafe(50)

@@ -67,7 +67,7 @@ class Lease:
         # Two threads that renew at once would each take the other for a rival.
         self._renewing = threading.Lock()
         self._rival: tuple[str, float] = ("", 0.0)
-        """Version of the rival's record, and when (monotonic) it is over if it stands unchanged until then."""
+        """Version of the rival's record, and when (monotonic) it is over if it stands unchanged."""
 
     def hold(self) -> bool:
         """Acquire or renew; whether this worker holds the lease now.

@@ -1,6 +1,7 @@
 """Work that holds or asks for GPUs and names no queue: whose it is, and what would bring it in.
 
-Reads the API server and writes nothing there: whoever may change the work decides, by typing its line.
+Reads the API server and writes nothing there: a person decides, by typing its line or on the page
+(``adopting.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ MAKES_ITS_OWN = ("ReplicaSet", "CronJob")
 class Outside:
     """One piece of work, as the object that stands at the top of its owners."""
 
+    uid: str
     kind: str
     namespace: str
     name: str
@@ -130,4 +132,4 @@ class Work:
 def _outside(top: Top, gpus: int, queues: Mapping[str, str]) -> Outside:
     space = top.meta["namespace"]
     user = (top.meta.get("annotations") or {}).get(USER, "")
-    return Outside(top.kind, space, top.meta["name"], gpus, user, queues.get(space, ""))
+    return Outside(top.uid, top.kind, space, top.meta["name"], gpus, user, queues.get(space, ""))
