@@ -15,7 +15,6 @@ from portal.accounts.models import User
 from portal.display.format import counted
 from portal.web.frame.requests import PersonRequest, acted, form_view
 from portal.web.operations.mode import operated
-from scheduling.cluster.vocabulary.labels import QUEUE
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services.clusters.adopting import adopt
 from scheduling.services.clusters.outside import Outside, look
@@ -40,7 +39,7 @@ class Group:
     @property
     def label(self) -> str:
         """What is written to those that a label brings in; empty where it brings none."""
-        return next((f"{QUEUE}={one.queue}" for one in self.work if one.line), "")
+        return next((one.label for one in self.work if one.line), "")
 
 
 @form_view

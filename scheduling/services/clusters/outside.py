@@ -41,12 +41,16 @@ class Outside:
     """Which takes work of its namespace; empty where none does."""
 
     @property
+    def label(self) -> str:
+        return f"{QUEUE}={self.queue}"
+
+    @property
     def line(self) -> str:
         """The command that brings it in; empty where a label alone does not."""
         if not self.queue or self.kind not in KINDS | {"Pod"}:
             return ""
         what = f"{self.kind.lower()} {self.name}"
-        return f"kubectl -n {self.namespace} label {what} {QUEUE}={self.queue}"
+        return f"kubectl -n {self.namespace} label {what} {self.label}"
 
     @property
     def remedy(self) -> str:
@@ -56,7 +60,7 @@ class Outside:
         if not self.queue:
             return f"No queue has the namespace {self.namespace}: give it one first."
         if self.kind in MAKES_ITS_OWN:
-            return f"Label the template that it is made from: {QUEUE}={self.queue}."
+            return f"Label the template that it is made from: {self.label}."
         return f"A {self.kind} cannot wait: make it a Job, a Deployment or a LeaderWorkerSet."
 
 
