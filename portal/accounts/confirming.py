@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.accounts.audit import record
-from portal.accounts.identity import DIRECTORY_ID
+from portal.accounts.ldap import PROVIDER_ID as DIRECTORY_ID
 from portal.accounts.models import Session, User
 
 
