@@ -11,6 +11,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from portal.accounts.audit import record
+from portal.accounts.confirming import is_unconfirmed
 from portal.accounts.models import ApiToken, User
 
 USE_EVERY = timedelta(minutes=1)
@@ -35,6 +36,10 @@ class TokenAuthentication(BaseAuthentication):
         )
         if token is None:
             raise AuthenticationFailed("This token is unknown or expired. Make one on your page.")
+        if is_unconfirmed(token.user):
+            raise AuthenticationFailed(
+                "Your provider has not signed you in for long. Sign in once."
+            )
         note_use(token, request, now)
         return token.user, token
 

@@ -71,6 +71,7 @@ KINDS: Mapping[str, Kind] = {
     "persona.changed": Kind("Persona edited", "people", Capability.ADMINISTER),
     "persona.deleted": Kind("Persona deleted", "people", Capability.ADMINISTER),
     "work.submitted": Kind("Work submitted", "work", Capability.SUBMIT),
+    "work.adopted": Kind("Work adopted into a queue", "work", Capability.OPERATE),
     "work.cancelled": Kind("Work cancelled", "work", Capability.ACT),
     "alert.rule_set": Kind("Alert rule set", "engine", Capability.EDIT_QUOTAS),
     "alert.rule_deleted": Kind("Alert rule deleted", "engine", Capability.EDIT_QUOTAS),

@@ -274,6 +274,7 @@ WEIR_STREAM_CA = env.str("WEIR_STREAM_CA", default="")
 SESSION_ENGINE = "portal.accounts.sessions"
 WEIR_SESSION_IDLE_S = env.int("WEIR_SESSION_IDLE_S", default=12 * 3600)
 SESSION_COOKIE_AGE = env.int("WEIR_SESSION_S", default=7 * 24 * 3600)
+WEIR_SIGN_IN_AGE_S = env.int("WEIR_SIGN_IN_AGE_S", default=0)
 
 WEIR_TOKEN_DAYS = env.int("WEIR_TOKEN_DAYS", default=90)
 WEIR_ENDLESS_TOKENS = env.bool("WEIR_ENDLESS_TOKENS", default=False)

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from portal.accounts import confirming
 from portal.teams import ldap_reading, reach
 
 
@@ -13,5 +14,7 @@ def plan_sooner() -> None:
 
 @shared_task(name="portal.teams.tasks.read_directory")
 def read_directory() -> None:
-    """Follow who left the directory (LDAP) and who is in which of its groups now."""
+    """Follow who left the directory (LDAP) and who is in which of its groups now, and end sessions of whom a
+    provider that speaks at sign-ins alone has not confirmed for long."""
     ldap_reading.read()
+    confirming.end_unconfirmed()

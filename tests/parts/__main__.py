@@ -61,7 +61,7 @@ PARTLY = (
 """Suites of which some tests touch rows, with the words that name those. Hostile texts are others here:
 PostgreSQL refuses what SQLite stores, such as NUL and what is too long for a column.
 """
-WHOLE = ("tests/parts/test_days.py", "tests/parts/test_neighbours.py", "tests/parts/test_whole.py")
+WHOLE = tuple(f"tests/parts/test_{name}.py" for name in ("days", "versions", "neighbours", "whole"))
 
 
 def pytest(tests: Sequence[str], environment: dict[str, str], *options: str) -> int:

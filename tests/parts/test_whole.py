@@ -10,9 +10,11 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
+import psycopg
 import pytest
 import requests
 from kubernetes import client as official
@@ -30,6 +32,9 @@ pytestmark = pytest.mark.parts
 
 BACK_S = 60.0
 """A fault is over within this, to the end of work that was submitted after it."""
+PLANNED_S, START_S = 15.0, 4.0
+"""From the kill of the engine to its next plan, and of that its start, which a busy machine draws out: the
+rest is for its lease of 8 s, the first look at it and the plan."""
 RUN_S = 1
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SECRET = secrets.token_urlsafe(50)
@@ -113,6 +118,19 @@ class Weir:
 
     def has_told(self, name: str) -> bool:
         return self.told().get(name, {}).get("state") == "finished"
+
+    def planned_at(self) -> datetime:
+        """When the cluster was planned last."""
+        return self._when("SELECT planned_at FROM scheduling_cluster")
+
+    def engine_began_at(self) -> datetime:
+        """When the engine's process began to consume."""
+        return self._when("SELECT max(began_at) FROM scheduling_process WHERE role = 'engine'")
+
+    def _when(self, query: LiteralString) -> datetime:
+        with psycopg.connect(self.database.dsn) as link:
+            (row,) = link.execute(query).fetchall()
+        return row[0]
 
     def seen(self) -> str:
         """What there is to see of why something does not happen."""
@@ -277,6 +295,23 @@ def test_fault_is_over_within_a_minute_and_nothing_is_lost_or_done_twice(
     print(f"{fault}: everything had ended and was told {took:.1f} s after")  # noqa: T201 - a figure
     for name in weir.names[-3:]:
         assert weir.admissions(name) == 1, name
+
+
+def test_killed_engine_that_is_started_again_plans_within_15_s(
+    weir: Weir, record_property: Callable[[str, object], None]
+) -> None:
+    """Killed right after a plan, while its lease is as fresh as can be."""
+    before = weir.planned_at()
+    within(lambda: weir.planned_at() > before, BACK_S, weir.seen)
+    weir.running.kill("engine")
+    before, killed = weir.planned_at(), datetime.now(UTC)
+    weir.running.start(weir.services["engine"])
+    within(lambda: weir.planned_at() > before, BACK_S, weir.seen)
+    began, planned = weir.engine_began_at(), weir.planned_at()
+    took_s, start_s = (planned - killed).total_seconds(), (began - killed).total_seconds()
+    record_property("seconds", round(took_s, 1))
+    print(f"the next plan {took_s:.1f} s after the engine was killed; its start {start_s:.1f} s")  # noqa: T201 - a figure
+    assert took_s - start_s <= PLANNED_S - START_S
 
 
 def test_at_the_end_every_job_was_admitted_once_and_no_process_tells_of_a_failure(

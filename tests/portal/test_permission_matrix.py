@@ -148,6 +148,7 @@ ROWS = {
     "web:cycle": Row(HERE, args={"number": 7}),
     "web:cycle_candidates": Row(HERE, args={"number": 7}),
     "web:cycle_snapshot": Row(ALL_AUDITORS, args={"number": 7}),
+    "web:outside": Row(OPERATORS, OPERATORS),
     "web:cluster_mode": Row(OPERATORS, OPERATORS, {"mode": "paused"}),
     "web:queue_future": Row(TEAM, args=QUEUE),
     "web:loans": Row(LENDING),

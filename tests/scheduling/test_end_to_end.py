@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 PROGRAM = Path(__file__).with_name("worker_process.py")
 LIMIT_GPUS = 16
 RAN_S = 120.0
-"""A killed worker's lease runs for 15 s before the next one takes it."""
+"""A killed worker's lease runs out before the next one takes it."""
 
 
 @pytest.fixture

@@ -262,6 +262,7 @@ ADDRESSES = {
     "web:cycle_candidates": SHOWN,
     "web:cycle_snapshot": SHOWN,
     "web:cluster_mode": PLAIN,
+    "web:outside": Address(probes=({"work": PROBE, "owner": PROBE},)),
     "web:metrics": Address(probes=({"url": "http://127.0.0.1:9", "activity": PROBE},)),
     "web:alerts": Address(
         ("?new=1", "?show=mine"),

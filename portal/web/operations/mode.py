@@ -18,6 +18,7 @@ from portal.display.units import gpus_of
 from portal.teams.access import is_operator
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
+from portal.web.operations import leaving
 from scheduling.models import Cluster, ClusterMode, Node, Standing, State
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters import add as clusters
@@ -44,8 +45,12 @@ def mode(request: PersonRequest, cluster: str, mode: str) -> HttpResponse:
     if mode not in ClusterMode.values:
         raise Http404
     wanted = ClusterMode(mode)
-    if request.method == "POST":
-        changed = clusters.set_mode(found, wanted, author=request.user)
+    enforces = wanted == ClusterMode.ENFORCE
+    left = leaving.decided(request, found) if enforces and request.method == "POST" else None
+    if request.method == "POST" and (left or not enforces):
+        changed = clusters.set_mode(
+            found, wanted, author=request.user, left_outside=left.words if left else ""
+        )
         begins = "" if changed else " It was so already."
         messages.success(request, f"{found.name}: {MEANING[wanted]}{begins}")
         return redirect("web:cluster", cluster=found.name)
@@ -54,8 +59,10 @@ def mode(request: PersonRequest, cluster: str, mode: str) -> HttpResponse:
         "act": ACTS[wanted],
         "meaning": MEANING[wanted],
         "effects": list(effects(found, wanted)),
+        "left": leaving.left_by(found) if enforces else None,
     }
-    return render(request, "web/operations/mode.html", shown)
+    status = 400 if request.method == "POST" else 200
+    return render(request, "web/operations/mode.html", shown, status=status)
 
 
 def operated(request: PersonRequest, name: str) -> Cluster:

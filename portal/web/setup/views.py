@@ -20,6 +20,7 @@ from portal.setup import inviting
 from portal.setup.steps import SLUGS, next_step, steps
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest, form_view
+from portal.web.operations import leaving
 from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
@@ -52,15 +53,23 @@ def would(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, 
 
 
 def enforce(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
-    if request.method == "POST":
-        clusters.set_mode(cluster, ClusterMode.ENFORCE, author=request.user)
+    left = leaving.decided(request, cluster) if request.method == "POST" else None
+    if left:
+        clusters.set_mode(
+            cluster, ClusterMode.ENFORCE, author=request.user, left_outside=left.words
+        )
         messages.success(request, f"{cluster} is enforced from the next cycle on.")
         return redirect("web:overview", cluster.name)
     trial = Cluster(
         **{f.attname: getattr(cluster, f.attname) for f in cluster._meta.concrete_fields}
     )
     trial.mode = ClusterMode.ENFORCE  # asked as it would be enforced; not saved
-    return {"lacking": lacks(check(trial)), "effects": list(effects(cluster, ClusterMode.ENFORCE))}
+    return {
+        "lacking": lacks(check(trial)),
+        "effects": list(effects(cluster, ClusterMode.ENFORCE)),
+        "left": leaving.left_by(cluster),
+        "faulty": request.method == "POST",
+    }
 
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"

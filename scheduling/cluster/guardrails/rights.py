@@ -150,6 +150,16 @@ def _named(kind: GuardrailKind) -> tuple[str, ...]:
     return (kind.only,) if kind.only else ()
 
 
+def adopting() -> Iterator[Need]:
+    """What labels work that runs without a queue, in namespaces in which an admin of the cluster binds it.
+    The policy ``weir-adopter`` keeps the portal's account to that label and to whose it is."""
+    for adapter in ADAPTERS:
+        group, resource = resource_of(adapter.list_path)
+        yield Need(
+            group, resource, ("patch",), f"to bring work of kind {adapter.kind} into a queue"
+        )
+
+
 def submitting() -> Iterator[Need]:
     """What the portal needs: it acts in people's names, so their own rights bound what it does."""
     for resource in ("deviceclasses", "resourceclaimtemplates"):

@@ -48,11 +48,15 @@ def add(name: str, *, author: AbstractBaseUser | None = None, **address: str) ->
 
 
 def set_mode(
-    cluster: Cluster, mode: ClusterMode, *, author: AbstractBaseUser | None = None
+    cluster: Cluster,
+    mode: ClusterMode,
+    *,
+    author: AbstractBaseUser | None = None,
+    left_outside: str = "",
 ) -> bool:
     """Set the mode from the next cycle on; whether it was another one.
 
-    History keeps it with ``author``, a user or None.
+    History keeps it with ``author``, a user or None, and the audit log what that person saw left outside.
     """
     if cluster.mode == mode:
         return False
@@ -67,7 +71,7 @@ def set_mode(
             cluster=cluster,
             subject=cluster.name,
             before={"mode": before},
-            after={"mode": mode.value},
+            after={"mode": mode.value, **({"left_outside": left_outside} if left_outside else {})},
         )
     cluster.touch()
     return True

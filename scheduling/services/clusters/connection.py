@@ -71,7 +71,7 @@ class ClusterLink:
         mirror = Mirror(
             client, pictures.resources(), on_change=on_change, optional=pictures.OPTIONAL
         )
-        lease = Lease(client)
+        lease = Lease(client, interval_s=cluster.cycle_interval_s)
         mirror.start()
         enforcer = Enforcer(client, mirror, lease, on_change)
         return cls(address_of(cluster), client, mirror, lease, enforcer)

@@ -1,6 +1,7 @@
 """Work that holds or asks for GPUs and names no queue: whose it is, and what would bring it in.
 
-Reads the API server and writes nothing there: whoever may change the work decides, by typing its line.
+Reads the API server and writes nothing there: a person decides, by typing its line or on the page
+(``adopting.py``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ MAKES_ITS_OWN = ("ReplicaSet", "CronJob")
 class Outside:
     """One piece of work, as the object that stands at the top of its owners."""
 
+    uid: str
     kind: str
     namespace: str
     name: str
@@ -39,12 +41,16 @@ class Outside:
     """Which takes work of its namespace; empty where none does."""
 
     @property
+    def label(self) -> str:
+        return f"{QUEUE}={self.queue}"
+
+    @property
     def line(self) -> str:
         """The command that brings it in; empty where a label alone does not."""
         if not self.queue or self.kind not in KINDS | {"Pod"}:
             return ""
         what = f"{self.kind.lower()} {self.name}"
-        return f"kubectl -n {self.namespace} label {what} {QUEUE}={self.queue}"
+        return f"kubectl -n {self.namespace} label {what} {self.label}"
 
     @property
     def remedy(self) -> str:
@@ -54,7 +60,7 @@ class Outside:
         if not self.queue:
             return f"No queue has the namespace {self.namespace}: give it one first."
         if self.kind in MAKES_ITS_OWN:
-            return f"Label the template that it is made from: {QUEUE}={self.queue}."
+            return f"Label the template that it is made from: {self.label}."
         return f"A {self.kind} cannot wait: make it a Job, a Deployment or a LeaderWorkerSet."
 
 
@@ -130,4 +136,4 @@ class Work:
 def _outside(top: Top, gpus: int, queues: Mapping[str, str]) -> Outside:
     space = top.meta["namespace"]
     user = (top.meta.get("annotations") or {}).get(USER, "")
-    return Outside(top.kind, space, top.meta["name"], gpus, user, queues.get(space, ""))
+    return Outside(top.uid, top.kind, space, top.meta["name"], gpus, user, queues.get(space, ""))

@@ -53,6 +53,8 @@ class ClusterQueues(bootsteps.StartStopStep):
         return CLUSTERS in parent.app.amqp.queues.consume_from
 
     def start(self, parent: Any) -> None:
+        # At once, too: the lease of a killed process is looked at from then on.
+        parent.timer.call_after(0, _tick, (parent,))
         self._timer = parent.timer.call_repeatedly(EVERY_S, _tick, (parent,))
 
     def stop(self, parent: Any) -> None:

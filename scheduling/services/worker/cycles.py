@@ -27,7 +27,11 @@ def run_cycle(
         held.call()
         return CycleResult(skipped="busy")
     try:
-        return run(cluster, held.link, held.memory, held.call, trigger)
+        done = run(cluster, held.link, held.memory, held.call, trigger)
+        if done.skipped == "lease":
+            # If its holder is dead, the next look is to be when that is sure, and no cycle's interval later.
+            held.call.later(held.link.lease.free_in_s())
+        return done
     except BaseException:
         held.memory.forget()
         raise

@@ -55,11 +55,19 @@ class Debounce:
         self._delay_s = delay_s
         self._due = threading.Event()
         self._closed = False
+        self._later: threading.Timer | None = None
         self._thread = threading.Thread(target=self._run, name="debounce", daemon=True)
         self._thread.start()
 
     def __call__(self) -> None:
         self._due.set()
+
+    def later(self, seconds: float) -> None:
+        """Call in so many seconds, unless such a call waits already."""
+        if self._later is None or not self._later.is_alive():
+            self._later = threading.Timer(seconds, self)
+            self._later.daemon = True
+            self._later.start()
 
     def is_due(self) -> bool:
         """Whether ``act`` is about to be called."""

@@ -10,6 +10,7 @@ from django.test import Client
 from portal.accounts.models import ApiToken, Persona, Session, User
 from portal.teams import directory
 from portal.teams.models import Membership, ServiceAccount, Team
+from portal.teams.tasks import read_directory
 from scheduling.models import Queue
 from tests.factories import make_cluster, make_user
 
@@ -310,3 +311,41 @@ def test_every_claim_is_read_as_text_or_not_at_all(sso, research, admin):
     come(Client(), sso, "sub-1")
 
     assert User.objects.get(username="i.haddad").seen_groups.names == ["gpu-research"]
+
+
+HOURS_8 = 8 * 3600
+
+
+def in_tab_and_by_token(client: Client, token: str) -> tuple[int, int]:
+    by_token = Client().get("/api/v1/me", headers={"Authorization": f"Bearer {token}"})
+    return client.get("/account/").status_code, by_token.status_code
+
+
+@pytest.mark.parametrize(("age_s", "after"), [(0, (200, 200)), (HOURS_8, (302, 401))])
+def test_whom_the_provider_has_not_confirmed_for_long_is_out_until_it_does(
+    client, sso, settings, time_machine_at, age_s, after
+):
+    """However busily the session is used."""
+    settings.WEIR_SIGN_IN_AGE_S, settings.WEIR_SESSION_IDLE_S = age_s, 7 * 24 * 3600
+    come(client, sso, "s-1")
+    user = SocialAccount.objects.get().user
+    _, token = ApiToken.issue(user, "mine")
+    time_machine_at(timedelta(hours=7, minutes=50))
+    read_directory()
+    assert in_tab_and_by_token(client, token) == (200, 200)
+    time_machine_at(timedelta(hours=8, minutes=5))
+    read_directory()
+    assert in_tab_and_by_token(client, token) == after
+
+    come(client, sso, "s-1")
+    assert in_tab_and_by_token(client, token) == (200, 200)
+
+
+def test_superuser_is_in_whatever_the_provider_has_said(client, sso, settings, time_machine_at):
+    settings.WEIR_SIGN_IN_AGE_S = HOURS_8
+    come(client, sso, "s-1")
+    User.objects.update(is_superuser=True)
+    time_machine_at(timedelta(hours=9))
+    read_directory()
+
+    assert client.get("/account/").status_code == 200

@@ -274,7 +274,12 @@ def test_every_step_has_a_page_and_enforce_ends_the_set_up(connected, admin):
         page = admin.get(f"/set-up/{step}/")
         assert page.status_code == 200, step
         assert re.search(r"step \d of 7", page.text)
-    assert admin.post("/set-up/enforce/").status_code == 302
+    assert admin.post("/set-up/enforce/").status_code == 400, (
+        "what stays outside is to be read first"
+    )
+    assert Cluster.objects.get().mode == "observe"
+    seen = re.search(r'name="left" value="(\w+)"', admin.get("/set-up/enforce/").text)
+    assert admin.post("/set-up/enforce/", {"left": seen[1]}).status_code == 302
     assert Cluster.objects.get().mode == "enforce"
 
 

@@ -20,6 +20,7 @@ from scheduling.cluster.guardrails.manifests import (
     policy_names,
 )
 from scheduling.cluster.guardrails.rights import Need
+from scheduling.services.clusters.adopting import ROLE
 
 FOLDER = Path(settings.BASE_DIR) / "docker" / "kubernetes"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -110,6 +111,12 @@ def test_portal_manifest_grants_what_submitting_needs() -> None:
     assert granted("portal.yaml", "weir-portal-work") == needed(access.acting())
     older = granted("portal-before-1.36.yaml", "weir-portal-before")
     assert older == needed(access.acting_before())
+
+
+def test_adopting_is_granted_to_nobody_by_a_manifest() -> None:
+    assert granted("adopt.yaml", ROLE) == needed(access.adopting())
+    bound = {d["roleRef"]["name"] for f in FILES for d in documents(f) if "roleRef" in d}
+    assert ROLE not in bound
 
 
 def test_lease_is_granted_in_its_namespace_alone() -> None:

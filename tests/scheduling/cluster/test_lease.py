@@ -104,3 +104,47 @@ def test_server_out_of_reach_is_borne_until_the_time_is_up(
 
     with pytest.raises(Exception, match="500"):
         mine.hold()
+
+
+def test_dead_worker_keeps_another_from_it_for_no_longer_than_8_s(
+    client: Client, hands: Hands
+) -> None:
+    """Of the 15 s to the next plan the rest is for the start of a process."""
+    lease(client, "dead").hold()
+    rival = lease(client, "b")
+    assert not rival.hold()
+    assert rival.free_in_s() == 8
+    hands.now += rival.free_in_s()
+
+    assert rival.hold()
+
+
+def test_renewal_is_looked_at_anew_for_the_whole_time(client: Client, hands: Hands) -> None:
+    first, rival = lease(client, "a"), lease(client, "b")
+    first.hold()
+    rival.hold()
+    hands.turn(0.5)
+    first.hold()
+    rival.hold()
+
+    assert rival.free_in_s() == DURATION_S
+
+
+@pytest.mark.parametrize(("interval_s", "lasts_s"), [(0.1, 8), (5, 8), (5.5, 9), (60, 90)])
+def test_lease_outlasts_the_interval_between_two_cycles(
+    client: Client, interval_s: float, lasts_s: int
+) -> None:
+    Lease(client, holder="a", interval_s=interval_s).hold()
+
+    assert client.get(PATH)["spec"]["leaseDurationSeconds"] == lasts_s
+
+
+def test_duration_of_another_version_is_honoured(client: Client, hands: Hands) -> None:
+    lease(client, "dead").hold()
+    record = client.get(PATH)
+    record["spec"]["leaseDurationSeconds"] = 15
+    client.replace(PATH, record)
+    rival = lease(client, "b")
+    rival.hold()
+
+    assert rival.free_in_s() == 15

@@ -21,12 +21,18 @@ from scheduling.cluster.connection.client import (
     Person,
 )
 from scheduling.cluster.guardrails.reconcile import Finding
+from scheduling.cluster.vocabulary.labels import QUEUE, USER
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
+from scheduling.services.clusters.adopting import ROLE, adopt
 from scheduling.services.clusters.checkup import Grade, Item, check
+from scheduling.services.clusters.connection import for_people
 from scheduling.services.clusters.guardrails import guard
+from scheduling.services.clusters.outside import look
+from scheduling.services.errors import ServiceError
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
+from tests.factories import make_user
 from tests.scheduling.kube import add_node, eventually, policy
 from workshop.testbed.control_plane.access import Access
 from workshop.testbed.kubelets import Machine, node_manifest
@@ -288,6 +294,74 @@ def test_portal_account_acts_with_the_rights_of_the_persons_team(
     refused_to_portal(portal, site)
     portal.close()
     site.remove("enforce.yaml")
+
+
+def test_portal_account_labels_work_where_it_is_bound_and_changes_nothing_else(
+    site: Site, tmp_path: Path
+) -> None:
+    """And may nothing before an admin of the cluster bound it."""
+    site.install("portal.yaml")
+    site.install("adopt.yaml")
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = site.admin.create(TOKEN.format("weir-portal"), asked)["status"]["token"]
+    (tmp_path / "portal").write_text(token)
+    site.cluster.portal_token_file = str(tmp_path / "portal")
+    site.cluster.save()
+    _run_without_a_queue(site)
+    (found,) = [one for one in look(site.cluster) if one.namespace == site.namespace]
+    author = make_user("boss")
+    with pytest.raises(ServiceError, match="create rolebinding weir-adopter"):
+        adopt(site.cluster, [found.uid], author=author)
+
+    _bind_adopter(site)
+    job = f"/apis/batch/v1/namespaces/{site.namespace}/jobs/w"
+    portal = Client.connect(for_people(site.cluster))
+    for patch, said in TOO_MUCH:
+        eventually(lambda patch=patch, said=said: said in _refusal(portal, "PATCH", job, patch))
+    portal.close()
+    assert adopt(site.cluster, [found.uid], owner="ann", author=author) == [found]
+    meta = site.admin.get(job)["metadata"]
+    assert (meta["labels"][QUEUE], meta["annotations"][USER]) == ("research", "ann")
+    assert not [one for one in look(site.cluster) if one.namespace == site.namespace]
+
+
+TOO_MUCH = (
+    ({"spec": {"parallelism": 9}}, "changes nothing that it is made of"),
+    ({"metadata": {"labels": {QUEUE: "research", "x": "y"}}}, "and no other"),
+    (
+        {"metadata": {"annotations": {"x": "y"}, "labels": {QUEUE: "q"}}},
+        "writes no other annotation",
+    ),
+)
+"""Patches of the portal's account that the policy of adopt.yaml refuses, and what it says."""
+
+
+def _run_without_a_queue(site: Site) -> None:
+    """As work does that was there before Weir."""
+    site.admin.create("/api/v1/namespaces", {"metadata": {"name": site.namespace}})
+    body = work(site, "w")
+    del body["metadata"]["labels"][QUEUE]
+    body["spec"]["suspend"] = False
+    site.admin.create(f"/apis/batch/v1/namespaces/{site.namespace}/jobs", body)
+    pods = f"/api/v1/namespaces/{site.namespace}/pods"
+    eventually(lambda: site.admin.get(pods)["items"])
+
+
+def _bind_adopter(site: Site) -> None:
+    """The line that the page says."""
+    account = {"kind": "ServiceAccount", "name": "weir-portal", "namespace": "weir-system"}
+    site.admin.create(
+        f"{RBAC}/namespaces/{site.namespace}/rolebindings",
+        {
+            "metadata": {"name": ROLE},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": ROLE,
+            },
+            "subjects": [account],
+        },
+    )
 
 
 def refused_to_portal(portal: Client, site: Site) -> None:

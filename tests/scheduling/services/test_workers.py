@@ -79,6 +79,16 @@ def test_change_that_is_about_to_call_keeps_no_cycle_from_its_turn(
     over.set()
 
 
+def test_later_calls_share_the_one_that_waits(trigger: Debounce, calls: Calls) -> None:
+    for _ in range(3):
+        trigger.later(0.05)
+    assert not calls.number
+    eventually(lambda: calls.number)
+    time.sleep(0.1)
+
+    assert calls.number == 1
+
+
 def test_kernels_do_without_linear_algebra_and_others_still_find_it() -> None:
     program = """
 import sys
