@@ -48,6 +48,8 @@ class RuleRow:
     firing: Firing | None
     work: Workload | None
     queue: Queue | None
+    gpu_class: str
+    """That it is about, where its rule names none."""
     fires_at: datetime | None
     marks: Sequence[Mark]
     fired: int
@@ -164,6 +166,7 @@ def _row(
         firing=firing,
         work=about.work.get(who) if is_work and verdict != RuleState.QUIET else None,
         queue=about.queues.get(who) if is_queue and verdict != RuleState.QUIET else None,
+        gpu_class="" if verdict == RuleState.QUIET else words.oversubscribed(rule),
         fires_at=fires_at,
         marks=[_mark(one, now) for one in past],
         fired=len(past),

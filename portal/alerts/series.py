@@ -1,7 +1,8 @@
 """What rules watch, over time: the same functions tell what holds now, what fired, and what an edit would.
 
 Each takes moments in ascending order and reads the ledger; a value stands for the time up to its moment. NaN
-is not known, or nothing to say. With each value goes whom it is about: the id of a workload or a queue, or 0.
+is not known, or nothing to say. With each value goes what it is about: the id of a workload, a queue or a
+class, or 0.
 """
 
 from __future__ import annotations
@@ -260,16 +261,16 @@ def _oversubscribed(rule: Rule, times: Floats) -> Series:
     for queue, gpu_class, start, _, _, _, nominal, ready in _samples(rule, times, tops):
         excess[start.timestamp()][gpu_class] += -ready if queue in roots else nominal
     starts = np.array(sorted(excess))
-    worst = np.array([max(excess[at].values()) / MILLI for at in starts.tolist()])
+    worst = [max((over, pk) for pk, over in excess[at].items()) for at in starts.tolist()]
     return _steps(times, starts, worst)
 
 
-def _steps(times: Floats, starts: Floats, values: Floats) -> Series:
-    """The last value that began before each moment."""
+def _steps(times: Floats, starts: Floats, worst: list[tuple[float, int]]) -> Series:
+    """The last (milli-GPU, class) that began before each moment."""
     told = Series.unknown(times)
-    at = np.searchsorted(starts, times, side="right") - 1
-    known = at >= 0
-    told.values[known] = values[at[known]]
+    for i, at in enumerate((np.searchsorted(starts, times, side="right") - 1).tolist()):
+        if at >= 0:
+            told.values[i], told.who[i] = worst[at][0] / MILLI, worst[at][1]
     return told
 
 

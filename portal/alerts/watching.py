@@ -102,11 +102,11 @@ def look(cluster: Cluster) -> None:
         rule.cluster = cluster
         at = series(rule, np.array([now.timestamp()]))
         value, who = float(at.values[0]), int(at.who[0])
-        _settle(rule, value, who, now)
-        known = None if isnan(value) else value
-        if (rule.value, rule.who) != (known, who):
-            rule.value, rule.who = known, who
+        before = rule.value, rule.who
+        rule.value, rule.who = None if isnan(value) else value, who
+        if (rule.value, rule.who) != before:
             moved.append(rule)
+        _settle(rule, value, who, now)
     # Of a rule that is edited at this very moment the page shows the figure of before until the next look.
     Rule.objects.bulk_update(moved, ["value", "who"])
 

@@ -171,7 +171,7 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
     "portal.notices.outbox.hear": (
         "request.submit", "request.forward", "request.approve", "request.ask_changes",
         "request.reject", "request.revoke", "request.begin", "request.fail", "request.near_end",
-        "request.expire", "request.comment",
+        "request.expire", "request.comment", "request.withdraw",
     ),
     "portal.notices.loans.hear": (
         "loan.ask", "loan.offer", "loan.consent", "loan.decline", "loan.withdraw", "loan.recall",

@@ -93,7 +93,7 @@ def _of_request(request: QuotaRequest, verb: str, announcement: Announcement) ->
             request, Kind.ENDS, f"ends in {left}", [["Next", "Renew it, or let it end."]]
         )
     elif verb == "comment":
-        yield from _to_parties(request, Kind.COMMENT, f"was commented{by}", lines)
+        yield from _to_parties(request, Kind.COMMENT, f"has a comment{by}", lines)
 
 
 def _turns(request: QuotaRequest, actor: str, did: str, lines: list[list[str]]) -> Iterable[Told]:

@@ -40,6 +40,30 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Money:
+    """Whole units of the currency, as they are shown; ``charged`` is the sum of the others."""
+
+    used: int = 0
+    idle: int = 0
+    lost: int = 0
+
+    @classmethod
+    def of(cls, costs: Costs) -> Money:
+        return cls(round(costs.used), round(costs.idle), round(costs.lost))
+
+    @property
+    def charged(self) -> int:
+        return self.used + self.idle + self.lost
+
+    @property
+    def idle_share(self) -> float | None:
+        return share(self.idle, self.charged)
+
+    def __add__(self, other: Money) -> Money:
+        return Money(self.used + other.used, self.idle + other.idle, self.lost + other.lost)
+
+
+@dataclass(frozen=True, slots=True)
 class ClassRow:
     """``price`` of one GPU or slice an hour: the newest; ``changed`` where it was another in the range."""
 
@@ -82,6 +106,11 @@ class ShowbackReport:
     @property
     def is_empty(self) -> bool:
         return not self.may_read or (not self.queues and not self.budgets)
+
+    @property
+    def shown(self) -> Money:
+        """The sum of the rows as they are rounded: what every sentence, tile and last row says."""
+        return sum((Money.of(row.costs) for row in self.queues), Money())
 
     @property
     def measured_share(self) -> float | None:

@@ -83,6 +83,11 @@ class Usage:
         return self.measured > 0
 
     @property
+    def unmeasured(self) -> float:
+        """Held, and nobody knows whether it was used: with what was used and idle it makes ``allocated``."""
+        return max(0.0, self.allocated - self.measured)
+
+    @property
     def used_share(self) -> float | None:
         """Really used of allocated; None where nobody measures."""
         return share(self.used, self.measured)

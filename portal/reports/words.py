@@ -138,11 +138,11 @@ def use_finding(report: UseReport) -> Finding:
 
 
 def showback_finding(report: ShowbackReport) -> Finding:
-    total, currency = report.total, report.cluster.currency
-    bold = f"{whole_money(total.charged, currency)} in {span_label(report.filters)}"
+    total, shown, currency = report.total, report.shown, report.cluster.currency
+    bold = f"{whole_money(shown.charged, currency)} in {span_label(report.filters)}"
     if total.measured and total.charged:
         bold += (
-            f", and {whole_money(total.idle, currency)} of it, {percent(total.idle_share)}, "
+            f", and {whole_money(shown.idle, currency)} of it, {percent(shown.idle_share)}, "
             "paid for GPUs that were held and idle"
         )
     return Finding(f"{bold}.", _spent_soonest(report))

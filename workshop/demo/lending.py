@@ -11,6 +11,8 @@ from workshop.demo.organisation import H100, L4
 
 FOR = timedelta(days=30)
 NOTICE_H = 24
+LENT = 3 * MILLI
+"""What robotics has left of its four h100 once it gives one to R-4 (``asked``): its lead can consent."""
 
 
 def lend(cluster: Cluster) -> None:
@@ -26,11 +28,11 @@ def lend(cluster: Cluster) -> None:
     )  # fmt: skip
     doors.consent(by=lead, loan=running)
     offer = doors.offer_to_all(
-        by=lead, lender=queues["robotics"], gpu_class=classes[H100], gpus=4 * MILLI, until=until,
+        by=lead, lender=queues["robotics"], gpu_class=classes[H100], gpus=LENT, until=until,
         notice_h=NOTICE_H,
     )  # fmt: skip
     doors.propose(
         by=admin, lender=queues["robotics"], borrower=queues["search"], gpu_class=classes[H100],
-        gpus=4 * MILLI, until=until, notice_h=NOTICE_H, reason="Distillation of the new ranker",
+        gpus=LENT, until=until, notice_h=NOTICE_H, reason="Distillation of the new ranker",
         asks=True, offer=offer,
     )  # fmt: skip

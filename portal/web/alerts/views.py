@@ -232,7 +232,9 @@ def _finding(found: list[RuleRow]) -> tuple[str, str]:
     names = and_list(dict.fromkeys(row.rule.get_figure_display() for row in firing))
     open_ = sum(row.firing is not None and row.firing.acknowledged_at is None for row in firing)
     rest = "Nobody has acknowledged any of them." if open_ == len(firing) else ""
-    if 0 < open_ < len(firing):
+    if open_ == 1 == len(firing):
+        rest = "Nobody has acknowledged it."
+    elif 0 < open_ < len(firing):
         rest = f"Nobody has acknowledged {open_} of them."
     return f"{len(firing)} of {counted(len(found), 'rule')} {verb}: {names}.", rest
 

@@ -76,7 +76,10 @@ def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
     first = [q for q in every if q.parent_id is not None and _depth(q) == 0]
     own_sum = sum((line.amounts for line in lines), Amounts())
     total = sum((_amounts(figures_of(shares.get(q.pk))) for q in first), Amounts())
-    total += Amounts(mine=sum(held.values()), mine_pending=sum(wanted.values()))
+    total += Amounts(mine=own_sum.mine, mine_pending=own_sum.mine_pending)
+    total += _elsewhere(
+        held, wanted, {q.pk for q in every if any(q.is_within(one) for one in mine)}
+    )
     return OwnQueues(gpu_class, on, lines, total - own_sum, _others(every, mine), total)
 
 
@@ -122,10 +125,22 @@ def _line(
     wanted: Mapping[int | None, int],
     on: Axis,
 ) -> OwnQueueRow:
+    """The person's part is at most what the plan knew of: who came or started since is in the next one."""
     below = [q.pk for q in every if q.is_within(queue)]
-    mine, mine_pending = (sum(by.get(pk, 0) for pk in below) for by in (held, wanted))
+    mine = min(sum(held.get(pk, 0) for pk in below), figures.allocated)
+    mine_pending = min(sum(wanted.get(pk, 0) for pk in below), figures.pending)
     drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
     return OwnQueueRow(queue, figures, _amounts(figures, mine, mine_pending), drawn)
+
+
+def _elsewhere(
+    held: Mapping[int | None, int], wanted: Mapping[int | None, int], inside: set[int]
+) -> Amounts:
+    """What the person holds and asks for outside the queues of the lines."""
+    mine, pending = (
+        sum(gpus for pk, gpus in by.items() if pk not in inside) for by in (held, wanted)
+    )
+    return Amounts(mine=mine, mine_pending=pending)
 
 
 def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> Amounts:

@@ -13,34 +13,9 @@ from portal.display.format import class_number, number, zone
 from portal.display.spread import share
 from portal.reports import words
 from portal.reports.budgets import Spending, editable
-from portal.reports.costs import Costs
 from portal.reports.figures import budget as figures
-from portal.reports.showback import ClassRow, QueueRow, ShowbackReport, UserRow
+from portal.reports.showback import ClassRow, Money, QueueRow, ShowbackReport, UserRow
 from portal.web.reports.pages import Meter, part_of
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """Whole units of the currency; ``charged`` is the sum of the others."""
-
-    used: int = 0
-    idle: int = 0
-    lost: int = 0
-
-    @classmethod
-    def of(cls, costs: Costs) -> Money:
-        return cls(round(costs.used), round(costs.idle), round(costs.lost))
-
-    @property
-    def charged(self) -> int:
-        return self.used + self.idle + self.lost
-
-    @property
-    def idle_share(self) -> float | None:
-        return share(self.idle, self.charged)
-
-    def __add__(self, other: Money) -> Money:
-        return Money(self.used + other.used, self.idle + other.idle, self.lost + other.lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +40,7 @@ class Budgeted:
 def showback_page(
     report: ShowbackReport, *, user: User, show_all: bool = False, **_: object
 ) -> dict[str, Any]:
-    lines, total = _lines(report.queues)
+    lines, total = _lines(report.queues), report.shown
     currency = report.cluster.currency
     chosen = _most_pressing(report.budgets)
     tz = zone(report.cluster.display_time_zone)
@@ -87,7 +62,7 @@ def showback_page(
     }
 
 
-def _lines(rows: Sequence[QueueRow]) -> tuple[list[CostLine], Money]:
+def _lines(rows: Sequence[QueueRow]) -> list[CostLine]:
     """Departments of several leaves as sum rows above them."""
     most = max((row.costs.charged for row in rows), default=0.0)
     hours = hours_column(
@@ -97,8 +72,7 @@ def _lines(rows: Sequence[QueueRow]) -> tuple[list[CostLine], Money]:
     lines: list[CostLine] = []
     for department, leaves in groupby(rows, key=lambda row: row.department):
         lines += _department(department, list(leaves), told, most)
-    total = sum((Money.of(row.costs) for row in rows), Money())
-    return lines, total
+    return lines
 
 
 def _department(

@@ -39,7 +39,7 @@ def utilization_page(
     }
 
 
-MEASURED = ("used", "idle")
+MEASURED = ("used", "idle", "unmeasured")
 AMOUNTS = ("capacity", "allocated", *MEASURED, "free", "lost")
 
 
@@ -47,9 +47,8 @@ def _class_amounts(report: UtilizationReport) -> list[dict[str, str]]:
     """GPU-hours of each class and of all, as they are shown: they add up."""
     shown: list[dict[str, str]] = [{} for _ in (*report.classes, None)]
     for name in AMOUNTS:
-        column = hours_column(
-            [_known(row.usage, name) for row in report.classes], getattr(report.total, name)
-        )
+        amounts_of = [_known(row.usage, name) for row in report.classes]
+        column = hours_column(amounts_of, sum(amount or 0.0 for amount in amounts_of))
         for amounts, text in zip(shown, [*column.parts, column.total], strict=True):
             amounts[name] = text
     return shown

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduling.engine import model as m
+from scheduling.engine.reasons.wording import span
 from scheduling.services.ledger.past import Past
+from scheduling.services.policy.knobs import BY_FIELD
 from scheduling.services.whatif.changes import Changes
 from scheduling.services.whatif.kinds import (
     UNCHANGED,
@@ -59,10 +61,20 @@ def short(change: Change) -> str:
     if isinstance(change, ArrivalChange):
         return f"{gpus_of(change)} × {' or '.join(change.gpu_classes)} arrives in {change.queue}"
     if isinstance(change, PolicyChange):
-        return f"{change.setting} = {change.value}"
+        return _policy(change)
     if isinstance(change, ClassChange):
         return f"{change.gpu_class} counts {change.exchange_rate:g}"
     return f"{_subject(change)}: {', '.join(_settings(change))}"
+
+
+def _policy(change: PolicyChange) -> str:
+    """'Half-life of use: 6 d', as the page of the policy calls it."""
+    knob, value = BY_FIELD.get(change.setting), change.value
+    if value is None:
+        value = "no bound"
+    elif knob is not None and knob.unit == "s" and not isinstance(value, str):
+        value = span(value)
+    return f"{knob.name if knob else change.setting}: {value}"
 
 
 def _subject(change: Change) -> str:

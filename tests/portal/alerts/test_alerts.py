@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.alerts import looking, watching
+from portal.alerts import looking, watching, words
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
 from portal.alerts.rules import FIRST, Wish, save
 from portal.alerts.series import series
@@ -164,6 +164,18 @@ def test_oversubscribed_is_what_is_guaranteed_above_what_is_ready(small: Small) 
     small.sample(small.platform, small.h100, nominal=4)
 
     assert figures(rule(small, Figure.OVERSUBSCRIBED, over=0), 0) == [2]
+
+
+def test_oversubscription_names_the_class_of_which_most_is_guaranteed(small: Small) -> None:
+    watched = rule(small, Figure.OVERSUBSCRIBED, over=0)
+    small.sample(small.root, small.h100, ready=14)
+    small.sample(small.research, small.h100, nominal=16)
+    look(small)
+    watched.refresh_from_db()
+
+    assert words.oversubscribed(watched) == small.h100.name
+    told = words.headline(watched, Firing(rule=watched, peak=2.0), is_over=False)
+    assert told == f"Oversubscription of {small.h100.name}: 2 GPUs."
 
 
 def test_engine_and_mirror_tell_how_long_nothing_came(small: Small) -> None:
@@ -416,6 +428,8 @@ def test_who_acknowledges_is_named_and_the_second_is_told(small: Small, watched:
     waiting(small, 5)
     look(small)
     address = reverse("web:alert_acknowledge", args=["fra1", watched.pk])
+    page = reverse("web:alerts", args=["fra1"])
+    assert "Nobody has acknowledged it." in client_of(small.operator).get(page).content.decode()
 
     assert client_of(small.operator).post(address).status_code == 302
     again = client_of(small.operator).post(address, follow=True).content.decode()

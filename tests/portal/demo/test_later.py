@@ -53,6 +53,20 @@ def test_page_says_what_will_stand_there_while_it_is_computed(
     )
 
 
+def test_report_that_months_of_demand_are_no_part_of_says_nothing_of_them(
+    client: Client, folder: Path
+) -> None:
+    cluster = example_cluster()
+    client.force_login(make_member(cluster.queues.get(parent=None), may_operate=True))
+    note(folder, {MONTHS: {"since": timezone.now().isoformat(), "done": 0, "of": 5}})
+    said = {
+        name: client.get(reverse(f"reports:{name}", args=[cluster.name])).content.decode()
+        for name in ("waits", "forecast")
+    }
+    assert "are being computed" not in said["waits"]
+    assert "none of 5 steps is done yet" in said["forecast"]
+
+
 def test_nothing_is_unfinished_outside_a_demo(settings) -> None:
     settings.WEIR_DEMO_FOLDER = ""
     assert unfinished(STARTS) is None

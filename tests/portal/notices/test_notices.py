@@ -49,10 +49,26 @@ def test_turn_that_somebody_else_took_is_no_news_any_more(cluster, people, wish)
     assert inbox.unread(people.approver) == 0
 
 
+def test_turn_of_what_its_author_wants_no_more_is_over(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    told("lead")
+    assert inbox.unread(people.lead) == 1
+    doors.withdraw(by=people.asker, request=made)
+    told("lead")
+    assert inbox.unread(people.lead) == 0
+
+
 def test_nobody_is_told_of_what_they_did(cluster, people, wish):
     made = doors.submit_new(by=people.asker, wish=wish())
     doors.comment(by=people.asker, request=made, text="Please")
     assert told("s.marchetti") == []
+
+
+def test_author_is_told_who_commented(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    doors.comment(by=people.lead, request=made, text="How long?")
+    ((_, title),) = told("s.marchetti")
+    assert title.endswith(f", has a comment by {people.lead}.")
 
 
 def test_end_is_told_before_it_comes_with_the_digest(cluster, people, wish):

@@ -66,7 +66,7 @@ def test_evictions_in_vain_are_counted_by_what_allowed_them(small: Small) -> Non
     evict(small, small.vision, small.platform, rule=EvictionRule.DRAIN, lost_hours=8)
     report = preemptions(small.cluster, small.last(), small.operator)
     found = [(r.rule, r.evictions, r.lost, r.in_vain, r.lost_in_vain) for r in report.rules]
-    assert found == [("rounded to whole gangs", 3, 7, 2, 6), ("drain", 1, 8, 0, 0)]
+    assert found == [("reclaim: rounded to whole gangs", 3, 7, 2, 6), ("drain", 1, 8, 0, 0)]
     assert (report.in_vain, report.lost_in_vain, report.in_vain_share) == (2, 6, 0.5)
 
 

@@ -17,6 +17,7 @@ from portal.reports.budgets import set_budget, spendings
 from portal.reports.models import Budget
 from portal.reports.showback import ShowbackReport, showback
 from portal.reports.use import use
+from portal.reports.words import showback_finding
 from portal.web.reports.showback import showback_page
 from scheduling.models import Cluster, EvictionRule, GpuClass
 from scheduling.services.errors import ServiceError
@@ -60,6 +61,21 @@ def test_used_idle_and_lost_are_all_that_is_charged(small: Small, payer: User) -
     assert row.costs.charged == pytest.approx(16)
     assert row.costs.used == pytest.approx(12 - lost)
     assert row.costs.idle == pytest.approx(4)
+
+
+def test_sentence_says_what_the_rows_as_they_are_rounded_add_up_to(
+    small: Small, payer: User
+) -> None:
+    for queue in (small.vision, small.speech):
+        small.sample(queue, small.h100, allocated=4, used=2.3)
+
+    bill = report_of(small, payer)
+
+    assert bill.total.charged == pytest.approx(16)
+    assert (bill.shown.charged, bill.shown.idle) == (16, 6)
+    assert showback_finding(bill).bold == (
+        "€16 in 24 hours, and €6 of it, 37.5 %, paid for GPUs that were held and idle."
+    )
 
 
 def test_idle_gpus_cost_the_same_in_real_use(small: Small, payer: User) -> None:

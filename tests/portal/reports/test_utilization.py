@@ -317,6 +317,17 @@ def test_shown_hours_of_classes_add_up_to_the_shown_total(small: Small, seed: in
 
 
 @pytest.mark.django_db
+def test_what_is_held_was_used_idle_or_not_measured(small: Small) -> None:
+    held_work(small, small.vision, END - 9 * HOUR)
+    small.sample(small.root, small.h100, installed=16, ready=16, hours_ago=2)
+    small.sample(small.vision, small.h100, allocated=4, used=3, hours_ago=2)
+    report = utilization(small.cluster, small.last(24), small.operator)
+    h100 = next(row.usage for row in report.classes if row.name == small.h100.name)
+    assert (h100.allocated, h100.used, h100.idle) == (pytest.approx(40), 3, 1)
+    assert utilization_page(report)["sums"]["unmeasured"] == "36"
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("asked", [{}, {"queue": "research"}, {"user": "rea"}])
 def test_means_of_the_series_add_up_to_the_totals(

@@ -111,6 +111,20 @@ def test_own_part_of_the_bar_is_framed(cluster, as_user):
     assert line.amounts.mine <= line.amounts.allocated
 
 
+def test_own_part_is_of_what_the_plan_knew_of(cluster):
+    gpu_class = cluster.gpu_classes.get(name="h100-80gb")
+    make_workload(
+        Queue.objects.get(name="pretraining"),
+        user="m.okafor",
+        gpus=400_000,
+        gpu_classes=["h100-80gb"],
+    )
+    own = own_share(cluster, User.objects.get(username="m.okafor"), gpu_class)
+    for amounts in (*(line.amounts for line in own.lines), own.total):
+        assert amounts.mine_pending <= amounts.pending
+        assert amounts.mine <= amounts.allocated
+
+
 def test_work_of_several_classes_is_asked_for_once(cluster):
     queue = Queue.objects.get(name="pretraining")
     make_workload(queue, user="solo", gpus=4000, gpu_classes=["a100-40gb", "h100-80gb"])

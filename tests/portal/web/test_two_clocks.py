@@ -5,7 +5,14 @@ import pytest
 from scheduling.models import Cluster
 
 pytestmark = pytest.mark.django_db
-OF_THE_WALL = ("/audit/", "/account/", "/people/", "/notices/dead/")
+OF_THE_WALL = (
+    "/audit/",
+    "/account/",
+    "/people/",
+    "/notices/dead/",
+    "/notices/",
+    "/c/fra1/cluster/",
+)
 
 
 @pytest.mark.parametrize("path", OF_THE_WALL)

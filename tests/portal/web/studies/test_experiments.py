@@ -94,7 +94,7 @@ def test_form_begins_with_a_period_that_the_ledger_has(admin):
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ({"policy-setting": "order", "policy-value": "rank"}, "order = rank"),
+        ({"policy-setting": "order", "policy-value": "rank"}, "Order inside a queue: rank"),
         ({"queue-queue": "research", "queue-sharing": "promise"}, "above nominal promise"),
         ({"quota-queue": "speech", "quota-gpu_class": "h100-80gb", "quota-nominal_gpus": "4"}, "nominal 4"),
         ({"capacity-gpu_class": "h100-80gb", "capacity-nodes": "-2"}, "2 nodes h100-80gb fewer"),
