@@ -13,7 +13,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from scheduling.models import Outcome, WorkloadType
 from scheduling.services.ledger import workdays
-from scheduling.services.ledger.workdays import Chosen, Kin, Work, Worked
+from scheduling.services.ledger.singles import Chosen, Kin, Work, Worked
 
 Hours = Mapping[tuple[int, int], float]
 """GPU-hours by (queue, class), in whole GPUs."""
