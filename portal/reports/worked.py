@@ -1,4 +1,4 @@
-"""What work held and how it ended: by user, by type, by outcome. Days and hours that are over are rolled up."""
+"""What work held and how it ended: by user, by type, by outcome. What is over is rolled up."""
 
 from __future__ import annotations
 
