@@ -197,11 +197,13 @@ def _now(
         since__lte=told_from,
     )
     mine = rows.filter(workload__in=visible_workloads(user))
+    total = None if sees_everything(user) else rows.count()
+    if total == 0:
+        return (), 0
     changes = prices.changes_in(scope) if reads_costs else None
     found = [_row(scope, spell, now, changes) for spell in _joined(mine)]
     found.sort(key=lambda row: (-(row.cost or 0.0), -row.for_s * row.spell.gpus, row.spell.pk))
-    hidden = 0 if sees_everything(user) else rows.count() - len(found)
-    return tuple(found), hidden
+    return tuple(found), 0 if total is None else max(0, total - len(found))
 
 
 def _joined(rows: QuerySet[IdleSpell]) -> QuerySet[IdleSpell]:

@@ -1,4 +1,4 @@
-"""What work held and how it ended: by user, by type, by outcome. Days that are over are rolled up."""
+"""What work held and how it ended: by user, by type, by outcome. What is over is rolled up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from scheduling.models import Outcome, WorkloadType
 from scheduling.services.ledger import workdays
-from scheduling.services.ledger.workdays import Chosen, Kin, Work, Worked
+from scheduling.services.ledger.singles import Chosen, Kin, Work, Worked
 
 Hours = Mapping[tuple[int, int], float]
 """GPU-hours by (queue, class), in whole GPUs."""

@@ -9,9 +9,12 @@ from scheduling.engine.model import WorkloadType
 from scheduling.models.clusters import GpuClass
 from scheduling.models.queues import Queue
 
+DAY_S = 86_400
+
 
 class WorkDay(models.Model):
-    """One user's work of one type in a leaf on a class, on one day (UTC) that is over."""
+    """One user's work of one type in a leaf on a class, on one day (UTC): all of it once that is over, before
+    that its first hours."""
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="work_days")
     gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="+")
@@ -21,6 +24,8 @@ class WorkDay(models.Model):
     )
     start = models.DateTimeField()
     """Of the day."""
+    seconds = models.PositiveIntegerField(default=DAY_S)
+    """Of the day that it tells of, from its start on: the same in all rows of a cluster's day."""
     held_gpu_s = models.FloatField(default=0)
     """GPU-seconds that it held."""
     measured_gpu_s = models.FloatField(default=0)
@@ -51,6 +56,9 @@ class WorkDay(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(held_gpu_s__gte=0, waited_s__gte=0), name="work_day_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(seconds__gt=0, seconds__lte=DAY_S), name="work_day_within_a_day"
             ),
         ]
         indexes = [models.Index(fields=["start"], name="work_day_start")]

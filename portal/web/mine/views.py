@@ -31,7 +31,7 @@ from portal.web.mine.now import Now, now_and_next, own
 from portal.web.mine.queues import own_share, teams_of
 from portal.web.overview.views import chosen_class
 from scheduling.models import Cluster, GpuClass, Workload
-from scheduling.services.ledger.workdays import Work
+from scheduling.services.ledger.singles import Work
 
 PRESET = "30d"
 

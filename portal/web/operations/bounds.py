@@ -78,7 +78,9 @@ def near_of(bounds: Sequence[Bound]) -> list[Bound]:
 
 
 def _budgets(cluster: Cluster, since: datetime) -> Iterator[Bound]:
-    queues = cluster.queues.filter(eviction_budget_gpus__isnull=False)
+    queues = list(cluster.queues.filter(eviction_budget_gpus__isnull=False))
+    if not queues:
+        return
     gone = dict(
         Eviction.objects.filter(queue__in=queues, at__gt=since)
         .order_by()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F
+from django.db.models import Count, F, Window
 from django.utils import timezone
 
 from portal.audit.kinds import kind_of
@@ -72,14 +72,13 @@ class Health:
         return not self.faults
 
 
-def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
-    """Of the last day in the cluster's own time."""
+def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) -> Health:
+    """Of the last day in the cluster's own time; ``last`` is its newest cycle."""
     since = cluster.now() - DAY
     cycles = Cycle.objects.filter(cluster=cluster, at__gte=since)
     told = list(cycles.order_by().values_list("took_ms", "admitted", "evicted"))
     took = sorted(ms for ms, _, _ in told if ms > 0)
     _, lost = lost_in(Eviction.objects.filter(workload__cluster=cluster, at__gte=since))
-    last = Cycle.objects.filter(cluster=cluster).first()
     writes = list(_writes(cluster, since))
     refused = [write for write in writes if write.code]
     now = timezone.now()
@@ -130,8 +129,7 @@ def _looks(
         yield f"{bound.name[0].lower()}{bound.name[1:]}: {bound.words}, {side} its bound"
     if refused:
         yield f"{counted(len(refused), 'write')} of the last day refused by the API server"
-    rails = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
-    if rails:
+    if rails := sum(rail.standing != Standing.IN_STEP for rail in cluster.guardrails.all()):
         yield f"{counted(rails, 'guardrail')} out of step"
     slow = sum(ms > SLOW_MS for ms in took)
     if slow:
@@ -164,19 +162,19 @@ def _row(at: datetime, number: int, write: dict[str, Any]) -> WriteRow:
 def _pausing(cluster: Cluster) -> str:
     """What would be held back from now on: the next starts by name, with when they are expected."""
     waiting = cluster.workloads.filter(state__in=WAITING, held=False).exclude(queue=None)
-    total = waiting.count()
-    if not total:
-        return "nothing waits, so nothing would be held back; what runs is not touched"
     soonest = F("start_forecast__p50_at").asc(nulls_last=True)
-    rows = waiting.order_by(soonest, "position", "submitted_at")
+    rows = waiting.order_by(soonest, "position", "submitted_at").annotate(all=Window(Count("pk")))
+    first = list(rows.select_related("start_forecast__gpu_class")[:FIRST])
+    if not first:
+        return "nothing waits, so nothing would be held back; what runs is not touched"
     zone, now = cluster.display_time_zone, cluster.now()
     names = []
-    for work in rows.select_related("start_forecast__gpu_class")[:FIRST]:
+    for work in first:
         told = said(getattr(work, "start_forecast", None), now)
         names.append(
             f"{work.name} (expected {when(told.p50, now, zone)})" if told.p50 else work.name
         )
-    rest = total - len(names)
+    rest = first[0].all - len(names)
     more = f" and {rest:,} more" if rest else ""
     return f"{', '.join(names)}{more} would not be started; what runs is not touched"
 

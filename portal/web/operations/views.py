@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, prefetch_related_objects
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -245,9 +245,11 @@ class RailsOfKind:
 @page_view
 def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
+    prefetch_related_objects([found], "guardrails")
     rails = list(found.guardrails.all())
     lanes = lanes_of(found)
     hours = hours_of(found)
+    cycles = recent(found, request.user)
     out = [rail for rail in rails if rail.standing != Standing.IN_STEP]
     context = {
         "administers": is_admin(request.user),
@@ -256,12 +258,12 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "where": _where(found),
         "modes": choices(found),
         "set": last_set(found),
-        "health": health_of(found, lanes),
+        "health": health_of(found, lanes, cycles[0].cycle if cycles else None),
         "lanes": lanes,
         "streams": standings(),
         "hours": hours,
         "figure": None if hours.is_empty else last_hours(hours, found.display_time_zone),
-        "cycles": recent(found, request.user),
+        "cycles": cycles,
         "models": models_of(found),
         "changed": changed_today(found, request.user),
         "may_audit": may_audit(request.user),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from scheduling.models import Cluster, Queue
-from scheduling.services.ledger.workdays import Chosen, read_held
+from scheduling.services.ledger.singles import Chosen
+from scheduling.services.ledger.workdays import read_held
 
 HOUR_S = 3600
 Hours = Mapping[tuple[int, int], float]

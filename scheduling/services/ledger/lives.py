@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db.models import ExpressionWrapper, F, FloatField, QuerySet, Value, Window
-from django.db.models.functions import Coalesce, Lead, Least
+from django.db.models import FloatField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Least
 
 from scheduling.models import MILLI, Transition
 from scheduling.services.ledger.holds import OF_STEP
@@ -15,8 +15,12 @@ from scheduling.services.tables.instants import Epoch
 
 Whose = tuple[int, int, str, str]
 """Queue and class, by id, user and type."""
-NEXT: Final = Window(
-    Lead(Epoch("at")), partition_by=F("workload_id"), order_by=(F("at").asc(), F("id").asc())
+LATER: Final = Q(at__gt=OuterRef("at")) | Q(at=OuterRef("at"), pk__gt=OuterRef("pk"))
+NEXT: Final = Subquery(
+    # The first bound is the one that the index knows.
+    Transition.objects.filter(LATER, workload=OuterRef("workload_id"), at__gte=OuterRef("at"))
+    .order_by("at", "pk")
+    .values(at_s=Epoch("at"))[:1]
 )
 
 
@@ -40,15 +44,13 @@ def stretches_of(
     steps: QuerySet[Transition], gpu_classes: Iterable[int], until: datetime
 ) -> Iterator[Stretch]:
     """Of the workloads of ``steps``, up to ``until``, those that held something of the classes. One query:
-    the database pairs each step with the next, so that what only waits is no row."""
+    the database looks up the next step of each that holds, so that what only waits costs nothing."""
     wanted, last = frozenset(gpu_classes), Value(until.timestamp(), FloatField())
     finished = Epoch("workload__finished_at")
     end = Least(Coalesce(NEXT, finished, last), last)
-    held = ExpressionWrapper((end - Epoch("at")) * F("gpus"), FloatField())
     rows = (
-        steps.annotate(held=held, begin_s=Epoch("at"), end_s=end, held_class=OF_STEP)
-        .annotate(finished_s=finished)
-        .filter(held__gt=0)
+        steps.filter(gpus__gt=0)
+        .annotate(begin_s=Epoch("at"), end_s=end, held_class=OF_STEP, finished_s=finished)
         .order_by("workload_id", "at", "id")
         .values_list(
             *("begin_s", "end_s", "gpus", "workload__queue_id", "held_class", "workload__user"),
@@ -58,6 +60,6 @@ def stretches_of(
     for begin, until_s, gpus, queue, gpu_class, user, kind, ended, outcome in rows.iterator(
         chunk_size=5000
     ):
-        if gpu_class in wanted:
+        if until_s > begin and gpu_class in wanted:
             whose = (queue, gpu_class, user, kind)
             yield Stretch(begin, until_s, gpus / MILLI, whose, ended, outcome)

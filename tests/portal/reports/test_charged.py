@@ -20,7 +20,8 @@ from portal.web.mine.views import month
 from scheduling.models import Cluster, GpuClass, State, Workload
 from scheduling.services.ledger import workdays
 from scheduling.services.ledger.below import Hours
-from scheduling.services.ledger.workdays import Chosen, roll_days
+from scheduling.services.ledger.singles import Chosen
+from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.policy.entitlements import used_gpu_hours
 from scheduling.services.workloads import lifecycle
 from tests.portal.reports.conftest import END, HOUR, Small

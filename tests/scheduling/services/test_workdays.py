@@ -21,16 +21,8 @@ from scheduling.models import (
 )
 from scheduling.services.ledger import retention, workdays
 from scheduling.services.ledger.retention import retain
-from scheduling.services.ledger.workdays import (
-    DAY,
-    FIGURES,
-    Chosen,
-    Worked,
-    between,
-    read,
-    roll_days,
-    rolled_to,
-)
+from scheduling.services.ledger.singles import FIGURES, Chosen, Worked, between
+from scheduling.services.ledger.workdays import DAY, read, roll_days, rolled_to
 from tests.factories import make_cluster, make_workload
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +128,7 @@ def test_any_range_read_from_days_is_exact_against_single_workloads(
     dice = random.Random(seed)
     for narrow in ({}, {"user": "ann"}, {"type": "inference"}):
         for _ in range(6):
-            start = T0 + dice.uniform(-30, 130) * HOUR
+            start = T0 + dice.uniform(-30, 148) * HOUR
             end = min(start + dice.uniform(1, 150) * HOUR, cluster.now())
             chosen = all_of(cluster, **narrow)
             assert same(read(cluster, chosen, start, end), between(chosen, (start, end)))
@@ -180,10 +172,76 @@ def test_rolling_up_again_changes_nothing(cluster: Cluster) -> None:
     assert list(WorkDay.objects.values()) == rows
 
 
-def test_day_that_is_not_over_is_not_rolled_up(cluster: Cluster) -> None:
+TODAY = T0 + 6 * DAY
+"""At five o'clock."""
+
+
+def test_present_day_is_rolled_up_as_far_as_its_hours_are_over(cluster: Cluster) -> None:
+    live(cluster, T0, None)
+    stand_at(cluster, TODAY + 5 * HOUR + workdays.BEHIND_WALL)
+    roll_days(cluster)
+    assert rolled_to(cluster) == TODAY + 5 * HOUR
+    assert set(WorkDay.objects.filter(start=TODAY).values_list("seconds", flat=True)) == {5 * 3600}
+
+
+def test_hour_of_which_something_may_be_written_yet_is_not_rolled_up(cluster: Cluster) -> None:
     live(cluster, T0, None)
     roll_days(cluster)
-    assert rolled_to(cluster) == T0 + 6 * DAY
+    assert rolled_to(cluster) == TODAY + 4 * HOUR
+
+
+def test_hours_of_today_are_read_from_rows_alone(cluster: Cluster) -> None:
+    live(cluster, TODAY + HOUR, 2)
+    roll_days(cluster)
+    Workload.objects.all().delete()
+    found = read(cluster, all_of(cluster), TODAY, TODAY + 5 * HOUR)
+    assert [work.held_gpu_s / 3600 for work in found.values()] == [4]
+
+
+def test_range_that_ends_within_the_rolled_hours_is_read_from_single_workloads(
+    cluster: Cluster,
+) -> None:
+    live(cluster, TODAY + HOUR, None)
+    roll_days(cluster)
+    window = (TODAY, TODAY + 2 * HOUR)
+    (work,) = read(cluster, all_of(cluster), *window).values()
+    assert work.held_gpu_s == 2 * 3600
+
+
+def test_rolled_up_hours_are_those_of_the_ledger_to_the_digit(cluster: Cluster) -> None:
+    for hour in range(-3, 5):
+        live(cluster, TODAY + hour * HOUR, 2, gpus=hour + 4)
+    roll_days(cluster)
+    window = (TODAY - 3 * DAY, cluster.now())
+    assert read(cluster, all_of(cluster), *window) == between(all_of(cluster), window)
+
+
+def test_pass_that_comes_while_a_range_is_read_counts_nothing_twice(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(cluster, TODAY, None)
+    roll_days(cluster)
+    later = rolled_to(cluster)
+    known = iter([TODAY + 2 * HOUR, later])
+    monkeypatch.setattr(workdays, "rolled_to", lambda _cluster: next(known))
+    (work,) = read(cluster, all_of(cluster), TODAY, cluster.now()).values()
+    assert work.held_gpu_s == 2 * 5 * 3600
+
+
+def test_work_of_today_that_is_seen_late_is_corrected(cluster: Cluster) -> None:
+    live(cluster, TODAY, None)
+    roll_days(cluster)
+    live(cluster, TODAY + HOUR, 1, user="late")
+    assert roll_days(cluster) == 1
+    assert WorkDay.objects.get(user="late").held_gpu_s == 2 * 3600
+
+
+def test_day_that_is_over_takes_the_place_of_its_hours(cluster: Cluster) -> None:
+    live(cluster, TODAY, None)
+    roll_days(cluster)
+    stand_at(cluster, TODAY + 25 * HOUR)
+    roll_days(cluster)
+    assert WorkDay.objects.get(start=TODAY).held_gpu_s == 2 * 24 * 3600
 
 
 def test_work_that_is_seen_late_is_corrected(cluster: Cluster) -> None:

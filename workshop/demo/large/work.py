@@ -121,9 +121,9 @@ WHERE q.cluster_id = %s
 """
 WORK_DAYS = """
 INSERT INTO scheduling_workday
-  (queue_id, gpu_class_id, "user", type, start, held_gpu_s, measured_gpu_s, active_gpu_s, lost_gpu_s,
+  (queue_id, gpu_class_id, "user", type, start, seconds, held_gpu_s, measured_gpu_s, active_gpu_s, lost_gpu_s,
    evictions, started, waited_s, succeeded, failed, cancelled, succeeded_gpu_s, failed_gpu_s, cancelled_gpu_s)
-SELECT w.queue_id, w.gpu_class_id, w."user", 'training', t,
+SELECT w.queue_id, w.gpu_class_id, w."user", 'training', t, 86400,
   80000, 80000, 50000, 800, 1, 20, 36000, 16, 3, 1, 70000, 8000, 2000
 FROM (
   SELECT DISTINCT ON (queue_id, gpu_class_id) queue_id, gpu_class_id, "user" FROM scheduling_workload
