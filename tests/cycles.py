@@ -10,7 +10,7 @@ from scheduling.engine import Outline, Waits, plan
 from scheduling.engine import model as m
 from scheduling.models import Cycle, CycleRecord, Workload
 from scheduling.services.cycle.record.causes import Cause, What
-from scheduling.services.cycle.record.records import WRITING, Kept, keep
+from scheduling.services.cycle.record.records import WRITING, PlanRecord, keep
 from scheduling.services.explain.asking import name_in_plan
 
 GPUS = 8
@@ -56,7 +56,7 @@ def record(cycle: Cycle, snapshot: m.Snapshot) -> CycleRecord:
     report = Report(written=3, said=1, writes=[_write(work) for work in acted])
     report.failed = {"a": "refused"}
     causes = [*_causes(acted), *_common(cycle.at)]
-    return keep(Kept(cycle, snapshot, outline, rows, causes), phases, report)
+    return keep(PlanRecord(cycle, snapshot, outline, rows, causes), phases, report)
 
 
 def _write(work: Workload) -> Write:

@@ -49,7 +49,7 @@ def empty_experiment(
     return made
 
 
-def asked(**more) -> experiments.Asked:
+def asked(**more) -> experiments.Question:
     """Five days judged after two of warm-up, six replays, two variants beside A."""
     told = {
         "name": "Order and supply",
@@ -59,7 +59,7 @@ def asked(**more) -> experiments.Asked:
         "replays": 6,
         "variants": (ORDER, CHANGES),
     }
-    return experiments.Asked(**{**told, **more})
+    return experiments.Question(**{**told, **more})
 
 
 def experiment(cluster: Cluster, monkeypatch, **more) -> Study:

@@ -32,7 +32,7 @@ def path() -> Path:
 def load() -> Account:
     """Raises Fault where nobody is signed in."""
     server, token = os.environ.get("WEIR_SERVER", ""), os.environ.get("WEIR_TOKEN", "")
-    kept = _kept()
+    kept = _stored()
     if server and token:
         return Account(
             checked(server),
@@ -45,7 +45,7 @@ def load() -> Account:
     return kept
 
 
-def _kept() -> Account | None:
+def _stored() -> Account | None:
     try:
         return Account(**yaml.safe_load(path().read_text()))
     except FileNotFoundError:

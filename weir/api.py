@@ -36,7 +36,7 @@ class Api:
         """Path -> the version of what was read there."""
 
     def get(self, path: str, **query: Any) -> Json:
-        return self._call("GET", path, params=_given(query))
+        return self._call("GET", path, params=_query(query))
 
     def post(self, path: str, body: Json = None) -> Json:
         """A call whose answer was lost is sent again under its key, and carried out once."""
@@ -133,10 +133,10 @@ class Api:
 
 
 def _is_under_way(answer: requests.Response) -> bool:
-    return answer.status_code == 409 and _told(answer).get("code") == "under_way"
+    return answer.status_code == 409 and _problem(answer).get("code") == "under_way"
 
 
-def _told(answer: requests.Response) -> Mapping[str, Any]:
+def _problem(answer: requests.Response) -> Mapping[str, Any]:
     try:
         told = answer.json()
     except ValueError:
@@ -144,12 +144,12 @@ def _told(answer: requests.Response) -> Mapping[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+def _query(query: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value not in (None, "", ())}
 
 
 def _fault(answer: requests.Response) -> Fault:
-    told = _told(answer)
+    told = _problem(answer)
     if "sentence" not in told:
         return Fault(
             f"The address answers {answer.status_code}, not as a portal of Weir does.",

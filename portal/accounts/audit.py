@@ -39,6 +39,6 @@ def record(
     log.log(logging.WARNING if refused else logging.INFO, "%s", json.dumps(line, default=str))
 
 
-def named(name: str) -> User | None:
+def person_named(name: str) -> User | None:
     """The person of a typed name, for the log; a name that is nobody's may be a password."""
     return User.objects.filter(username=name).first()

@@ -16,7 +16,7 @@ HIDDEN = ("csrfmiddlewaretoken",)
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedForm:
     """A form for the address ``path``, field by field as it was sent."""
 
     path: str
@@ -39,13 +39,13 @@ def keep(request: HttpRequest) -> None:
     request.session[KEY] = facts
 
 
-def kept_by(request: HttpRequest) -> Typed | None:
+def kept_by(request: HttpRequest) -> TypedForm | None:
     """What this session's person typed in the last minutes."""
     facts: dict[str, Any] = request.session.get(KEY) or {}
     since = time.time() - settings.ACCOUNT_REAUTHENTICATION_TIMEOUT
     if facts.get("user") != request.user.pk or facts["at"] < since:
         return None
-    return Typed(facts["path"], tuple((name, value) for name, value in facts["fields"]))
+    return TypedForm(facts["path"], tuple((name, value) for name, value in facts["fields"]))
 
 
 def drop(request: HttpRequest) -> None:

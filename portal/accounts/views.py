@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.accounts import doors, identity
-from portal.accounts.audit import named, record
+from portal.accounts.audit import person_named, record
 from portal.accounts.doors import living_sessions
 from portal.accounts.forms import (
     PasswordForm,
@@ -61,7 +61,7 @@ class SignIn(LoginView):
         lock, name = lock_of(form), form.cleaned_data.get("username")
         if name is not None:
             verb = "locked" if lock else "failed"
-            record(f"sign_in.{verb}", self.request, user=named(name), refused=True)
+            record(f"sign_in.{verb}", self.request, user=person_named(name), refused=True)
         response = super().form_invalid(form)
         return response if lock is None else _too_many(response, lock)
 

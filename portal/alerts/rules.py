@@ -131,13 +131,13 @@ def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) ->
             raise ServiceError("too_many", f"There are {MOST} rules.", "Delete one first.")
         rule = Rule(cluster=cluster)
     else:
-        before = told(rule)
+        before = as_json(rule)
         rule.over_since = rule.value = None
         end_firings(rule, cluster.now())
     for name, value in wish.columns().items():
         setattr(rule, name, value)
     rule.save()
-    announce_of("alert.rule_set", by, rule, before, told(rule))
+    announce_of("alert.rule_set", by, rule, before, as_json(rule))
     return rule
 
 
@@ -145,16 +145,16 @@ def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) ->
 def set_circle(*, by: User, rule: Rule, wish: Wish) -> None:
     """Set the second circle of ``rule`` alone, so that what fires goes on. Raises ServiceError."""
     check_circle(by, wish)
-    before = told(rule)
+    before = as_json(rule)
     rule.escalate_s, rule.escalate_team = wish.escalate_s, wish.escalate_team
     rule.escalate_people = list(wish.escalate_people)
     rule.save(update_fields=["escalate_s", "escalate_team", "escalate_people"])
-    announce_of("alert.rule_set", by, rule, before, told(rule))
+    announce_of("alert.rule_set", by, rule, before, as_json(rule))
 
 
 @transaction.atomic
 def delete(rule: Rule, *, by: User) -> None:
-    announce_of("alert.rule_deleted", by, rule, told(rule), {})
+    announce_of("alert.rule_deleted", by, rule, as_json(rule), {})
     rule.delete()
 
 
@@ -172,7 +172,7 @@ def acknowledge(firing: Firing, *, by: User, now: datetime) -> None:
     announce_of("alert.acknowledged", by, firing.rule, {}, {"since": firing.since.isoformat()})
 
 
-def told(rule: Rule) -> dict[str, Any]:
+def as_json(rule: Rule) -> dict[str, Any]:
     return {
         "figure": rule.figure,
         "queue": rule.queue.path if rule.queue else "",

@@ -28,7 +28,7 @@ EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Receipt:
     """``ways``: bell, mail, webhook; none where the person has turned alerts off. ``due_at``: real time from
     which it shows; later than now in quiet hours and for a digest. ``stands_in``: in place of an owner or a
     lead whom only a true firing names. ``circle``: 1 or 2.
@@ -42,7 +42,7 @@ class Heard:
 
 
 @transaction.atomic
-def send_test(rule: Rule, *, by: User) -> list[Heard]:
+def send_test(rule: Rule, *, by: User) -> list[Receipt]:
     """Send the notice of a made-up firing to whoever would hear of a true one, marked as a test, by the ways
     that they chose. Raises ServiceError within a minute of the last.
     """
@@ -67,7 +67,7 @@ def _first(rule: Rule, firing: Firing, by: User) -> tuple[Iterable[User], bool]:
     return ([by], True) if nobody_yet else (first_circle(rule, firing, firing.since), False)
 
 
-def _send(rule: Rule, firing: Firing, user: User, circle: int, stands_in: bool) -> Heard:
+def _send(rule: Rule, firing: Firing, user: User, circle: int, stands_in: bool) -> Receipt:
     cluster = rule.cluster
     due = due_at(user, Kind.ALERT, timezone.now(), cluster.display_time_zone)
     wanted = ways_of(user)[Kind.ALERT]
@@ -78,4 +78,4 @@ def _send(rule: Rule, firing: Firing, user: User, circle: int, stands_in: bool) 
         lines=[["Rule", words.fires(rule)], ["Test", "Nothing fires; somebody tries who would hear."]],
         address=reverse("web:alerts", args=[cluster.name]),
     )  # fmt: skip
-    return Heard(user.get_username(), circle, tuple(ways) if due else (), due, stands_in)
+    return Receipt(user.get_username(), circle, tuple(ways) if due else (), due, stands_in)

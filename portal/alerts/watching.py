@@ -16,7 +16,7 @@ from portal.alerts import words
 from portal.alerts.circles import first_circle, second_circle
 from portal.alerts.firing import is_over, is_quiet
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
-from portal.alerts.rules import FIRST, announce_of, told
+from portal.alerts.rules import FIRST, announce_of, as_json
 from portal.alerts.series import LASTING, OF_QUEUES, OF_WORK, series
 from portal.display.format import duration
 from portal.notices.models import Kind
@@ -127,7 +127,7 @@ def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
     meanwhile is left to the next look.
     """
     held = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
-    if held is None or told(held) != told(rule):
+    if held is None or as_json(held) != as_json(rule):
         return
     firing = Firing.objects.filter(rule=rule, until=None).first()
     if firing is not None:

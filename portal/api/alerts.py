@@ -13,7 +13,7 @@ from portal.accounts.models import Scope
 from portal.alerts.looking import RuleRow, rows
 from portal.alerts.models import Figure, Rule
 from portal.alerts.past import RulePast, Took, past
-from portal.alerts.rules import Wish, may_watch, set_circle, told, visible
+from portal.alerts.rules import Wish, as_json, may_watch, set_circle, visible
 from portal.alerts.testing import send_test
 from portal.api.calls import call
 from portal.api.nouns import ClusterNoun, verb
@@ -122,7 +122,7 @@ class Alerts(ClusterNoun):
 
     def filter_queryset(self, queryset: Any) -> Any:
         """As many as there are, in their order: they are no rows of one table."""
-        return [_told(row) for row in queryset]
+        return [_as_json(row) for row in queryset]
 
     def edited_row(self) -> Rule:
         return get_object_or_404(visible(self.person, self.watched()), pk=self.kwargs["pk"])
@@ -130,7 +130,7 @@ class Alerts(ClusterNoun):
     def get_object(self) -> Any:
         rule = self.edited_row()
         (row,) = (row for row in self.rows() if row.rule.pk == rule.pk)
-        return _told(row)
+        return _as_json(row)
 
     def change(self, row: Rule) -> Any:
         """Say who is told of a firing that nobody acknowledged, and after how long. What fires goes on."""
@@ -172,8 +172,8 @@ class AlertPast(ClusterView):
         return [_past(row) for row in seen.rows]
 
 
-def _told(row: RuleRow) -> dict[str, Any]:
-    rule, firing = told(row.rule), row.firing
+def _as_json(row: RuleRow) -> dict[str, Any]:
+    rule, firing = as_json(row.rule), row.firing
     return {
         "rule": row.rule.pk,
         **{name: rule[name] for name in OF_A_RULE},

@@ -146,7 +146,7 @@ class AskExperimentSerializer(AskSerializer):
     def ask(self, cluster: Cluster, author: str, told: dict[str, Any]) -> Study:
         warm_up, trace = timedelta(days=told.pop("warm_up_days")), told.pop("trace", None)
         sent = TraceAsked(trace["name"], trace.get("content")) if trace else None
-        asked = asking.Asked(**told, warm_up=warm_up, trace=sent)
+        asked = asking.Question(**told, warm_up=warm_up, trace=sent)
         return asking.ask(cluster=cluster, author=author, asked=asked)
 
 

@@ -198,7 +198,7 @@ class PolicyView(ClusterAdminView):
         found = self.cluster
         if not is_operator(self.person) and not is_admin(self.person):
             raise Http404
-        return Response(_told(found))
+        return Response(_answer(found))
 
     @extend_schema(request=PolicyWriteSerializer, responses=KnobSerializer(many=True))
     def put(self, request: Request, cluster: str) -> Response:
@@ -211,10 +211,10 @@ class PolicyView(ClusterAdminView):
             author=self.person,
             reason=given["reason"],
         )
-        return Response(_told(self.cluster))
+        return Response(_answer(self.cluster))
 
 
-def _told(cluster: Any) -> Any:
+def _answer(cluster: Any) -> Any:
     values = knobs.policy_of(cluster)
     rows = [
         {

@@ -170,7 +170,7 @@ def _once(view: Any, handler: Handler) -> Handler:
         key = request.headers.get(KEY)
         if key is None:
             return handler(request, *args, **kwargs)
-        claim = kept.claim(view.person, key, _asked(request))
+        claim = kept.claim(view.person, key, _as_text(request))
         if claim.answer is not None:
             return _again(claim.answer)
         try:
@@ -183,7 +183,7 @@ def _once(view: Any, handler: Handler) -> Handler:
     return act
 
 
-def _asked(request: Request) -> str:
+def _as_text(request: Request) -> str:
     """All of a call that matters, as text."""
     body = json.dumps(request.data, sort_keys=True, default=str)
     return f"{request.method} {request.get_full_path()}\n{request.headers.get(IF_MATCH)}\n{body}"

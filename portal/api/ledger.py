@@ -14,7 +14,7 @@ from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import visible_workloads
 from portal.teams.reading import reader_of
 from scheduling.models import Cycle, Decision, Eviction
-from scheduling.services.words.told import Reader, name_of, queue_of, told
+from scheduling.services.words.told import Reader, name_of, queue_of, readable
 
 
 class ToldSerializer(RowSerializer[Any]):
@@ -28,7 +28,7 @@ class ToldSerializer(RowSerializer[Any]):
 
     def to_representation(self, row: Any) -> dict[str, Any]:
         shown: dict[str, Any] = super().to_representation(row)
-        may = told(row, self.reader)
+        may = readable(row, self.reader)
         return shown | {
             name: getattr(may, name) for name in ("sentence", "numbers") if name in self.fields
         }

@@ -18,7 +18,7 @@ from portal.accounts.models import Scope, User
 from portal.api.nouns import ClusterNoun
 from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.loans import doors
-from portal.approvals.loans.acts import ACTS, Typed, act_of
+from portal.approvals.loans.acts import ACTS, LoanTerms, act_of
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING
 from portal.approvals.loans.who import leads, led_of, led_queues, open_offers, verbs, visible_loans
@@ -196,7 +196,7 @@ class LoanAct(LoansView):
             raise NotFound
         told = sent(LoanActSerializer, request).validated_data
         gpus = round(told["gpus"] * MILLI) if "gpus" in told else None
-        return self.told(act(self.person, loan, Typed(gpus, told.get("note", ""))))
+        return self.told(act(self.person, loan, LoanTerms(gpus, told.get("note", ""))))
 
 
 class Offers(ClusterNoun):

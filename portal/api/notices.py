@@ -55,7 +55,7 @@ class NoticeList(PersonView, generics.ListAPIView[Notice]):
     serializer_class = NoticeSerializer
 
     def rows(self) -> QuerySet[Notice]:
-        return inbox.shown(self.person)
+        return inbox.visible(self.person)
 
 
 class NoticesRead(PersonView):

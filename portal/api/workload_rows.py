@@ -13,13 +13,13 @@ from portal.selectors.costs import Cost, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from scheduling.models import Prediction, ToldStart, Transition, Workload
 from scheduling.services.merit.leads import standing
-from scheduling.services.starts.tell import Said, said
+from scheduling.services.starts.tell import PredictedStart, predicted_start
 from scheduling.services.words import endings
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
 
 
-class StartForecastSerializer(serializers.Serializer[Said]):
+class StartForecastSerializer(serializers.Serializer[PredictedStart]):
     """P50 and P90 of its start as they are said now; where one is null, as where it has passed, ``why_not``
     says why."""
 
@@ -178,7 +178,11 @@ class WorkloadSerializer(ToldSerializer):
     @extend_schema_field(StartForecastSerializer(allow_null=True))
     def get_start_forecast(self, workload: Workload) -> Any:
         row = getattr(workload, "start_forecast", None) if workload.is_waiting else None
-        return StartForecastSerializer(said(row, workload.cluster.now())).data if row else None
+        return (
+            StartForecastSerializer(predicted_start(row, workload.cluster.now())).data
+            if row
+            else None
+        )
 
     def get_ending(self, workload: Workload) -> str:
         return endings.sentence(workload)

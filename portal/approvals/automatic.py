@@ -97,7 +97,7 @@ def set_rule(
         raise ServiceError("forbidden", "You do not divide this queue.", "Ask its lead.")
     _check_rule(below_gpus, most_days)
     before = ApprovalRule.objects.select_for_update().filter(queue=queue).first()
-    old = _told(before)
+    old = _as_json(before)
     if below_gpus is None:
         if before is not None:
             before.delete()
@@ -113,7 +113,7 @@ def set_rule(
                 "at": queue.cluster.now(),
             },
         )
-    if old != _told(made):
+    if old != _as_json(made):
         announce(
             "request.rule_set",
             actor=by,
@@ -121,7 +121,7 @@ def set_rule(
             queue=queue.path,
             subject=queue.name,
             before=old,
-            after=_told(made),
+            after=_as_json(made),
         )
     return made
 
@@ -139,7 +139,7 @@ def _check_rule(below_gpus: int | None, most_days: int | None) -> None:
         )  # fmt: skip
 
 
-def _told(rule: ApprovalRule | None) -> dict[str, object]:
+def _as_json(rule: ApprovalRule | None) -> dict[str, object]:
     if rule is None:
         return {}
     return {

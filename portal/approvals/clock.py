@@ -47,7 +47,7 @@ def advance(cluster: Cluster) -> int:
         (rows.filter(state=State.ACTIVE, ends_at__lte=now + NOTICE, ends_at__gt=now), _near_end),
         (rows.filter(state__in=GRANTED, ends_at__lte=now), _expire),
     ]
-    return sum(_taken(request, step) for found, step in due for request in _related(found))
+    return sum(_take_step(request, step) for found, step in due for request in _related(found))
 
 
 def advance_loans(cluster: Cluster) -> int:
@@ -58,7 +58,7 @@ def advance_loans(cluster: Cluster) -> int:
     over = rows.filter(term__ends_at__lte=now)
     soon = rows.filter(term__ends_at__gt=now, term__ends_at__lte=now + LOAN_NOTICE, warned=False)
     due = [(loan, loans.end) for loan in over] + [(loan, loans.near_end) for loan in soon]
-    return sum(_taken(loan, step) for loan, step in due)
+    return sum(_take_step(loan, step) for loan, step in due)
 
 
 def _related(rows: QuerySet[QuotaRequest]) -> list[QuotaRequest]:
@@ -66,7 +66,7 @@ def _related(rows: QuerySet[QuotaRequest]) -> list[QuotaRequest]:
     return list(related.order_by("pk"))
 
 
-def _taken(subject: Subject, step: Callable[[Subject], object]) -> bool:
+def _take_step(subject: Subject, step: Callable[[Subject], object]) -> bool:
     """Whether this call took the step; one that fails holds up no other."""
     try:
         step(subject)

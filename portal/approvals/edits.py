@@ -15,7 +15,7 @@ from portal.approvals.previews import is_late, outcome_of
 from portal.approvals.unplanned import or_fault
 from scheduling.models import Cluster, Queue, QuotaChange, Study, StudyKind, StudyState
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import QuotaCell, shown
+from scheduling.services.quotas.faults import QuotaCell, as_typed
 from scheduling.services.quotas.save import cells_back, grid, revert_change, save_quotas
 from scheduling.services.studies import doors
 from scheduling.services.studies.what_if import ask_of_edit
@@ -88,7 +88,7 @@ def revert(*, change: QuotaChange, author: User, reason: str) -> QuotaChange:
 
 def replay_of(cluster: Cluster, author: User, cells: Iterable[QuotaCell]) -> Study | None:
     """The last days lived again with this edit, if the person had that asked lately."""
-    return _asked(cluster, author, changes_of(cells))
+    return _ask(cluster, author, changes_of(cells))
 
 
 def replay(queue: Queue, author: User, cells: Sequence[QuotaCell]) -> Study:
@@ -96,7 +96,7 @@ def replay(queue: Queue, author: User, cells: Sequence[QuotaCell]) -> Study:
     return _asked_or_new(queue.cluster, author, changes_of(cells), _base(queue, cells))
 
 
-def _asked(cluster: Cluster, author: User, changes: Sequence[Json]) -> Study | None:
+def _ask(cluster: Cluster, author: User, changes: Sequence[Json]) -> Study | None:
     document = read(changes).document() if changes else []
     lately = Study.objects.filter(
         cluster=cluster,
@@ -110,7 +110,7 @@ def _asked(cluster: Cluster, author: User, changes: Sequence[Json]) -> Study | N
 def _asked_or_new(
     cluster: Cluster, author: User, changes: Sequence[Json], base: Sequence[Json]
 ) -> Study:
-    found = _asked(cluster, author, changes)
+    found = _ask(cluster, author, changes)
     if found is not None and found.state not in (StudyState.CANCELLED, StudyState.FAILED):
         return found
     question = ask_of_edit(
@@ -143,7 +143,7 @@ def _base(queue: Queue, cells: Iterable[QuotaCell]) -> list[Json]:
             cell.queue,
             cell.gpu_class,
             cell.field,
-            shown(cell.field, held[cell.queue][cell.gpu_class].get(cell.field)),
+            as_typed(cell.field, held[cell.queue][cell.gpu_class].get(cell.field)),
         )
         for cell in cells
         if cell.gpu_class in held.get(cell.queue, ())

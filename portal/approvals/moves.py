@@ -79,12 +79,12 @@ def tell(
         queue=request.place,
         subject=f"{request} {title(request)}",
         before={"state": before} if before else None,
-        after={"request": request.pk, "state": request.state, **asked(request)},
+        after={"request": request.pk, "state": request.state, **as_event(request)},
         reason=note,
     )
 
 
-def asked(request: QuotaRequest) -> dict[str, Any]:
+def as_event(request: QuotaRequest) -> dict[str, Any]:
     """What it is about as an event tells it, what it does not say left out. The giver stands in the change
     of quotas, for who may read of both sides."""
     told: dict[str, Any] = {

@@ -26,7 +26,7 @@ from scheduling.services.quotas.shift import QuotaSum, Shift, figures, given_to,
 from scheduling.services.quotas.values import Field
 from scheduling.services.whatif.documents import COLUMNS
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
-from scheduling.services.words.told import Said, tell
+from scheduling.services.words.told import Sentence, tell
 
 Json = dict[str, Any]
 PARTS = (4, 2)
@@ -125,7 +125,7 @@ class Lesser:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadablePreview:
     """A preview as one person may read it."""
 
     at: datetime | None
@@ -206,14 +206,14 @@ def _counts(kinds: Sequence[str]) -> str:
 
 def seen_by(
     person: Person, cluster: Cluster, kept: Mapping[str, Any], *, about: str, gpu_class: str
-) -> Seen | None:
+) -> ReadablePreview | None:
     """``kept`` as the person may read it; ``about`` is the queue that gets. None where there is no plan."""
     if not kept:
         return None
     if "fault" in kept:
-        return Seen(None, 0.0, (), (), (), 0.0, kept["fault"])
+        return ReadablePreview(None, 0.0, (), (), (), 0.0, kept["fault"])
     shares = _shares(person, cluster, kept, gpu_class)
-    return Seen(
+    return ReadablePreview(
         at=datetime.fromisoformat(kept["at"]),
         took_s=kept["took_s"],
         lines=tuple(_lines(person, cluster, kept["lines"])),
@@ -256,7 +256,7 @@ def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[
 
 
 def _sentence(cluster: Cluster, line: Json, path: str, reader: Reading) -> str:
-    said = Said(
+    said = Sentence(
         cluster_id=cluster.pk,
         queue=path,
         user="",
@@ -349,7 +349,7 @@ def _told_lesser(kept: Mapping[str, Any], about: str) -> Iterable[Lesser]:
         yield Lesser(kept["gpus"], own, kinds.count(STARTS), kinds.count(LEAVES), is_asked=True)
 
 
-def document(seen: Seen) -> Json:
+def document(seen: ReadablePreview) -> Json:
     """What one person may read of a preview, as the API tells it."""
     return {
         "at": seen.at,

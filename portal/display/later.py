@@ -32,13 +32,13 @@ class Later:
 def unfinished(kind: str) -> Later | None:
     """None where nothing is left of it, as everywhere but in a demo's first minutes."""
     folder = settings.WEIR_DEMO_FOLDER
-    found = left(Path(folder)).get(kind) if folder else None
+    found = progress(Path(folder)).get(kind) if folder else None
     if found is None:
         return None
     return Later(datetime.fromisoformat(found["since"]), found["done"], found["of"])
 
 
-def left(folder: Path) -> Mapping[str, Any]:
+def progress(folder: Path) -> Mapping[str, Any]:
     """By kind, with ``since``, ``done`` and ``of``."""
     try:
         found: dict[str, Any] = json.loads((folder / NAME).read_text())

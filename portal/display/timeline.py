@@ -100,7 +100,7 @@ def draw(
         ticks=_roomy(_ticks(scale, zone_name)),
         now=None if finished else scale.x(until),
         band=_band(ends, scale) if ends else None,
-        text=", then ".join(_spoken(s) for s in placed) + (", finished" if finished else ", now"),
+        text=", then ".join(_in_words(s) for s in placed) + (", finished" if finished else ", now"),
     )
 
 
@@ -216,5 +216,5 @@ def _roomy(labels: Iterator[Label]) -> list[Label]:
     return roomy(labels, wide_px=WIDE_PX, narrow_px=NARROW_PX)
 
 
-def _spoken(stretch: Stretch) -> str:
+def _in_words(stretch: Stretch) -> str:
     return stretch.text[0].lower() + stretch.text[1:]

@@ -60,11 +60,11 @@ def claim(user: User, key: str, asked: str) -> Claim:
         with transaction.atomic():
             row = KeptAnswer.objects.create(user=user, at=timezone.now(), key=name, asked=meant)
     except IntegrityError:
-        return _held(mine.first(), key, meant)
+        return _claim_of(mine.first(), key, meant)
     return Claim(row, key)
 
 
-def _held(row: KeptAnswer | None, key: str, asked: str) -> Claim:
+def _claim_of(row: KeptAnswer | None, key: str, asked: str) -> Claim:
     """What is known of a key that is taken; without a ``row`` it was freed this moment."""
     if row is not None and row.asked != asked:
         raise ServiceError(

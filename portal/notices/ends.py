@@ -20,12 +20,12 @@ def told_of(step: Transition) -> Told | None:
         title = f"{work.name} was stopped at its run-time limit."
         return Kind.FAILED, title, [["Why", step.sentence], ["Next", STOPPED]]
     if work.outcome == Outcome.SUCCEEDED:
-        return Kind.FINISHED, f"{work.name} has finished{_after(work)}.", [_held(work)]
+        return Kind.FINISHED, f"{work.name} has finished{_after(work)}.", [_use_in_words(work)]
     if work.outcome != Outcome.FAILED:
         return None
     said = [["Why", endings.sentence(work)], ["Next", endings.remedy(work)]]
     lines = [line for line in said if line[1]]
-    return Kind.FAILED, f"{work.name} failed{_after(work)}.", [*lines, _held(work)]
+    return Kind.FAILED, f"{work.name} failed{_after(work)}.", [*lines, _use_in_words(work)]
 
 
 def _after(work: Workload) -> str:
@@ -34,5 +34,5 @@ def _after(work: Workload) -> str:
     return f" after {duration(work.finished_at - work.started_at)}"
 
 
-def _held(work: Workload) -> list[str]:
+def _use_in_words(work: Workload) -> list[str]:
     return ["Held", f"{hours(gpu_seconds(work, work.cluster.now()) / 3600)} GPU-hours"]

@@ -18,7 +18,7 @@ from portal.teams.models import Membership
 from scheduling.models import Cluster, IdleSpell
 from scheduling.models.workloads import HOLDING
 from scheduling.services.errors import ServiceError
-from scheduling.services.metrics.idle import culled_at, going_on, told
+from scheduling.services.metrics.idle import culled_at, going_on, tell_owner
 
 AGAIN = timedelta(days=1)
 SOONEST = timedelta(minutes=10)
@@ -70,7 +70,7 @@ def _tell(spell: IdleSpell, now: datetime, asked_by: str = "") -> None:
             lines=_lines(spell, user, now, asked_by),
             address=reverse("web:workload", args=[cluster.name, work.uid]),
         )  # fmt: skip
-    told(spell, now)
+    tell_owner(spell, now)
 
 
 def _lines(spell: IdleSpell, user: User, now: datetime, asked_by: str) -> list[list[str]]:

@@ -35,14 +35,14 @@ class Group:
         return any(one.read_at is None and one.kind == Kind.NEEDS_ME for one in self.notices)
 
 
-def shown(user: User) -> QuerySet[Notice]:
+def visible(user: User) -> QuerySet[Notice]:
     """Theirs, those that are due."""
     rows = Notice.objects.filter(user=user, due_at__lte=timezone.now())
     return rows.select_related("cluster")
 
 
 def unread(user: User) -> int:
-    return shown(user).filter(read_at=None).count()
+    return visible(user).filter(read_at=None).count()
 
 
 def grouped(notices: Iterable[Notice]) -> list[Group]:
@@ -55,7 +55,7 @@ def grouped(notices: Iterable[Notice]) -> list[Group]:
 
 def mark_read(user: User, *, about: str | None = None, pks: Iterable[int] | None = None) -> int:
     """Those of one thing, those of these numbers, or all; how many were new."""
-    rows = shown(user).filter(read_at=None)
+    rows = visible(user).filter(read_at=None)
     if about is not None:
         rows = rows.filter(about=about)
     if pks is not None:

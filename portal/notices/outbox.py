@@ -25,9 +25,9 @@ from portal.notices.models import Cursor, Kind, Notice
 from portal.notices.times import due_at
 from portal.teams.reading import Reading
 from scheduling.models import Announcement, Cluster, Eviction, StartForecast, State, Transition
-from scheduling.services.starts.tell import said as said_now
+from scheduling.services.starts.tell import predicted_start as said_now
 from scheduling.services.words.endings import RAN_OUT
-from scheduling.services.words.told import name_of, told
+from scheduling.services.words.told import name_of, readable
 
 LONG_WAIT = timedelta(hours=2)
 AT_ONCE = 500
@@ -209,7 +209,7 @@ def _tell_eviction(user: User, cluster: Cluster, eviction: Eviction) -> None:
         about=work.name,
         title=f"{work.name} was evicted" + (f" for {by}." if by else "."),
         lines=[
-            ["Why", told(eviction, reader).sentence],
+            ["Why", readable(eviction, reader).sentence],
             ["Lost", f"{lost} GPU-hours since its last checkpoint."],
             ["Next", again],
         ],

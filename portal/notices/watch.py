@@ -22,7 +22,7 @@ from portal.teams.models import Membership
 from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, ToldStart, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.policy.entitlements import month, used_gpu_hours
-from scheduling.services.starts.tell import said
+from scheduling.services.starts.tell import predicted_start
 
 SOON = timedelta(minutes=15)
 """So long before its median; what has waited no longer than that is seen starting."""
@@ -79,11 +79,11 @@ def _soon(cluster: Cluster, people: Iterable[str], now: datetime) -> list[StartF
         for row in rows.select_related("workload__cluster").order_by("p50_at")[:AT_ONCE]
         if _since(row) < now - SOON
     ]
-    told = _told(_soon_source(row) for row in found)
+    told = _sources_with_notice(_soon_source(row) for row in found)
     return [row for row in found if _soon_source(row) not in told]
 
 
-def _told(sources: Iterable[str]) -> set[str]:
+def _sources_with_notice(sources: Iterable[str]) -> set[str]:
     rows = Notice.objects.filter(source__in=list(sources))
     return set(rows.values_list("source", flat=True))
 
@@ -104,7 +104,7 @@ def _moved(cluster: Cluster, people: Iterable[str], now: datetime) -> list[ToldS
         workload__state__in=WAITING, workload__user__in=list(people),
     )  # fmt: skip
     found = list(rows.select_related("workload__cluster").order_by("-at", "-pk")[:AT_ONCE])
-    told = _told(_moved_source(row) for row in found)
+    told = _sources_with_notice(_moved_source(row) for row in found)
     return [row for row in found if _moved_source(row) not in told]
 
 
@@ -165,13 +165,13 @@ class _Seconds(Func):
         return self.as_sql(compiler, connection, template=days, **extra)
 
 
-def _due(outcome: ForecastOutcome) -> datetime:
+def _known_at(outcome: ForecastOutcome) -> datetime:
     return outcome.told_at + timedelta(seconds=outcome.p90_s)
 
 
 def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
     work = forecast.workload
-    told = said(forecast, now)
+    told = predicted_start(forecast, now)
     assert told.p90 is not None  # noqa: S101 - asked for
     soon = f"in about {duration(told.p50 - now)}" if told.p50 else "any moment"
     _tell(
@@ -184,8 +184,8 @@ def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
 def _tell_late(user: User, outcome: ForecastOutcome, now: datetime) -> None:
     work, zone = outcome.workload, outcome.workload.cluster
     first = outcome.told_at + timedelta(seconds=outcome.p50_s)
-    lines = [["Forecast then", _band(user, zone, first, _due(outcome))]]
-    told = said(StartForecast.objects.filter(workload=work).first(), now)
+    lines = [["Forecast then", _band(user, zone, first, _known_at(outcome))]]
+    told = predicted_start(StartForecast.objects.filter(workload=work).first(), now)
     if told.p50 is not None:
         lines.append(["Next", f"It is expected to start in {duration(told.p50 - now)}."])
     _tell(

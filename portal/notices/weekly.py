@@ -25,10 +25,10 @@ STALE = timedelta(days=2)
 
 def look() -> int:
     """Tell of every view that is due; how many. Each is told once a Monday, whatever is killed in between."""
-    return sum(_tell(view, monday) for view, monday in _due(timezone.now()))
+    return sum(_tell(view, monday) for view, monday in _views_to_send(timezone.now()))
 
 
-def _due(now: datetime) -> list[tuple[SavedView, date]]:
+def _views_to_send(now: datetime) -> list[tuple[SavedView, date]]:
     views = SavedView.objects.filter(weekly=True, user__is_active=True)
     found = [
         (view, due_on(view, now)) for view in views.select_related("user", "cluster").order_by("pk")

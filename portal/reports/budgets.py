@@ -128,7 +128,7 @@ def set_budget(
             "Choose days outside of it, or change that one.", field="begin",
         )  # fmt: skip
     known = Budget.objects.filter(queue=queue, begin=begin).first()
-    before = _told(known) if known else {}
+    before = _as_json(known) if known else {}
     try:
         made, _ = Budget.objects.update_or_create(
             queue=queue, begin=begin, defaults={"amount": amount, "end": end}
@@ -137,7 +137,7 @@ def set_budget(
         raise ServiceError("overlaps", "Another budget begins there.", field="begin") from error
     announce(
         "budget.set", actor=by, cluster=queue.cluster, queue=queue.path, subject=queue.name,
-        before=before, after=_told(made), reason=reason,
+        before=before, after=_as_json(made), reason=reason,
     )  # fmt: skip
     return made
 
@@ -147,12 +147,12 @@ def drop(budget: Budget, *, by: User) -> None:
     queue = budget.queue
     announce(
         "budget.dropped", actor=by, cluster=queue.cluster, queue=queue.path, subject=queue.name,
-        before=_told(budget),
+        before=_as_json(budget),
     )  # fmt: skip
     budget.delete()
 
 
-def _told(budget: Budget) -> dict[str, Any]:
+def _as_json(budget: Budget) -> dict[str, Any]:
     return {
         "amount": str(budget.amount), "begin": str(budget.begin), "end": str(budget.end),
     }  # fmt: skip

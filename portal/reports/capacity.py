@@ -27,7 +27,7 @@ from scheduling.models import (
     StudyKind,
     StudyState,
 )
-from scheduling.services.ledger.ready import Known, ready_in
+from scheduling.services.ledger.ready import Means, ready_in
 from scheduling.services.studies.capacity.curves import (
     Curve,
     Needed,
@@ -104,7 +104,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class Hindsight:
     """What an earlier study told of a class as it was, and what came in the days after it."""
 
     study: Study
@@ -135,7 +135,7 @@ class CapacityReport:
     cluster: Cluster
     study: Study | None
     answers: tuple[Answer, ...]
-    came: tuple[Came, ...]
+    came: tuple[Hindsight, ...]
     forecast: ForecastReport
     queue: Queue | None = None
 
@@ -181,7 +181,7 @@ def studies_of(cluster: Cluster) -> QuerySet[Study]:
     return rows.defer("world", "work").order_by("-end", "-id")
 
 
-def shown(cluster: Cluster, queue: Queue | None = None) -> Study | None:
+def newest_study(cluster: Cluster, queue: Queue | None = None) -> Study | None:
     """Of ``queue`` (None: all) the newest study that has told something, else the newest."""
     rows = studies_of(cluster).select_related("queue").filter(queue=queue)
     return rows.filter(state=StudyState.DONE).first() or rows.first()
@@ -203,10 +203,10 @@ def capacity(
     answers = tuple(
         Answer(one, curves.get(one.name), rows.get(one.name)) for one in cluster.gpu_classes.all()
     )
-    return CapacityReport(cluster, study, answers, _came(cluster), ahead)
+    return CapacityReport(cluster, study, answers, _hindsights(cluster), ahead)
 
 
-def _came(cluster: Cluster) -> tuple[Came, ...]:
+def _hindsights(cluster: Cluster) -> tuple[Hindsight, ...]:
     """Of the newest study after which as many days have come as it looked back on, else of the oldest after
     which a day has come."""
     now = cluster.now()
@@ -228,7 +228,7 @@ def _came(cluster: Cluster) -> tuple[Came, ...]:
         ready = then[name].ready / MILLI if name in then else curve.installed
         told = nearest(curve.rungs, ready)
         found.append(
-            Came(
+            Hindsight(
                 study, until, classes[name], told.gpus, told, came[name].p90_s, came[name].workloads,
                 _ratio(before.get(name), then.get(name)), _same(again.get(name), told.gpus),
             )
@@ -241,7 +241,7 @@ def nearest(rungs: Sequence[Rung], gpus: float) -> Rung:
     return min(rungs, key=lambda rung: (abs(rung.gpus - gpus), rung.gpus))
 
 
-def _ratio(before: Known | None, then: Known | None) -> float | None:
+def _ratio(before: Means | None, then: Means | None) -> float | None:
     if before is None or then is None or not before.demand or then.demand is None:
         return None
     return then.demand / before.demand

@@ -15,7 +15,7 @@ def is_number(cell: Cell) -> bool:
     return isinstance(cell, int | float)
 
 
-def said(cell: Cell, column: str, filters: ReportFilters) -> str:
+def as_text(cell: Cell, column: str, filters: ReportFilters) -> str:
     """A share in percent, seconds as a duration, an instant in local time; other numbers to a tenth."""
     if cell is None:
         return NONE

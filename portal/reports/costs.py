@@ -15,7 +15,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.held import read as read_held
 from portal.reports.scope import Scope
 from portal.reports.usage import Usage
-from portal.reports.worked import held, hours_held
+from portal.reports.worked import gpu_seconds, hours_held
 from scheduling.services.ledger.prices import Stretch
 
 
@@ -54,7 +54,7 @@ def cells_of(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]) -> 
         within = replace(filters, start=part.start, end=part.end, preset="")
         lost = _lost(scope, within)
         usages = _usages(scope, within)
-        hours = hours_held(held(scope, filters, part.start, part.end))
+        hours = hours_held(gpu_seconds(scope, filters, part.start, part.end))
         for key, gpu_hours in hours.items():
             usage = usages.get(key, Usage())
             price = part.prices[key[1]]

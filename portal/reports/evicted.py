@@ -26,7 +26,7 @@ from scheduling.services.words.told import (
     may_name,
     name_of,
     queue_of,
-    told,
+    readable,
 )
 
 FEW, SHOWN = 8, 25
@@ -210,7 +210,9 @@ class Evicted:
             gpus=row.gpus / MILLI * weight,
             lost=row.lost_gpu_s / 3600 * weight,
             cost=self.prices.cost(row.gpu_class_id or 0, row.at, row.lost_gpu_s),
-            sentence=told(row, self.reader).sentence if may_name(row.workload, self.reader) else "",
+            sentence=readable(row, self.reader).sentence
+            if may_name(row.workload, self.reader)
+            else "",
             again_s=again_s,
         )
 

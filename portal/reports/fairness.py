@@ -102,7 +102,7 @@ def fairness(cluster: Cluster, filters: ReportFilters, user: User) -> FairnessRe
     scope = report_scope(cluster, filters, user)
     works = list(_ended(scope, filters))
     late = ended_late(works)
-    seen = _seen(user, late)
+    seen = _visible_ids(user, late)
     return FairnessReport(
         filters=filters,
         queues=_rows(scope, by_queue(works)),
@@ -119,7 +119,7 @@ def _ended(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
     return rows.select_related("queue")
 
 
-def _seen(user: User, late: Sequence[Late]) -> set[int]:
+def _visible_ids(user: User, late: Sequence[Late]) -> set[int]:
     rows = visible_workloads(user).filter(pk__in=[one.workload.pk for one in late])
     return set(rows.values_list("pk", flat=True))
 

@@ -210,7 +210,7 @@ def _queue(scope: Scope, made: Mapping[int, object]) -> Queue | None:
 def _rows(
     scope: Scope, filters: ReportFilters, queue: Queue, made: Mapping[int, DemandForecast]
 ) -> tuple[ClassAhead, ...]:
-    capacity, known = _capacity(scope, queue), _known(scope, filters, queue)
+    capacity, known = _capacity(scope, queue), _measured_demand(scope, filters, queue)
     rows = []
     for pk, gpu_class in scope.classes.items():
         installed, ready = capacity.get(pk, (0.0, 0.0))
@@ -234,7 +234,7 @@ def _capacity(scope: Scope, queue: Queue) -> dict[int, tuple[float, float]]:
     return {pk: (installed, ready) for pk, (installed, ready) in found.items()}
 
 
-def _known(
+def _measured_demand(
     scope: Scope, filters: ReportFilters, queue: Queue
 ) -> dict[int, tuple[float | None, float]]:
     """Class -> (mean demand in the range, hours above what there was)."""

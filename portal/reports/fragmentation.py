@@ -169,7 +169,7 @@ def fragmentation(cluster: Cluster, filters: ReportFilters, user: User) -> Fragm
     scope = report_scope(cluster, filters, user)
     now, nodes = _now(scope)
     periods = Periods.of(filters.start, filters.end, filters.tz)
-    seen = _seen(_whole(scope), filters)
+    seen = _samples(_whole(scope), filters)
     hours, ready = seen.gpu_hours(scope.unit.weights)
     waits = [one for one in waited(scope, filters) if one.total_s > 0]
     scattered = [one.by_cause.get(CAUSE, 0.0) for one in waits]
@@ -240,7 +240,7 @@ def _kept_back(scope: Scope) -> dict[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Samples:
     """Samples of the root in which somebody looked, as columns; milli-GPU."""
 
     starts_s: Floats
@@ -249,9 +249,9 @@ class _Seen:
     fragmented: Floats
     ready: Floats
 
-    def of_class(self, pk: int) -> _Seen:
+    def of_class(self, pk: int) -> _Samples:
         chosen = self.classes == pk
-        return _Seen(*(column[chosen] for column in (
+        return _Samples(*(column[chosen] for column in (
             self.starts_s, self.classes, self.seconds, self.fragmented, self.ready,
         )))  # fmt: skip
 
@@ -284,7 +284,7 @@ def _whole(scope: Scope) -> Scope:
     return scope.once("whole", make)
 
 
-def _seen(whole: Scope, filters: ReportFilters) -> _Seen:
+def _samples(whole: Scope, filters: ReportFilters) -> _Samples:
     resolution = best_resolution(whole, filters)
     rows = UsageSample.objects.filter(
         queue__in=list(whole.queues), gpu_class__in=list(whole.classes), resolution=resolution or "",
@@ -292,10 +292,10 @@ def _seen(whole: Scope, filters: ReportFilters) -> _Seen:
     ).order_by("start")  # fmt: skip
     columns = ("start", "gpu_class_id", "seconds", "fragmented_gpus", "ready_gpus")
     found = list(zip(*rows.values_list(*columns), strict=True)) or [()] * len(columns)
-    return _Seen(epochs(found[0]), *(np.array(column, dtype=np.float64) for column in found[1:]))
+    return _Samples(epochs(found[0]), *(np.array(column, dtype=np.float64) for column in found[1:]))
 
 
-def _lines(scope: Scope, seen: _Seen, periods: Periods) -> tuple[FragmentedMeans, ...]:
+def _lines(scope: Scope, seen: _Samples, periods: Periods) -> tuple[FragmentedMeans, ...]:
     lines = []
     for pk, c in scope.classes.items():
         one = seen.of_class(pk)
@@ -313,7 +313,7 @@ def _before(scope: Scope, filters: ReportFilters) -> float | None:
     earlier = filters.before()
     if not filters.compare:
         return None
-    seen = _seen(_whole(scope), earlier)
+    seen = _samples(_whole(scope), earlier)
     if not len(seen.starts_s) or seen.starts_s[0] > samples.reaching(earlier).timestamp():
         return None
     return seen.mean(scope.unit.weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from portal.display.csv import Table
-from portal.reports.cells import said
+from portal.reports.cells import as_text
 from portal.reports.declared import Letter
 from portal.reports.filters import ReportFilters
 from portal.reports.kinds import REPORTS
@@ -36,7 +36,8 @@ def _rows(table: Table, letter: Letter, filters: ReportFilters) -> list[list[str
     return [
         [
             str(row[at[letter.name]]),
-            ", ".join(words.format(said(row[i], name, filters)) for i, name, words in wanted) + ".",
+            ", ".join(words.format(as_text(row[i], name, filters)) for i, name, words in wanted)
+            + ".",
         ]
         for row in table.rows[:LINES]
     ]

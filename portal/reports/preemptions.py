@@ -295,7 +295,7 @@ def _matrix(scope: Scope, rows: Sequence[_Row], losses: Losses) -> Matrix:
         for i, row in enumerate(rows)
         if row.rule in BETWEEN
     }
-    names = _shown(Counter(pairs.values()))
+    names = _top_queues(Counter(pairs.values()))
     cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for i, (evicted, asking) in pairs.items():
         cell = cells[_fold(evicted, names), _fold(asking, names)]
@@ -321,7 +321,7 @@ def _name(scope: Scope, queue: int | None) -> str:
     return known.name if known else OUTSIDE
 
 
-def _shown(pairs: Counter[tuple[str, str]]) -> tuple[str, ...]:
+def _top_queues(pairs: Counter[tuple[str, str]]) -> tuple[str, ...]:
     """The queues most involved, most first by what was taken; then the rest as one, then outside."""
     involved: Counter[str] = Counter()
     taken: Counter[str] = Counter()

@@ -52,7 +52,7 @@ def _both(scope: Scope) -> dict[str, Sum]:
     return {**_sums(leaves, OWN), **_sums(tops, TOP)}
 
 
-def _named(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
+def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
     return {name: row[f"{prefix}{name}"] for name in SUMS}
 
 
@@ -136,7 +136,7 @@ def class_usage(
         return {}
     rows = _rows(scope, filters, scope.leaves | scope.tops).filter(resolution=resolution)
     return {
-        row["gpu_class_id"]: _usage(_named(row, OWN), _named(row, TOP), whole=scope.is_whole)
+        row["gpu_class_id"]: _usage(_prefixed(row, OWN), _prefixed(row, TOP), whole=scope.is_whole)
         for row in rows.values("gpu_class_id").annotate(**_both(scope))
     }
 

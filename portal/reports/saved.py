@@ -32,7 +32,7 @@ def save_view(
 
     Raises ServiceError at the field at fault, Http404 for who has no report in the cluster.
     """
-    name = _named(name)
+    name = _valid_name(name)
     if kind not in REPORTS:
         raise ServiceError(
             "no_report", f"There is no report {kind}.", "Open one first.", field="kind"
@@ -55,7 +55,7 @@ def save_view(
     return found
 
 
-def _named(name: str) -> str:
+def _valid_name(name: str) -> str:
     name = " ".join(name.split())
     most = SavedView._meta.get_field("name").max_length or 0
     if not name or len(name) > most:

@@ -110,7 +110,7 @@ def report_scope(cluster: Cluster, filters: ReportFilters, user: User) -> Scope:
         queues = _subtree(queues, filters.queue)
     classes = classes_of(cluster)
     if filters.gpu_classes:
-        classes = _named(classes, filters.gpu_classes)
+        classes = _chosen_classes(classes, filters.gpu_classes)
     return Scope(cluster, queues, classes)
 
 
@@ -121,7 +121,7 @@ def _subtree(queues: dict[int, Queue], name: str) -> dict[int, Queue]:
     return {pk: queue for pk, queue in queues.items() if queue.is_within(top)}
 
 
-def _named(classes: dict[int, GpuClass], names: tuple[str, ...]) -> dict[int, GpuClass]:
+def _chosen_classes(classes: dict[int, GpuClass], names: tuple[str, ...]) -> dict[int, GpuClass]:
     known = {c.name for c in classes.values()}
     if missing := [name for name in names if name not in known]:
         raise ValidationError(

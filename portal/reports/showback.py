@@ -21,7 +21,7 @@ from portal.reports.costs import Cells, Costs, cells_of
 from portal.reports.filters import ReportFilters
 from portal.reports.focus import focus
 from portal.reports.scope import Scope, report_scope
-from portal.reports.worked import held
+from portal.reports.worked import gpu_seconds
 from scheduling.models import Cluster, WorkloadType
 from scheduling.services.ledger.prices import Stretch
 
@@ -240,7 +240,7 @@ def costs_of_users(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch
     """From the workloads' own timelines."""
     found: dict[tuple[str, bool], _Paid] = {}
     for part in parts:
-        for kin, gpu_s in held(scope, filters, part.start, part.end).items():
+        for kin, gpu_s in gpu_seconds(scope, filters, part.start, part.end).items():
             key = (kin.user, kin.type == WorkloadType.INFERENCE)
             paid = found.setdefault(key, _Paid(*key))
             gpu_hours = gpu_s / 3600

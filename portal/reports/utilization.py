@@ -18,7 +18,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.usage import Readings, Usage
 from portal.reports.worked import Breakdown, Hours, breakdown, hours_held, worked
-from portal.reports.worked import held as held_in
+from portal.reports.worked import gpu_seconds as held_in
 from scheduling.models import Cluster
 
 

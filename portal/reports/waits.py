@@ -252,7 +252,7 @@ def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
         .filter(unstarted, open_end, submitted_at__lt=filters.end)
         .values_list("submitted_at", "finished_at", "gpus", "min_members", "gpu_classes")
     )
-    asks = _Asks(scope, narrowed=bool(filters.gpu_classes))
+    asks = _Demands(scope, narrowed=bool(filters.gpu_classes))
     since: list[datetime] = []
     gpus, cancelled = 0.0, 0
     for submitted, finished, each, members, asked in rows:
@@ -271,7 +271,7 @@ def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
     )
 
 
-class _Asks:
+class _Demands:
     """What waiting work asks for, by the classes that it accepts."""
 
     def __init__(self, scope: Scope, *, narrowed: bool) -> None:

@@ -111,7 +111,9 @@ def worked(scope: Scope, filters: ReportFilters, start: datetime, end: datetime)
     return _weighed(scope, found)
 
 
-def held(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> dict[Kin, float]:
+def gpu_seconds(
+    scope: Scope, filters: ReportFilters, start: datetime, end: datetime
+) -> dict[Kin, float]:
     """GPU-seconds held, alone, in whole GPUs. Three queries, once a scope."""
     chosen = _chosen(scope, filters)
     key = ("held", chosen, start, end)

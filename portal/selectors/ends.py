@@ -15,7 +15,7 @@ from portal.selectors.costs import Cost, amount_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
 from scheduling.services.forecasts import Expected, HeldBack
-from scheduling.services.starts.tell import said as said_now
+from scheduling.services.starts.tell import predicted_start as said_now
 
 Span = tuple[datetime, datetime]
 """P50 and P90."""
@@ -43,7 +43,7 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ClassWait:
     """Work that may use ``slower`` too waits for a faster class; starts there waited ``wait_s`` of late."""
 
     slower: str
@@ -51,14 +51,14 @@ class Held:
     wait_s: float
 
 
-def held_back(work: Workload, now: datetime) -> list[Held]:
+def held_back(work: Workload, now: datetime) -> list[ClassWait]:
     """By the policy of its cluster and what was learned of it; as its author prefers the slower classes."""
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state != State.PENDING or work.cluster.class_order != ClassOrder.WAITS:
         return []
     held = forecasts.held_back(said.by_class, work.submitted_at)
     return [
-        Held(name, held[name], said.by_class[held[name].faster]["wait_s"])
+        ClassWait(name, held[name], said.by_class[held[name].faster]["wait_s"])
         for name, _ in in_order(said.by_class)
         if name in held and now < held[name].until
     ]

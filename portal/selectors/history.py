@@ -13,7 +13,14 @@ from portal.display.timeline import Step
 from portal.selectors.workloads import gang
 from scheduling.models import Action, Decision, Eviction, State, ToldStart, Transition, Workload
 from scheduling.models.workloads import WAITING
-from scheduling.services.words.told import OTHERS_QUEUE, Reader, may_name, name_of, queue_of, told
+from scheduling.services.words.told import (
+    OTHERS_QUEUE,
+    Reader,
+    may_name,
+    name_of,
+    queue_of,
+    readable,
+)
 
 HEADS = {
     State.PENDING: "Submitted",
@@ -142,14 +149,14 @@ def _waits(
             at=one.cycle.at,
             head=f"{'Waits' if lasts else 'Waited'} {length}: {reason_inside(one.reason)}",
             icon="clock",
-            text=told(one, reader).sentence,
+            text=readable(one, reader).sentence,
             until=None if lasts else end,
             cycle=one.cycle.number,
         )
 
 
 def _loss(eviction: Eviction, reader: Reader) -> Loss:
-    may, winner = told(eviction, reader), eviction.for_workload
+    may, winner = readable(eviction, reader), eviction.for_workload
     elsewhere = eviction.for_queue if eviction.for_queue != eviction.queue else None
     sides = [_side(may.numbers, "victim", queue_of(eviction.queue, reader))]
     sides += _blamed(may.numbers)
@@ -194,7 +201,7 @@ def _entry(
     reader: Reader,
 ) -> Entry:
     state = State(step.to_state)
-    loss = _taken(step, losses) if state == State.EVICTED else None
+    loss = _nearest_loss(step, losses) if state == State.EVICTED else None
     shown = workload.outcome if state == State.FINISHED and workload.outcome else state.value
     head = shown.capitalize() if state == State.FINISHED else HEADS[state]
     if step.from_state == step.to_state:
@@ -214,7 +221,7 @@ def _cycle_of(step: Transition, loss: Loss | None, decisions: Sequence[Decision]
     return behind[-1].cycle.number if behind else None
 
 
-def _taken(step: Transition, losses: list[Loss]) -> Loss | None:
+def _nearest_loss(step: Transition, losses: list[Loss]) -> Loss | None:
     """The eviction that belongs to this step: the nearest in time, within a minute."""
     near = sorted(losses, key=lambda one: abs((one.eviction.at - step.at).total_seconds()))
     if not near or abs((near[0].eviction.at - step.at).total_seconds()) > 60:
@@ -226,7 +233,7 @@ def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reade
     if loss is not None:
         return ""
     if step.sentence:
-        return told(step, reader).sentence
+        return readable(step, reader).sentence
     if step.to_state == State.PENDING:
         asked = f"{gang(workload)} × {' or '.join(workload.gpu_classes) or 'any class'}"
         return f"By {workload.user or 'somebody unknown'}, a gang of {asked}."

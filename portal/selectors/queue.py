@@ -133,7 +133,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Held:
+class Holding:
     rows: list[Running]
     count: int
     gpus: int
@@ -143,13 +143,13 @@ class Held:
         return self.count - len(self.rows)
 
 
-def running(queue: Queue, user: User, gpu_class: GpuClass, of: Division, now: datetime) -> Held:
+def running(queue: Queue, user: User, gpu_class: GpuClass, of: Division, now: datetime) -> Holding:
     """What holds the class in the subtree, longest first. Two queries."""
     mine = visible_workloads(user).filter(subtree(queue), state__in=HOLDING, gpu_class=gpu_class)
     sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("members")))
     ordered = mine.select_related("queue", "priority_class").order_by("started_at", "id")
     rows = [Running(w, *protection(w, of.share(w.queue), now)) for w in ordered[:ROWS] if w.queue]
-    return Held(rows, sums["count"], sums["gpus"] or 0)
+    return Holding(rows, sums["count"], sums["gpus"] or 0)
 
 
 def protection(work: Workload, share: Share, now: datetime) -> tuple[str, datetime | None]:

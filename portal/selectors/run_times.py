@@ -44,7 +44,7 @@ def learned_of(work: Workload) -> Learned | None:
         return None
     source = source_of(said.evidence, work.user)
     if work.state == State.FINISHED:
-        return Learned("Run time, as first told", _told(said), source)
+        return Learned("Run time, as first told", _range_in_words(said), source)
     told = quantiles(said.p10_s, said.p50_s, said.p90_s)
     if work.state == State.RUNNING:
         return Learned("Run time left", told, source)
@@ -103,7 +103,7 @@ def end_of(work: Workload) -> tuple[datetime, datetime] | None:
     return since + timedelta(seconds=said.p50_s), since + timedelta(seconds=said.p90_s)
 
 
-def _told(said: Prediction) -> str:
+def _range_in_words(said: Prediction) -> str:
     return quantiles(said.told_p10_s, said.told_p50_s, said.told_p90_s)
 
 

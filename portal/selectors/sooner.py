@@ -11,7 +11,7 @@ from portal.accounts.models import User
 from portal.teams.reach import reach_of
 from portal.teams.reading import Reading
 from scheduling.models import StartChanges, Workload
-from scheduling.services.explain.sooner import kept, plan_now
+from scheduling.services.explain.sooner import plan_now, planned_changes
 from scheduling.services.words.told import answers
 
 Json = dict[str, Any]
@@ -27,14 +27,14 @@ class Sooner:
 
 def sooner(person: User, work: Workload) -> Sooner:
     """Planned now on the live cluster. Raises ServiceError where that does not answer."""
-    return _told(person, work, plan_now(work, reach_of(person, work.cluster)))
+    return _readable(person, work, plan_now(work, reach_of(person, work.cluster)))
 
 
 def planned(person: User, work: Workload) -> Sooner | None:
     """As it was planned in the background; None where it was not yet."""
-    row = kept(work, reach_of(person, work.cluster))
-    return _told(person, work, row) if row else None
+    row = planned_changes(work, reach_of(person, work.cluster))
+    return _readable(person, work, row) if row else None
 
 
-def _told(person: User, work: Workload, row: StartChanges) -> Sooner:
+def _readable(person: User, work: Workload, row: StartChanges) -> Sooner:
     return Sooner(answers(row.found, work, Reading(person)), row.at)

@@ -34,7 +34,7 @@ def steps(cluster: Cluster | None) -> Sequence[Step]:
     else:
         rows = [
             ("Connect a cluster", f"{cluster.name} by {_way(cluster)}", True),
-            *(row(cluster) for row in (_seen, _classes, _queues, _people, _would, _enforce)),
+            *(row(cluster) for row in (_look, _classes, _queues, _people, _would, _enforce)),
         ]
     return [
         Step(number, slug, *row)
@@ -59,7 +59,7 @@ def _way(cluster: Cluster) -> str:
     return "kubeconfig" if cluster.kubeconfig else "the pod's own account"
 
 
-def _seen(cluster: Cluster) -> tuple[str, str, bool]:
+def _look(cluster: Cluster) -> tuple[str, str, bool]:
     nodes = cluster.nodes.values("name").distinct().count()
     result = f"{nodes} nodes with GPUs" if nodes else "the first look is under way"
     return TITLES[1], result, cluster.gpu_classes.exists()

@@ -14,7 +14,7 @@ from portal.teams.reading import Reading
 from scheduling.models import PriorityClass, Reason, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.asking import Answer, Asked
+from scheduling.services.explain.asking import Answer, DraftWork
 from scheduling.services.policy import judge
 from scheduling.services.words import told
 from scheduling.services.workloads import change as changes
@@ -124,7 +124,7 @@ def _faults(user: User, work: Workload, wanted: Change, drafted: Draft) -> Itera
         found += [mine] if mine and not found else []
     found += turns.faults(cluster, after, submission.seen_by(user), before=before.turn)
     if not found and touched & SIZES:
-        found += submission.never_faults(user, Asked(cluster, queue, after))
+        found += submission.never_faults(user, DraftWork(cluster, queue, after))
     yield from found
 
 
@@ -137,6 +137,6 @@ def _foreseen(
     decision = answer.decision
     if decision.reason is Reason.HELD and work.reason:
         # What a cycle found of it, which no plan knows: what its persona allows, a start that failed.
-        return Foreseen(answer, work.reason, told.told(work, Reading(user)).sentence)
+        return Foreseen(answer, work.reason, told.readable(work, Reading(user)).sentence)
     asked = asking.said_of(work, decision)
     return Foreseen(answer, decision.reason.value, told.tell(asked, Reading(user)).sentence)

@@ -127,7 +127,7 @@ def seen_by(user: User) -> list[str]:
 
 
 def _follow(user: User, groups: list[str], request: Asked) -> PersonaChange:
-    wanted = _wanted(groups)
+    wanted = _rules_by_team(groups)
     held = {m.team_id: m for m in Membership.objects.filter(user=user).select_related("team")}
     gone = [m for m in held.values() if m.rule_id is not None and m.team_id not in wanted]
     for membership in gone:
@@ -141,7 +141,7 @@ def _follow(user: User, groups: list[str], request: Asked) -> PersonaChange:
     return PersonaChange(tuple(given), tuple(membership.team.name for membership in gone))
 
 
-def _wanted(groups: list[str]) -> dict[int, GroupRule]:
+def _rules_by_team(groups: list[str]) -> dict[int, GroupRule]:
     """Team -> the rule that gives there: the first of those that fit."""
     wanted: dict[int, GroupRule] = {}
     rules = GroupRule.objects.filter(group__in=groups).select_related("team", "persona")

@@ -57,7 +57,7 @@ def read() -> Passage:
     try:
         with ldap.reading(directory) as reader:
             there = {entry.key: entry for entry in reader.people()}
-            known = list(_known())
+            known = list(_accounts())
             if fault := _fault(known, there):
                 return _refused(fault)
             left, back = _seen_leaving(known, there), _seen_back(known, there)
@@ -66,7 +66,7 @@ def read() -> Passage:
         return _refused(away.why)
 
 
-def _known() -> QuerySet[SocialAccount]:
+def _accounts() -> QuerySet[SocialAccount]:
     rows = SocialAccount.objects.filter(provider=ldap.PROVIDER_ID, user__is_superuser=False)
     return rows.select_related("user").order_by("pk")
 

@@ -30,12 +30,12 @@ def set_member(
     if former is not None:
         check_gives(by, person=person, persona=former.persona, team=team)
         _keep_an_admin(former, instead=persona)
-    before = _told(former) if former else {}
+    before = _as_json(former) if former else {}
     membership = former or Membership(team=team, user=person)
     membership.persona, membership.until, membership.given_by = persona, until, by
     membership.save()
     kind = "member.changed" if former else "member.added"
-    _tell(kind, by, membership, before, _told(membership))
+    _tell(kind, by, membership, before, _as_json(membership))
     return membership
 
 
@@ -45,7 +45,7 @@ def remove_member(*, by: User, membership: Membership) -> None:
     team, person = membership.team, membership.user
     check_gives(by, person=person, persona=membership.persona, team=team)
     _keep_an_admin(membership, instead=None)
-    _tell("member.removed", by, membership, _told(membership), {})
+    _tell("member.removed", by, membership, _as_json(membership), {})
     membership.delete()
 
 
@@ -83,7 +83,7 @@ def administrators() -> QuerySet[User]:
     return (active.filter(memberships__in=held) | active.filter(is_superuser=True)).distinct()
 
 
-def _told(membership: Membership) -> dict[str, Any]:
+def _as_json(membership: Membership) -> dict[str, Any]:
     until = membership.until
     told = {"persona": membership.persona.name}
     return told if until is None else {**told, "until": until.isoformat()}

@@ -126,11 +126,13 @@ def save_team(*, by: User, name: str, queue: Queue, team: Team | None = None) ->
             "Choose another queue.",
             field="queue",
         )
-    before = _told(team) if team else None
+    before = _as_json(team) if team else None
     found = team or Team()
     found.name, found.queue = name, queue
     found.save()
-    _tell("team.changed" if team else "team.created", by, found, before=before, after=_told(found))
+    _tell(
+        "team.changed" if team else "team.created", by, found, before=before, after=_as_json(found)
+    )
     return found
 
 
@@ -142,11 +144,11 @@ def delete_team(*, by: User, team: Team) -> None:
         raise ServiceError(
             "has_members", f"{team} has members.", "Take their personas there first."
         )
-    _tell("team.deleted", by, team, before=_told(team), after=None)
+    _tell("team.deleted", by, team, before=_as_json(team), after=None)
     team.delete()
 
 
-def _told(team: Team) -> dict[str, Any]:
+def _as_json(team: Team) -> dict[str, Any]:
     return {"name": team.name, "queue": team.queue.name}
 
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from portal.accounts.capabilities import MEANINGS, Capability, Reach
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership
-from portal.teams.personas import PersonaValues, save_persona, told
+from portal.teams.personas import PersonaValues, as_json, save_persona
 from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.policy.judge import Rules, judge_kept
@@ -85,11 +85,11 @@ def preview(*, by: User, persona: Persona, values: PersonaValues) -> Preview:
     """Raises what saving would raise: ServiceError at a field."""
     holders = _holders(persona)
     work = _live_work([name for name, _ in holders])
-    before = told(persona)
+    before = as_json(persona)
     admitted = {one.pk for one in work if not _faults(one, _rules(work))}
     with transaction.atomic():
         edited = Persona.objects.get(pk=persona.pk)
-        after = told(save_persona(by=by, values=values, persona=edited))
+        after = as_json(save_persona(by=by, values=values, persona=edited))
         rules = _rules(work)
         hits = [
             Hit(one, fault) for one in work if one.pk in admitted and (fault := _faults(one, rules))

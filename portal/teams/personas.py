@@ -49,7 +49,7 @@ def save_persona(*, by: User, values: PersonaValues, persona: Persona | None = N
     check_admin(by)
     check_admin_for_good(by)
     _check(values, persona)
-    before = told(persona) if persona else {}
+    before = as_json(persona) if persona else {}
     found = persona or Persona()
     for column in COLUMNS:
         setattr(found, column, getattr(values, column))
@@ -58,7 +58,7 @@ def save_persona(*, by: User, values: PersonaValues, persona: Persona | None = N
     found.priority_classes.set(values.priority_classes)
     found.gpu_classes.set(values.gpu_classes)
     _keep_an_admin()
-    after = told(found)
+    after = as_json(found)
     changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     events.announce(
         "persona.changed" if persona else "persona.created",
@@ -81,7 +81,7 @@ def delete_persona(*, by: User, persona: Persona) -> None:
             f"{holders} membership{'s have' if holders > 1 else ' has'} the persona {persona.name}.",
             "Give them another one first.",
         )
-    events.announce("persona.deleted", actor=by, subject=persona.name, before=told(persona))
+    events.announce("persona.deleted", actor=by, subject=persona.name, before=as_json(persona))
     persona.delete()
 
 
@@ -127,7 +127,7 @@ def _keep_an_admin() -> None:
         )
 
 
-def told(persona: Persona) -> dict[str, Any]:
+def as_json(persona: Persona) -> dict[str, Any]:
     """As events and the API tell it, GPUs as numbers of GPUs."""
 
     def gpus(milli: int | None) -> float | None:

@@ -56,7 +56,7 @@ def take_in(by: User, told: Mapping[str, Any], request: Request) -> User:
             "bad_name", f"{name or 'Nothing'} is no user name here. {fault}", "", field="userName"
         )
     if User.objects.filter(username__iexact=name).exists():
-        raise _taken(f"an account {name}", "userName")
+        raise _name_conflict(f"an account {name}", "userName")
     person = User(username=name, **_names(told))
     person.set_unusable_password()
     _save(person, f"an account {name}", "userName")
@@ -137,10 +137,10 @@ def _save(row: User | DirectoryGroup, what: str, field: str) -> None:
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise _taken(what, field) from None
+        raise _name_conflict(what, field) from None
 
 
-def _taken(what: str, field: str) -> ServiceError:
+def _name_conflict(what: str, field: str) -> ServiceError:
     return ServiceError("name_taken", f"There is {what} here already.", "", field=field)
 
 
@@ -165,7 +165,7 @@ def set_group(
         )
     others = DirectoryGroup.objects.exclude(pk=group.pk) if group else DirectoryGroup.objects.all()
     if others.filter(name=name).exists():
-        raise _taken(f"a group {name}", "displayName")
+        raise _name_conflict(f"a group {name}", "displayName")
     found = group or DirectoryGroup()
     former = found.name
     found.name, found.external_id = name, external_id

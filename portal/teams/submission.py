@@ -22,7 +22,7 @@ from scheduling.models import Cluster, PriorityClass, Queue, Workload
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.asking import Asked
+from scheduling.services.explain.asking import DraftWork
 from scheduling.services.policy import judge, service_classes
 from scheduling.services.words import told
 from scheduling.services.workloads import shapes, turns
@@ -149,7 +149,7 @@ def _tell(user: User, cluster: Cluster, made: Json) -> None:
     )
 
 
-def asked_of(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Asked | None:
+def asked_of(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> DraftWork | None:
     """What ``manifest`` would be as the work of ``user``; None where it leads to none of their queues.
 
     Raises ServiceError as ``find_faults`` does.
@@ -160,7 +160,7 @@ def asked_of(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Asked
 
 def _read(
     user: User, cluster: Cluster, manifest: Mapping[str, Any]
-) -> tuple[Asked | None, list[ServiceError]]:
+) -> tuple[DraftWork | None, list[ServiceError]]:
     """What it would be in the queue that it leads to, if it leads to one, and what is wrong with where it
     leads."""
     named, namespace = workloads.destination(manifest)
@@ -180,7 +180,7 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def refusals_of(asked: Asked, unread: Collection[str] = ()) -> tuple[str, dict[str, str]]:
+def refusals_of(asked: DraftWork, unread: Collection[str] = ()) -> tuple[str, dict[str, str]]:
     """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
     user may not have it there, only those that they may not. What stands in the fields ``unread`` is not
     judged: it cannot be read yet."""
@@ -262,7 +262,7 @@ def _unknown_priority(name: str, rules: judge.Rules) -> Iterator[ServiceError]:
         )
 
 
-def never_faults(user: User, asked: Asked) -> list[ServiceError]:
+def never_faults(user: User, asked: DraftWork) -> list[ServiceError]:
     """The engine's word that it can never start. Where the cluster cannot be asked, nothing is said."""
     decision = None
     with suppress(ServiceError):

@@ -74,7 +74,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Told:
+class EarlierForecast:
     """One earlier forecast beside what came: weekly means, rows of ``told`` are P10, P50, P90."""
 
     days_ago: int
@@ -86,7 +86,7 @@ class Told:
 class Forecast:
     outlook: Outlook
     scores: tuple[Score, ...]
-    earlier: Told | None
+    earlier: EarlierForecast | None
 
 
 def forecast(hours: Sequence[float] | Floats, slots: Sequence[int] | Ints, ahead: int) -> Forecast:
@@ -288,11 +288,13 @@ def _last_week(series: Floats, trial: _Trial, span: slice) -> Floats:
     return series[end - WEEK + ahead]
 
 
-def _earlier(trials: Sequence[_Trial]) -> Told | None:
+def _earlier(trials: Sequence[_Trial]) -> EarlierForecast | None:
     """The oldest of the last twelve weeks that had others before it."""
     for i, trial in enumerate(trials):
         before = [_until(one, trial.hours_ago) for one in trials[:i]]
         if trial.hours_ago <= 12 * WEEK and len(before) >= LEAST_ORIGINS:
             low, _, middle, _, high = _banded(_weekly(trial.point), before, WEEK)
-            return Told(trial.hours_ago // DAY, np.array([low, middle, high]), _weekly(trial.came))
+            return EarlierForecast(
+                trial.hours_ago // DAY, np.array([low, middle, high]), _weekly(trial.came)
+            )
     return None

@@ -88,7 +88,7 @@ ROWS = 16_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RunTimeEstimate:
     """What was said of one: by each model before correction (``raw``) and after it, and whose word it was
     ``told``."""
 
@@ -130,7 +130,7 @@ class Learner:
     by_group: dict[str, Score] = field(default_factory=dict)
     """Of what was told, by the group of history that it rested on."""
     rows: deque[tuple[list[float], float]] = field(default_factory=lambda: deque(maxlen=ROWS))
-    waiting: dict[int, Said] = field(default_factory=dict)
+    waiting: dict[int, RunTimeEstimate] = field(default_factory=dict)
     ended: int = 0
     censored: int = 0
     fitted_at: int = 0
@@ -142,7 +142,7 @@ class Learner:
     boosting: bool = True
     again: float = AGAIN
 
-    def submit(self, number: int, work: Work) -> Said:
+    def submit(self, number: int, work: Work) -> RunTimeEstimate:
         """Say how long it will run, and keep that until it ends. ``number`` is its own."""
         said = say(self.models, work, work.submitted, self.models.submissions.note(work))
         self.waiting[number] = said
@@ -160,7 +160,7 @@ class Learner:
         if self.boosting and self._is_due():
             self.fit()
 
-    def _judge(self, said: Said, run: Run) -> None:
+    def _judge(self, said: RunTimeEstimate, run: Run) -> None:
         took = log2_s(run.ran_s)
         for name, corrected in said.corrected.items():
             self.models.calibrators[name].learn(corrected, took, censored=run.censored)
@@ -197,7 +197,7 @@ class Learner:
         self.fitted_at, self.fits = self.ended, self.fits + 1
 
 
-def target_of(said: Said, took: float, *, censored: bool) -> float:
+def target_of(said: RunTimeEstimate, took: float, *, censored: bool) -> float:
     """By how much history's median was off. One cut short is taken to have gone on for as long as half of
     those that history knows to last so long do (Buckley and James 1979)."""
     history = said.raw["history"]
@@ -207,7 +207,7 @@ def target_of(said: Said, took: float, *, censored: bool) -> float:
     return took - history.p50
 
 
-def say(models: Models, work: Work, now: float, submitted: tuple[float, ...]) -> Said:
+def say(models: Models, work: Work, now: float, submitted: tuple[float, ...]) -> RunTimeEstimate:
     """What every model says of ``work`` by what had ended at ``now``."""
     found = models.history.runs_like(work)
     estimate = models.history.estimate(work, found)
@@ -218,4 +218,4 @@ def say(models: Models, work: Work, now: float, submitted: tuple[float, ...]) ->
         raw["boosted"] = in_order(float(low), float(middle), float(high))
     by = models.serving if models.serving in raw else "history"
     corrected = {name: models.calibrators[name].correct(one) for name, one in raw.items()}
-    return Said(work, row, estimate, raw, corrected, by)
+    return RunTimeEstimate(work, row, estimate, raw, corrected, by)

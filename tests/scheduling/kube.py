@@ -193,13 +193,13 @@ class World:
         left = [f"{p['metadata']['name']}: {p['spec'].get('nodeName')} {p['status']}" for p in pods]
         return "\n".join((*said, *found, *left))
 
-    def _versions(self, worker: workers.Held) -> set[int]:
+    def _versions(self, worker: workers.ClusterTurn) -> set[int]:
         served = [r for r in worker.link.mirror._reflectors.values() if r.served]
         lists = (self.kube.get(r._path, **r._chosen)["items"] for r in served)
         return {version_of(o) for found in lists for o in found}
 
     @staticmethod
-    def _mirrored(worker: workers.Held) -> set[int]:
+    def _mirrored(worker: workers.ClusterTurn) -> set[int]:
         reflectors = worker.link.mirror._reflectors.values()
         aside = {version for r in reflectors for version in r._aside.values()}
         return aside | {version_of(o) for r in reflectors for o in r.objects()}

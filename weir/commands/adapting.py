@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import Given, printed
+from weir.commands.options import Options, printed
 from weir.printing import duration, moment, table
 
 
@@ -15,13 +15,13 @@ from weir.printing import duration, moment, table
 def adapting(ctx: click.Context) -> None:
     """Parameters of the policy that follow feedback: their values, bounds and evidence."""
     if ctx.invoked_subcommand is None:
-        given: Given = ctx.obj
+        given: Options = ctx.obj
         api = given.api()
         _show(given, api.get(api.within("adaptation")))
 
 
 def _switch(name: str, is_on: bool, told: str) -> None:
-    def act(given: Given) -> None:
+    def act(given: Options) -> None:
         api = given.api()
         _show(given, api.put(api.within("adaptation"), {"is_on": is_on}))
 
@@ -29,7 +29,7 @@ def _switch(name: str, is_on: bool, told: str) -> None:
 
 
 def _pin(verb: str, is_pinned: bool, told: str) -> None:
-    def act(given: Given, name: str) -> None:
+    def act(given: Options, name: str) -> None:
         api = given.api()
         found = api.put(api.within(f"adaptation/parameters/{name}"), {"is_pinned": is_pinned})
         if not printed(given, found):
@@ -45,7 +45,7 @@ _pin("pin", True, "Keep the parameter NAME where it is.")
 _pin("let-go", False, "Let the parameter NAME follow feedback again.")
 
 
-def _show(given: Given, found: dict[str, Any]) -> None:
+def _show(given: Options, found: dict[str, Any]) -> None:
     if printed(given, found):
         return
     click.echo(f"Adaptation is {'on' if found['is_on'] else 'off'}.")

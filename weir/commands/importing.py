@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from weir.api import Api
-from weir.commands.options import YES, Given, printed, read_text, read_yamls, sure
+from weir.commands.options import YES, Options, printed, read_text, read_yamls, sure
 from weir.commands.trees import TAKING, differences, print_differences, put_tree
 from weir.faults import Fault
 from weir.importing import kueue as of_kueue
@@ -35,7 +35,7 @@ def importing() -> None:
 @YES
 @click.pass_obj
 def kueue(
-    given: Given, /, file: IO[str], really: bool, reason: str, taking: Sequence[str], yes: bool
+    given: Options, /, file: IO[str], really: bool, reason: str, taking: Sequence[str], yes: bool
 ) -> None:
     """Of Kueue's objects in FILE (- is standard input): classes, tree with quotas, namespaces,
     levels of topology.
@@ -58,14 +58,14 @@ def kueue(
 @YES
 @click.pass_obj
 def slurm(
-    given: Given, /, file: IO[str], named: Sequence[str], really: bool, reason: str, yes: bool
+    given: Options, /, file: IO[str], named: Sequence[str], really: bool, reason: str, yes: bool
 ) -> None:
     """Of what `sacctmgr dump` wrote to FILE: accounts with their FairShare and their caps of GPUs."""
     found = of_slurm.translate(read_text(file), _classes(given, named))
     _carry_out(given, found, really, reason or "Imported from Slurm", (), yes=yes)
 
 
-def _classes(given: Given, named: Sequence[str]) -> dict[str, str]:
+def _classes(given: Options, named: Sequence[str]) -> dict[str, str]:
     pairs = {model: name for model, _, name in (pair.partition("=") for pair in named)}
     if not all(pairs.values()):
         raise Fault("A class is named as TYPE=CLASS.", "Such as --class h100=h100-80gb")
@@ -76,7 +76,7 @@ def _classes(given: Given, named: Sequence[str]) -> dict[str, str]:
 
 
 def _carry_out(
-    given: Given, found: Found, really: bool, reason: str, taking: Sequence[str], *, yes: bool
+    given: Options, found: Found, really: bool, reason: str, taking: Sequence[str], *, yes: bool
 ) -> None:
     """Classes first, since quotas name them; where the tree is refused they stay for the next try."""
     if not really and printed(given, found.told()):

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import Given, known, listed, printed
+from weir.commands.options import Options, listed, printed, set_options
 from weir.printing import facts, moment, number, safe
 
 NUMBER = click.argument("number", type=int)
@@ -25,7 +25,7 @@ def loan() -> None:
     type=click.Choice(["waiting", "running", "ended", "all"]),
 )  # fmt: skip
 @click.pass_obj
-def ls(given: Given, /, state: str) -> None:
+def ls(given: Options, /, state: str) -> None:
     """Loans of the queues that you lead, the last moved first."""
     api = given.api()
     rows = api.pages(api.within("loans"), state=state)
@@ -43,7 +43,7 @@ def ls(given: Given, /, state: str) -> None:
 
 @loan.command("offers")
 @click.pass_obj
-def offers(given: Given, /) -> None:
+def offers(given: Options, /) -> None:
     """Quota that is offered to all."""
     api = given.api()
     rows = api.pages(api.within("loan-offers"))
@@ -79,7 +79,7 @@ def _terms(command: Any) -> Any:
 @_terms
 @click.option("--reason", required=True)
 @click.pass_obj
-def ask(given: Given, /, **asked: Any) -> None:
+def ask(given: Options, /, **asked: Any) -> None:
     """Ask for a loan; it runs once its lender consents."""
     _propose(given, "ask", asked)
 
@@ -90,7 +90,7 @@ def ask(given: Given, /, **asked: Any) -> None:
 @_terms
 @click.option("--reason", required=True)
 @click.pass_obj
-def lend(given: Given, /, **asked: Any) -> None:
+def lend(given: Options, /, **asked: Any) -> None:
     """Offer a loan to a queue; it runs once its lead consents."""
     _propose(given, "lend", asked)
 
@@ -99,10 +99,10 @@ def lend(given: Given, /, **asked: Any) -> None:
 @click.option("--of", "lender", required=True, help="Your queue, that lends.")
 @_terms
 @click.pass_obj
-def offer(given: Given, /, **asked: Any) -> None:
+def offer(given: Options, /, **asked: Any) -> None:
     """Offer idle quota to all; you consent to each loan of it."""
     api = given.api()
-    made = api.post(api.within("loan-offers"), known(asked))
+    made = api.post(api.within("loan-offers"), set_options(asked))
     if not printed(given, made):
         click.echo(f"Offer {made['id']} stands.")
 
@@ -110,24 +110,24 @@ def offer(given: Given, /, **asked: Any) -> None:
 @loan.command("withdraw-offer")
 @NUMBER
 @click.pass_obj
-def withdraw_offer(given: Given, /, number: int) -> None:
+def withdraw_offer(given: Options, /, number: int) -> None:
     """Offer it no more; what was lent of it runs on."""
     api = given.api()
     api.delete(api.within(f"loan-offers/{number}"))
     click.echo("Withdrawn.")
 
 
-def _propose(given: Given, kind: str, asked: Mapping[str, Any]) -> None:
+def _propose(given: Options, kind: str, asked: Mapping[str, Any]) -> None:
     api = given.api()
-    _tell(given, api.post(api.within("loans"), {"kind": kind, **known(asked)}))
+    _tell(given, api.post(api.within("loans"), {"kind": kind, **set_options(asked)}))
 
 
 def _verb(name: str, told: str) -> None:
     """A command that does one thing to one loan."""
 
-    def act(given: Given, /, number: int, **typed: Any) -> None:
+    def act(given: Options, /, number: int, **typed: Any) -> None:
         api = given.api()
-        _tell(given, api.post(api.within(f"loans/{number}/{name}"), known(typed)))
+        _tell(given, api.post(api.within(f"loans/{number}/{name}"), set_options(typed)))
 
     made = click.pass_obj(act)
     if name == "consent":
@@ -145,7 +145,7 @@ _verb("undo", "Take a recall back.")
 _verb("give-back", "End it now: your queue needs it no more.")
 
 
-def _tell(given: Given, told: Mapping[str, Any]) -> None:
+def _tell(given: Options, told: Mapping[str, Any]) -> None:
     if printed(given, told):
         return
     facts(

@@ -8,7 +8,7 @@ import click
 
 from weir import account
 from weir.api import Api
-from weir.commands.options import Given, printed
+from weir.commands.options import Options, printed
 from weir.printing import facts, moment, table
 
 
@@ -44,7 +44,7 @@ def logout() -> None:
 
 @click.command()
 @click.pass_obj
-def whoami(given: Given) -> None:
+def whoami(given: Options) -> None:
     """Who you are: teams and personas."""
     me = given.api().get("me")
     if printed(given, me):
@@ -57,7 +57,7 @@ def whoami(given: Given) -> None:
 
 @click.command()
 @click.pass_obj
-def clusters(given: Given) -> None:
+def clusters(given: Options) -> None:
     """Clusters that you may see."""
     rows = given.api().pages("clusters")
     if printed(given, rows):

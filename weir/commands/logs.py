@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from weir.api import workload
-from weir.commands.options import Given, printed
+from weir.commands.options import Options, printed
 from weir.printing import safe
 
 EVERY_S = 2.0
@@ -26,7 +26,7 @@ Line = tuple[str, str]
 @click.option("--tail", "lines", default=200, show_default=True, type=click.IntRange(1, 2000))
 @click.option("--previous", "-p", is_flag=True, help="Of the container before its last restart.")
 @click.pass_obj
-def logs(given: Given, /, name: str, follow: bool, previous: bool, **query: Any) -> None:
+def logs(given: Options, /, name: str, follow: bool, previous: bool, **query: Any) -> None:
     """The last lines that a workload (NAME or uid) wrote."""
     api = given.api()
     path = api.within(f"workloads/{workload(api, name)['uid']}/log")

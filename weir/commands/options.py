@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 MOST_BYTES = 2 << 20
 
 
-class Given(Protocol):
+class Options(Protocol):
     """``form`` is how to print."""
 
     form: str
@@ -24,7 +24,7 @@ class Given(Protocol):
     def api(self) -> Api: ...
 
 
-def printed(given: Given, data: Any) -> bool:
+def printed(given: Options, data: Any) -> bool:
     """Whether a script reads: ``data`` is printed as it came, and there is nothing left to tell."""
     if given.form == TABLE:
         return False
@@ -32,13 +32,13 @@ def printed(given: Given, data: Any) -> bool:
     return True
 
 
-def listed(given: Given, rows: Sequence[Row], columns: Sequence[Column], empty: str) -> None:
+def listed(given: Options, rows: Sequence[Row], columns: Sequence[Column], empty: str) -> None:
     """Rows as they came for a script, else as a table."""
     if not printed(given, rows):
         table(rows, columns, empty)
 
 
-def known(asked: Mapping[str, Any]) -> dict[str, Any]:
+def set_options(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What was said of it."""
     return {name: value for name, value in asked.items() if value is not None}
 

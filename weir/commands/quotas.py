@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import YES, Given, listed, printed, sure
+from weir.commands.options import YES, Options, listed, printed, sure
 from weir.commands.trees import apply, diff, export
 from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
@@ -27,7 +27,7 @@ def quota() -> None:
 @click.option("--class", "gpu_class")
 @click.option("--at", help="As of an instant, such as 2026-01-05T10:00:00Z.")
 @click.pass_obj
-def get(given: Given, /, **query: Any) -> None:
+def get(given: Options, /, **query: Any) -> None:
     """Quotas in force."""
     api = given.api()
     rows = api.pages(api.within("quotas"), **query)
@@ -52,7 +52,7 @@ def _limit(value: float | None) -> str:
 @click.argument("queue")
 @EDITS
 @click.pass_obj
-def preview(given: Given, /, queue: str, edits: Sequence[str]) -> None:
+def preview(given: Options, /, queue: str, edits: Sequence[str]) -> None:
     """What an edit of QUEUE would do now: who starts, who leaves, whose share moves. Nothing is saved.
 
     \b
@@ -94,7 +94,7 @@ def _pair(pair: Sequence[float]) -> str:
 @click.option("--until", "end", help="An instant; else for good.")
 @YES
 @click.pass_obj
-def set_(given: Given, /, queue: str, edits: Sequence[str], reason: str, start: str | None,
+def set_(given: Options, /, queue: str, edits: Sequence[str], reason: str, start: str | None,
          end: str | None, yes: bool) -> None:  # fmt: skip
     """Change quotas of QUEUE, all or nothing."""
     api = given.api()
@@ -123,7 +123,7 @@ for command in (export, diff, apply):
 
 @quota.command("changes")
 @click.pass_obj
-def changes(given: Given, /) -> None:
+def changes(given: Options, /) -> None:
     """Who changed which quotas, when and why, newest first, with what was expected of it."""
     api = given.api()
     rows = api.pages(api.within("quota-changes"))
@@ -150,7 +150,7 @@ def _move(cell: Mapping[str, Any]) -> str:
 @click.option("--reason", required=True)
 @YES
 @click.pass_obj
-def revert(given: Given, /, change: int, reason: str, yes: bool) -> None:
+def revert(given: Options, /, change: int, reason: str, yes: bool) -> None:
     """Put back what CHANGE replaced, as a new change. `quota changes` has its number."""
     api = given.api()
     sure(f"Revert change {change}?", yes=yes)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import Given, printed
+from weir.commands.options import Options, printed
 from weir.printing import facts, number, safe, table
 
 EXPORTS = ("focus",)
@@ -32,7 +32,7 @@ EXPORTS = ("focus",)
 )
 @click.option("--csv", "as_csv", is_flag=True, help="The table of --table as CSV.")
 @click.pass_obj
-def report(given: Given, /, name: str | None, span: str, start: str | None, end: str | None,
+def report(given: Options, /, name: str | None, span: str, start: str | None, end: str | None,
            classes: tuple[str, ...], kind: str | None, wanted: str | None,
            as_csv: bool, **query: Any) -> None:  # fmt: skip
     """A report over a range, such as utilization, waits or preemptions; without NAME: which there are."""
@@ -62,7 +62,7 @@ def report(given: Given, /, name: str | None, span: str, start: str | None, end:
         raise click.UsageError(f"--table is one of {', '.join(tables)}.")
 
 
-def _list(given: Given, reports: list[dict[str, Any]]) -> None:
+def _list(given: Options, reports: list[dict[str, Any]]) -> None:
     if not printed(given, reports):
         table(
             reports,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weir.commands.options import Given, known, listed, printed
+from weir.commands.options import Options, listed, printed, set_options
 from weir.printing import facts, moment, number, safe, table
 
 NUMBER = click.argument("number", type=int)
@@ -21,7 +21,7 @@ def request() -> None:
 @click.option("--state", default="open", show_default=True,
               type=click.Choice(["open", "decide", "mine", "ended", "all"]))  # fmt: skip
 @click.pass_obj
-def ls(given: Given, /, state: str) -> None:
+def ls(given: Options, /, state: str) -> None:
     """Requests that you may see, the last moved first."""
     api = given.api()
     rows = api.pages(api.within("requests"), state=state)
@@ -39,7 +39,7 @@ def ls(given: Given, /, state: str) -> None:
 @request.command("show")
 @NUMBER
 @click.pass_obj
-def show(given: Given, /, number: int) -> None:
+def show(given: Options, /, number: int) -> None:
     """One request with its life and its comments."""
     api = given.api()
     _tell(given, api.get(api.within(f"requests/{number}")))
@@ -59,7 +59,7 @@ def show(given: Given, /, number: int) -> None:
 @click.option("--reason", required=True)
 @click.option("--draft", is_flag=True, help="Keep it to yourself; submit it later.")
 @click.pass_obj
-def new(given: Given, /, **asked: Any) -> None:
+def new(given: Options, /, **asked: Any) -> None:
     """Ask. It is submitted at once unless it is a draft.
 
     \b
@@ -67,7 +67,7 @@ def new(given: Given, /, **asked: Any) -> None:
         --until 2026-12-01T00:00:00Z --reason "Paper deadline"
     """
     api = given.api()
-    _tell(given, api.post(api.within("requests"), known(asked)))
+    _tell(given, api.post(api.within("requests"), set_options(asked)))
 
 
 @request.command("preview")
@@ -76,7 +76,7 @@ def new(given: Given, /, **asked: Any) -> None:
     "--gpus", type=click.FloatRange(min=0, min_open=True), help="As if so many were granted."
 )
 @click.pass_obj
-def preview(given: Given, /, number: int, gpus: float | None) -> None:
+def preview(given: Options, /, number: int, gpus: float | None) -> None:
     """What it would do, planned now."""
     api = given.api()
     told = api.get(api.within(f"requests/{number}/preview"), gpus=gpus)
@@ -95,7 +95,7 @@ def preview(given: Given, /, number: int, gpus: float | None) -> None:
 @NUMBER
 @click.argument("text")
 @click.pass_obj
-def comment(given: Given, /, number: int, text: str) -> None:
+def comment(given: Options, /, number: int, text: str) -> None:
     """Say something to whoever sees it."""
     api = given.api()
     made = api.post(api.within(f"requests/{number}/comments"), {"text": text})
@@ -106,9 +106,9 @@ def comment(given: Given, /, number: int, text: str) -> None:
 def _verb(name: str, told: str, *, note: str = "") -> None:
     """A command that does one thing to one request. ``note``: ``may`` or ``must`` be given."""
 
-    def act(given: Given, /, number: int, **typed: Any) -> None:
+    def act(given: Options, /, number: int, **typed: Any) -> None:
         api = given.api()
-        _tell(given, api.post(api.within(f"requests/{number}/{name}"), known(typed)))
+        _tell(given, api.post(api.within(f"requests/{number}/{name}"), set_options(typed)))
 
     made = click.pass_obj(act)
     if name == "approve":
@@ -133,7 +133,7 @@ _verb("revoke", "Take back what was granted, from now on.", note="must")
 _verb("renew", "Ask for the same again, from where it ends.")
 
 
-def _tell(given: Given, row: dict[str, Any]) -> None:
+def _tell(given: Options, row: dict[str, Any]) -> None:
     if printed(given, row):
         return
     click.echo(safe(f"{row['id']}: {row['title']}"))

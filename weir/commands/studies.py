@@ -11,7 +11,7 @@ import click
 
 from weir.api import Api
 from weir.commands.adapting import adapting
-from weir.commands.options import Given, listed, printed, read_yaml
+from weir.commands.options import Options, listed, printed, read_yaml
 from weir.faults import Fault
 from weir.printing import document, moment
 
@@ -39,7 +39,7 @@ study.add_command(adapting)
 @click.option("--now", is_flag=True, help="Plan the live cluster only; answers at once.")
 @waiting
 @click.pass_obj
-def what_if(given: Given, file: IO[str], days: int, now: bool, wait: bool) -> None:
+def what_if(given: Options, file: IO[str], days: int, now: bool, wait: bool) -> None:
     """Try changes of queues, quotas, policy or capacity, now and on the last days.
 
     \b
@@ -58,7 +58,7 @@ def what_if(given: Given, file: IO[str], days: int, now: bool, wait: bool) -> No
 @click.option("--step", "step_gpus", default=0, help="GPUs from one number to the next; 0: nodes.")
 @waiting
 @click.pass_obj
-def capacity(given: Given, /, wait: bool, **asked: Any) -> None:
+def capacity(given: Options, /, wait: bool, **asked: Any) -> None:
     """How long work would have waited on more and fewer GPUs."""
     _ask(given, {"kind": "capacity", **asked}, wait=wait)
 
@@ -73,7 +73,7 @@ def capacity(given: Given, /, wait: bool, **asked: Any) -> None:
 )
 @waiting
 @click.pass_obj
-def experiment(given: Given, file: IO[str], trace: str | None, wait: bool) -> None:
+def experiment(given: Options, file: IO[str], trace: str | None, wait: bool) -> None:
     """Compare variants of policy and quotas over a past period.
 
     \b
@@ -98,7 +98,7 @@ def experiment(given: Given, file: IO[str], trace: str | None, wait: bool) -> No
 @study.command("show")
 @click.argument("number", type=click.IntRange(1))
 @click.pass_obj
-def show(given: Given, number: int) -> None:
+def show(given: Options, number: int) -> None:
     """A study, with what is lived so far."""
     api = given.api()
     _show(given, api.get(api.within(f"studies/{number}")))
@@ -112,7 +112,7 @@ def show(given: Given, number: int) -> None:
     help="All but those about edits and adaptation.",
 )
 @click.pass_obj
-def list_(given: Given, kind: tuple[str, ...]) -> None:
+def list_(given: Options, kind: tuple[str, ...]) -> None:
     """Studies, the newest first."""
     api = given.api()
     wanted = kind or ("now", "replay", "capacity", "experiment")
@@ -132,7 +132,7 @@ def list_(given: Given, kind: tuple[str, ...]) -> None:
 @click.argument("number", type=click.IntRange(1))
 @click.argument("letters", nargs=-1)
 @click.pass_obj
-def cancel(given: Given, number: int, letters: tuple[str, ...]) -> None:
+def cancel(given: Options, number: int, letters: tuple[str, ...]) -> None:
     """Live a study no further, or only the variants of LETTERS; what is lived already stays."""
     api = given.api()
     at = api.within(f"studies/{number}")
@@ -146,7 +146,7 @@ def cancel(given: Given, number: int, letters: tuple[str, ...]) -> None:
         click.echo(_state(found))
 
 
-def _ask(given: Given, told: dict[str, Any], *, wait: bool) -> None:
+def _ask(given: Options, told: dict[str, Any], *, wait: bool) -> None:
     api = given.api()
     found = api.post(api.within("studies"), told)
     if wait:
@@ -198,7 +198,7 @@ def _state(found: dict[str, Any]) -> str:
     return ", ".join(each) or str(found["state"])
 
 
-def _show(given: Given, found: dict[str, Any]) -> None:
+def _show(given: Options, found: dict[str, Any]) -> None:
     if printed(given, found):
         return
     told = {key: found[key] for key in ("id", "kind", "name", "state", "fault")}

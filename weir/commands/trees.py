@@ -9,7 +9,7 @@ from urllib.parse import quote
 import click
 
 from weir.api import Api
-from weir.commands.options import YES, Given, printed, read_yaml, sure
+from weir.commands.options import YES, Options, printed, read_yaml, sure
 from weir.faults import DIFFERS, Fault
 from weir.printing import YAML, document, number, safe, table
 
@@ -36,7 +36,7 @@ QUEUE = click.option("--queue", metavar="NAME", help="A queue that you divide: w
 @QUEUE
 @click.option("--at", help="As of an instant, such as 2026-01-05T10:00:00Z.")
 @click.pass_obj
-def export(given: Given, /, queue: str | None, at: str | None) -> None:
+def export(given: Options, /, queue: str | None, at: str | None) -> None:
     """The tree with the figures in force, as a file that `quota apply` takes."""
     api = given.api()
     told = api.get(place(api, queue), at=at)
@@ -50,7 +50,7 @@ def export(given: Given, /, queue: str | None, at: str | None) -> None:
 @click.pass_context
 def diff(context: click.Context, /, file: IO[str], queue: str | None) -> None:
     """What `quota apply` of a file would change. Nothing is saved; exit code 6 where it is anything."""
-    given: Given = context.obj
+    given: Options = context.obj
     queues, api = _queues(file), given.api()
     found = list(differences(api.get(place(api, queue))["queues"], queues))
     if not printed(given, found):
@@ -67,7 +67,7 @@ def diff(context: click.Context, /, file: IO[str], queue: str | None) -> None:
 @YES
 @click.pass_obj
 def apply(
-    given: Given,
+    given: Options,
     /,
     file: IO[str],
     queue: str | None,
@@ -157,13 +157,13 @@ def print_differences(found: Sequence[Mapping[str, Any]]) -> None:
     columns = [
         ("QUEUE", lambda row: row["queue"]),
         ("WHAT", lambda row: row["what"]),
-        ("BEFORE", lambda row: _said(row["before"], row["what"])),
-        ("AFTER", lambda row: _said(row["after"], row["what"])),
+        ("BEFORE", lambda row: _as_cell(row["before"], row["what"])),
+        ("AFTER", lambda row: _as_cell(row["after"], row["what"])),
     ]
     table(found, columns, "The file says what is in force.")
 
 
-def _said(value: Any, what: str) -> str:
+def _as_cell(value: Any, what: str) -> str:
     if value is None:
         return "no limit" if what.endswith("limit") else "–"
     return number(value) if isinstance(value, int | float) else str(value)

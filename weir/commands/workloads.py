@@ -8,7 +8,7 @@ from typing import IO, Any
 import click
 
 from weir.api import workload
-from weir.commands.options import YES, Given, listed, printed, read_yaml, sure
+from weir.commands.options import YES, Options, listed, printed, read_yaml, sure
 from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
 
@@ -27,7 +27,7 @@ CHANGES = [
 @click.command()
 @click.option("--all", "everyone", is_flag=True, help="Those too in which nothing runs or waits.")
 @click.pass_obj
-def queues(given: Given, /, everyone: bool) -> None:
+def queues(given: Options, /, everyone: bool) -> None:
     """Queues that you may see, with their shares by GPU class."""
     api = given.api()
     rows = api.pages(api.within("queues"))
@@ -89,7 +89,7 @@ def _figure(name: str) -> Any:
 @click.argument("command", nargs=-1)
 @click.pass_obj
 def submit(
-    given: Given,
+    given: Options,
     /,
     file: IO[str] | None,
     even_if_never: bool,
@@ -170,7 +170,7 @@ def _pairs(name: str, said: Sequence[str]) -> dict[str, str]:
 @click.option("--limit", default=200, type=click.IntRange(1, 100_000), show_default=True)
 @click.pass_obj
 def ls(
-    given: Given, /, over: bool, state: tuple[str, ...], mine: bool, limit: int, **query: Any
+    given: Options, /, over: bool, state: tuple[str, ...], mine: bool, limit: int, **query: Any
 ) -> None:
     """Workloads, the last submitted first."""
     api = given.api()
@@ -194,7 +194,7 @@ def ls(
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def why(given: Given, /, name: str) -> None:
+def why(given: Options, /, name: str) -> None:
     """Why a workload (NAME or uid) waits, runs or was evicted."""
     found = workload(given.api(), name)
     if printed(given, found):
@@ -219,7 +219,7 @@ def why(given: Given, /, name: str) -> None:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def eta(given: Given, /, name: str) -> None:
+def eta(given: Options, /, name: str) -> None:
     """When a waiting workload starts: the forecast, P50 to P90."""
     found = workload(given.api(), name)
     if printed(given, {"uid": found["uid"], "start_forecast": found["start_forecast"]}):
@@ -247,7 +247,7 @@ def _no_forecast(found: Row) -> str:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def sooner(given: Given, /, name: str) -> None:
+def sooner(given: Options, /, name: str) -> None:
     """What would start a waiting workload now, each change planned by the engine."""
     api = given.api()
     found = workload(api, name)
@@ -256,7 +256,7 @@ def sooner(given: Given, /, name: str) -> None:
         table(rows, CHANGES, "Nothing that you could change would start it now.")
 
 
-def _act(given: Given, verb: str, names: tuple[str, ...], done: str, **more: str) -> None:
+def _act(given: Options, verb: str, names: tuple[str, ...], done: str, **more: str) -> None:
     """All are found before the first is touched; one that is refused stops none of the others."""
     api = given.api()
     uids = [workload(api, name)["uid"] for name in names]
@@ -284,7 +284,7 @@ def _not_done(failed: Sequence[Row]) -> Fault:
 @click.argument("names", nargs=-1, required=True)
 @YES
 @click.pass_obj
-def cancel(given: Given, /, names: tuple[str, ...], yes: bool) -> None:
+def cancel(given: Options, /, names: tuple[str, ...], yes: bool) -> None:
     """Cancel workloads (names or uids). It can't be undone."""
     sure(f"Cancel {', '.join(names)}? It can't be undone.", yes=yes)
     _act(given, "cancel", names, "it ends")
@@ -293,7 +293,7 @@ def cancel(given: Given, /, names: tuple[str, ...], yes: bool) -> None:
 @click.command()
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
-def hold(given: Given, /, names: tuple[str, ...]) -> None:
+def hold(given: Options, /, names: tuple[str, ...]) -> None:
     """Keep waiting workloads from being started."""
     _act(given, "hold", names, "held")
 
@@ -301,7 +301,7 @@ def hold(given: Given, /, names: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
-def release(given: Given, /, names: tuple[str, ...]) -> None:
+def release(given: Options, /, names: tuple[str, ...]) -> None:
     """Undo a hold."""
     _act(given, "release", names, "released")
 
@@ -310,7 +310,7 @@ def release(given: Given, /, names: tuple[str, ...]) -> None:
 @click.argument("priority_class", metavar="CLASS")
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
-def priority(given: Given, /, priority_class: str, names: tuple[str, ...]) -> None:
+def priority(given: Options, /, priority_class: str, names: tuple[str, ...]) -> None:
     """Give workloads (names or uids) that wait or run the priority class CLASS."""
     done = f"now of the priority class {priority_class}"
     _act(given, "priority", names, done, priority_class=priority_class)
@@ -340,7 +340,7 @@ LIMITS = {
 @click.option("--dry-run", is_flag=True, help="Only show what it does to its start.")
 @click.pass_obj
 def change(
-    given: Given,
+    given: Options,
     /,
     name: str,
     classes: tuple[str, ...],

@@ -14,7 +14,7 @@ LONGEST = 63
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Gap:
     """``what`` of those ``at``, and what takes its place or that nothing does."""
 
     what: str
@@ -37,8 +37,8 @@ class Found:
             places.append(at)
 
     @property
-    def left(self) -> list[Left]:
-        return [Left(what, instead, at) for (what, instead), at in sorted(self._left.items())]
+    def left(self) -> list[Gap]:
+        return [Gap(what, instead, at) for (what, instead), at in sorted(self._left.items())]
 
     def told(self) -> dict[str, Any]:
         left = [{"what": row.what, "instead": row.instead, "at": row.at} for row in self.left]

@@ -18,7 +18,7 @@ from scheduling.engine.state.units import PENDING, RUNNING
 from scheduling.simulation.ahead.forward import live_on
 from scheduling.simulation.ahead.opening import Newcomers, Opening, picked, twin
 from scheduling.simulation.ahead.rhythm import Rhythm
-from scheduling.simulation.ahead.runs import Asked, RunTimes
+from scheduling.simulation.ahead.runs import Question, RunTimes
 from scheduling.simulation.compiled.life import new_jobs
 from scheduling.simulation.compiled.lives import Course
 from scheduling.simulation.compiled.loop import SHORT, live
@@ -129,12 +129,12 @@ class Forecaster:
             starts[number] = future.starts[waiting]
         return which[waiting], starts
 
-    def _asked(self, job: int, now_s: int, opening: Opening, i: int) -> Asked:
+    def _asked(self, job: int, now_s: int, opening: Opening, i: int) -> Question:
         jobs = self.walk.jobs
         done = int(self.trace.duration_s[job]) - int(jobs.left[job]) // int(
             self.walk.cast.most[job]
         )
-        return Asked(self.kinds(job), float(max(0, done - int(opening.warm[i]))))
+        return Question(self.kinds(job), float(max(0, done - int(opening.warm[i]))))
 
     def _rhythm(self, now_s: int) -> Rhythm:
         """Arrivals before now."""
@@ -152,7 +152,7 @@ class Forecaster:
         duration = self.trace.duration_s[jobs].copy()
         unknown = np.flatnonzero(~known)
         if unknown.size:
-            asked = [Asked(self.kinds(int(jobs[i]))) for i in unknown]
+            asked = [Question(self.kinds(int(jobs[i]))) for i in unknown]
             duration[unknown] = self.runs.rests(asked, 1, dice)[0]
         steps = np.full(submit.size, CHECKPOINT_S, np.int64)
         return Newcomers(cast, submit, duration, steps, np.full(submit.size, RESTART_S, np.int64))

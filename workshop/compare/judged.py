@@ -12,9 +12,9 @@ from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.correction import (
     LARGE_GPUS,
-    Came,
     Correction,
     ForecastKind,
+    JudgedForecast,
     correction_from,
 )
 from scheduling.simulation.traces import Trace
@@ -160,11 +160,11 @@ def _corrected(told: Sequence[Told], corrected: bool) -> list[tuple[Told, Band]]
     return rows
 
 
-def _known(one: Told, said: Band, now_s: int) -> Came:
+def _known(one: Told, said: Band, now_s: int) -> JudgedForecast:
     """What is known of it at ``now_s``."""
     started = one.at_s + one.start_s <= now_s
     after_s = min(one.start_s, now_s - one.at_s)
-    return Came(one.raw, one.at_s, after_s, started, said, one.kind)
+    return JudgedForecast(one.raw, one.at_s, after_s, started, said, one.kind)
 
 
 def _interval(rows: Sequence[tuple[Told, Band]]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from datetime import datetime, time, timedelta
 from portal.display.format import zone
 from scheduling.models import Cluster, Study, StudyKind
 from scheduling.services.errors import ServiceError
-from scheduling.services.studies.experiments.asking import Asked, ask
+from scheduling.services.studies.experiments.asking import Question, ask
 from workshop.demo.organisation import H100
 
 DAYS, WARM_UP, REPLAYS = 2, timedelta(days=1), 8
@@ -32,7 +32,7 @@ def begin() -> None:
 def _begin(cluster: Cluster) -> None:
     tz = zone(cluster.display_time_zone)
     end = datetime.combine(cluster.now().astimezone(tz).date(), time(), tzinfo=tz)
-    asked = Asked(
+    asked = Question(
         name="Patience and h100 supply",
         begin=end - timedelta(days=DAYS),
         end=end,

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from portal.display.later import MONTHS, STARTS, left, note
+from portal.display.later import MONTHS, STARTS, note, progress
 from scheduling.engine.document import dump, parse
 from scheduling.models import Cluster, DemandForecast, UsageSample
 from scheduling.models.ledger import Resolution
@@ -48,7 +48,7 @@ def part(folder: Path, messages: Path) -> Part:
     are_on = partial(are_studies_on, messages)
 
     def is_wanted() -> bool:
-        return len(ended) < MOST_TURNS and not are_on() and bool(left(folder))
+        return len(ended) < MOST_TURNS and not are_on() and bool(progress(folder))
 
     def run() -> None:
         os.nice(LOWEST)
@@ -75,22 +75,22 @@ def work_off(folder: Path, is_busy: Callable[[], bool] = lambda: False) -> None:
     """What is left, with what is done noted after each step, until ``is_busy``."""
     cluster = Cluster.objects.earliest("pk")
     for kind, steps in ((MONTHS, _months), (STARTS, _starts)):
-        if kind not in left(folder):
+        if kind not in progress(folder):
             continue
-        found = dict(left(folder)[kind])
+        found = dict(progress(folder)[kind])
         for done in steps(cluster, folder, found):
             found |= {"asked": True} if done is None else {"begun": True, "done": done}
-            note(folder, {**left(folder), kind: found})
+            note(folder, {**progress(folder), kind: found})
             if kind == MONTHS and is_busy():
                 _note_spent(folder)
                 return
-        note(folder, {name: one for name, one in left(folder).items() if name != kind})
+        note(folder, {name: one for name, one in progress(folder).items() if name != kind})
     (folder / MOMENTS).unlink(missing_ok=True)
 
 
 def _note_spent(folder: Path) -> None:
     spent_s = time.process_time()
-    kinds = left(folder).items()
+    kinds = progress(folder).items()
     note(folder, {k: {**one, "spent_s": one.get("spent_s", 0.0) + spent_s} for k, one in kinds})
 
 

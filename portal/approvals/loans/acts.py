@@ -12,17 +12,17 @@ from portal.approvals.loans.who import leads
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class LoanTerms:
     """``gpus`` (milli-GPU) of a consent to less, ``note`` of a refusal or a recall."""
 
     gpus: int | None = None
     note: str = ""
 
 
-Act = Callable[[User, QuotaLoan, Typed], QuotaLoan]
+Act = Callable[[User, QuotaLoan, LoanTerms], QuotaLoan]
 
 
-def _consent(by: User, loan: QuotaLoan, typed: Typed) -> QuotaLoan:
+def _consent(by: User, loan: QuotaLoan, typed: LoanTerms) -> QuotaLoan:
     """With what is expected of it, planned now."""
     gpus = loan.gpus if typed.gpus is None else typed.gpus
     return doors.consent(by=by, loan=loan, gpus=gpus, expected=previews.planned(loan, gpus))

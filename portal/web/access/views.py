@@ -23,7 +23,7 @@ from portal.teams.directory_models import LONGEST_GROUP
 from portal.teams.giving import givable, led_teams
 from portal.teams.models import GroupRule, SeenGroups, ServiceAccount, Team
 from portal.teams.sight import person_for
-from portal.web.frame.forms import WeirForm, form_page, saved, typed
+from portal.web.frame.forms import WeirForm, form_page, saved, sent_fields
 from portal.web.frame.requests import act_view, form_view
 from scheduling.services.errors import ServiceError
 
@@ -90,12 +90,12 @@ def _ruler(request: HttpRequest) -> User:
 def group_rules(request: HttpRequest) -> HttpResponse:
     """The rules, and a form for one more."""
     user = _ruler(request)
-    form = GroupRuleForm(typed(request))
+    form = GroupRuleForm(sent_fields(request))
 
     def save() -> GroupRule:
         return directory.add_rule(user, request=request, **form.cleaned_data)
 
-    if saved(request, form, save, _said):
+    if saved(request, form, save, _in_words):
         return redirect("web:group_rules")
     rules = GroupRule.objects.select_related("team__queue__cluster", "persona")
     context = {
@@ -108,7 +108,7 @@ def group_rules(request: HttpRequest) -> HttpResponse:
     return form_page(request, "web/access/groups.html", form, context)
 
 
-def _said(rule: GroupRule) -> str:
+def _in_words(rule: GroupRule) -> str:
     return f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
 
 
@@ -138,7 +138,7 @@ def _account(request: HttpRequest, team: str, account: str) -> ServiceAccount:
 def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
     """The accounts of a team with their tokens, and a form for one more."""
     user, found = person(request), _team(request, team)
-    form = ServiceAccountForm(typed(request), personas=givable(user, found))
+    form = ServiceAccountForm(sent_fields(request), personas=givable(user, found))
 
     def save() -> ServiceAccount:
         return service.make(user, found, request=request, **form.cleaned_data)

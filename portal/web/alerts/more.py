@@ -13,7 +13,7 @@ from django.utils import timezone
 from portal.alerts import past as past_of
 from portal.alerts.past import DAYS, Past
 from portal.alerts.rules import visible
-from portal.alerts.testing import Heard, send_test
+from portal.alerts.testing import Receipt, send_test
 from portal.display.format import counted, duration, zone
 from portal.web.alerts.views import opened
 from portal.web.frame.context import Shell
@@ -26,17 +26,17 @@ def test(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Send a made-up firing of the rule, and say who hears of it by which way."""
     found = opened(request, cluster)
     rule = get_object_or_404(visible(request.user, found), pk=pk)
-    acted(request, lambda: send_test(rule, by=request.user), _said)
+    acted(request, lambda: send_test(rule, by=request.user), _in_words)
     return redirect("web:alert_rule", found.name, rule.pk)
 
 
-def _said(heard: Iterable[Heard]) -> str:
+def _in_words(heard: Iterable[Receipt]) -> str:
     """'A test was sent. ann: bell, mail. bob: nothing, alerts are turned off.'"""
     said = " ".join(f"{_one(one)}." for one in heard)
     return f"A test was sent. {said}" if said else "Nobody would hear of it."
 
 
-def _one(one: Heard) -> str:
+def _one(one: Receipt) -> str:
     name = one.user if one.circle == 1 else f"{one.user}, of the second circle"
     if one.stands_in:
         name = f"{name}, in place of whom only a true firing names"
@@ -51,7 +51,7 @@ def _one(one: Heard) -> str:
 def past(request: PersonRequest, cluster: str) -> HttpResponse:
     """What fired in the last 90 days, by rule and day."""
     found = opened(request, cluster)
-    seen = _seen(request, found)
+    seen = _past(request, found)
     context = {
         "cluster": found,
         "past": seen,
@@ -66,10 +66,10 @@ def past(request: PersonRequest, cluster: str) -> HttpResponse:
 def past_csv(request: PersonRequest, cluster: str) -> HttpResponse:
     """The same, a line a firing."""
     found = opened(request, cluster)
-    return attached_csv(past_of.table(_seen(request, found)), f"{found.name}-alerts.csv")
+    return attached_csv(past_of.table(_past(request, found)), f"{found.name}-alerts.csv")
 
 
-def _seen(request: PersonRequest, cluster: Cluster) -> Past:
+def _past(request: PersonRequest, cluster: Cluster) -> Past:
     tz: Any = zone(Shell(request).zone)
     return past_of.past(request.user, cluster, tz, only_mine=_only_mine(request))
 

@@ -29,12 +29,12 @@ class Finding:
 
 def finding(seen: Pass, reader: Reader) -> Finding:
     """Of ``seen`` as ``reader`` may have it. Counts are of the whole cycle, names of what the reader sees."""
-    told = [*_taken(seen, reader), *_moved(seen, reader), _started(seen, reader)]
+    told = [*_evictions_in_words(seen, reader), *_moved(seen, reader), _started(seen, reader)]
     told += _waits(seen, reader)
     return Finding(told[0], told[1:])
 
 
-def _taken(seen: Pass, reader: Reader) -> list[str]:
+def _evictions_in_words(seen: Pass, reader: Reader) -> list[str]:
     """For whom room was made, and which queues it comes from."""
     lines = [line for line in seen.acts if line.decision.action in TAKES]
     takes = [line.decision for line in lines]

@@ -31,7 +31,7 @@ class WeirForm(forms.Form):
             return None
 
 
-def typed(request: HttpRequest) -> QueryDict | None:
+def sent_fields(request: HttpRequest) -> QueryDict | None:
     """What was sent, be it nothing; None of a page that is only looked at."""
     return request.POST if request.method == "POST" else None
 

@@ -37,7 +37,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Known:
+class MenuFacts:
     """What the menu says of one person's work and queues."""
 
     own_work: int
@@ -48,19 +48,19 @@ class Known:
     """Requests that wait for the person."""
 
 
-def known(user: Person, cluster: Cluster) -> Known:
+def menu_facts(user: Person, cluster: Cluster) -> MenuFacts:
     """Read once a revision. Two queries, and one more where requests are open."""
     whose = (user.pk, rights_of(user).sight)
     return remembered.of(cluster, ("menu", whose), lambda: _read(user, cluster))
 
 
-def _read(user: Person, cluster: Cluster) -> Known:
+def _read(user: Person, cluster: Cluster) -> MenuFacts:
     mine = Workload.objects.filter(cluster=cluster, user=user.get_username())
     queues = visible_queues(user).filter(cluster=cluster, parent__isnull=False)
     top = editable_queues(user).filter(cluster=cluster).order_by("path").values("parent__name")[:1]
     figures = _count(mine.exclude(state=State.FINISHED)), _count(queues), Subquery(top)
     own_work, seen, divided = Cluster.objects.filter(pk=cluster.pk).values_list(*figures).get()
-    return Known(
+    return MenuFacts(
         own_work=own_work or 0,
         queues=seen or 0,
         quota_queue=divided or "",
@@ -76,7 +76,7 @@ def _count(rows: QuerySet[Any]) -> Subquery:
 class _Menu:
     def __init__(self, request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> None:
         self.user = request.user
-        self.known = known(request.user, cluster)
+        self.known = menu_facts(request.user, cluster)
         self.path = request.path
         self.cluster = cluster
         self.may_submit = may_submit

@@ -21,7 +21,7 @@ from portal.web.overview.views import class_of_queue
 from scheduling.models import Cluster, ForecastRun, GpuClass, Node, Queue, StartForecast, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.starts.held import HORIZONS, Share, held_of
-from scheduling.services.starts.tell import Said, said
+from scheduling.services.starts.tell import PredictedStart, predicted_start
 
 MOST = 40
 MOST_MOVES = 6
@@ -44,7 +44,7 @@ class End:
 class Start:
     work: Workload
     forecast: StartForecast | None
-    said: Said
+    said: PredictedStart
     box: Box | None
     after: Workload | None
 
@@ -97,7 +97,7 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
     running = list(mine.filter(state__in=HOLDING, gpu_class=gpu_class))
     waiting = _waiting(mine, gpu_class)
     seen = {work.pk for work in [*running, *waiting]}
-    told = _told(waiting)
+    told = _forecasts(waiting)
     spans = _spans(running, run)
     axis = _axis(spans, told, now)
     ends = _ends(running, spans, told, waiting, axis, seen)
@@ -134,7 +134,7 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
     )
 
 
-def _told(waiting: Iterable[Workload]) -> dict[int, StartForecast]:
+def _forecasts(waiting: Iterable[Workload]) -> dict[int, StartForecast]:
     rows = StartForecast.objects.filter(workload__in=waiting).select_related("after")
     return {row.workload_id: row for row in rows}
 
@@ -204,7 +204,9 @@ def _moves(
     for one in kept:
         work = by_uid[one["workload"]]
         row = told.get(work.pk)
-        if row is None or row.p50_at is None or run is None or said(row, cluster.now()).p50 is None:
+        if row is None or row.p50_at is None or run is None:
+            continue
+        if predicted_start(row, cluster.now()).p50 is None:
             continue
         times = one["late_start_s"] / max(1, one["start_s"])
         found.append(
@@ -245,7 +247,7 @@ def _ends(
 def _start(
     work: Workload, row: StartForecast | None, axis: Ahead, seen: set[int], now: datetime
 ) -> Start:
-    told = said(row, now)
+    told = predicted_start(row, now)
     box = axis.box(told.p50 or now, told.p90, row.run_s) if row and told.p90 else None
     after = row.after if row and row.after_id in seen else None
     return Start(work, row, told, box, after)
@@ -272,7 +274,7 @@ def _planned(
     moves: list[tuple[datetime, int]] = [(end.p50, -end.work.allocated_gpus) for end in ends]
     for work in waiting:
         row = told.get(work.pk)
-        one = said(row, axis.now)
+        one = predicted_start(row, axis.now)
         if row is None or one.p90 is None:
             continue
         begin = one.p50 or axis.now

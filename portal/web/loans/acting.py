@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from portal.approvals.loans import doors
-from portal.approvals.loans.acts import Typed, act_of
+from portal.approvals.loans.acts import LoanTerms, act_of
 from portal.approvals.loans.who import leads, open_offers
 from portal.web.frame.requests import PersonRequest, act_view, acted
 from portal.web.loans.views import get_loan, opened, show
@@ -36,14 +36,14 @@ def act(request: PersonRequest, cluster: str, pk: int, verb: str) -> HttpRespons
     if do is None:
         raise Http404
     try:
-        do(request.user, loan, _typed(request))
+        do(request.user, loan, _terms(request))
     except ServiceError as refused:
         return show(request, get_loan(request, found, pk), refused, status=409)
     messages.success(request, SAID[verb])
     return redirect("web:loan", found.name, loan.pk)
 
 
-def _typed(request: PersonRequest) -> Typed:
+def _terms(request: PersonRequest) -> LoanTerms:
     """What was not typed is all of it. Raises ServiceError."""
     text = request.POST.get("gpus", "").strip()
     try:
@@ -52,7 +52,7 @@ def _typed(request: PersonRequest) -> Typed:
         raise ServiceError(
             "no_number", "That is no number of GPUs.", "Write one, such as 4.", field="gpus"
         ) from error
-    return Typed(gpus, request.POST.get("note", ""))
+    return LoanTerms(gpus, request.POST.get("note", ""))
 
 
 @act_view

@@ -30,7 +30,7 @@ from portal.selectors.overview import figures_of
 from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.quotas.preview import Told, told
+from portal.web.quotas.preview import EditPreview, readable
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
@@ -218,17 +218,17 @@ def show(
         "recalled_end": recalled_end(loan),
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
-        "told": _told(request, loan, may),
+        "told": _effects(request, loan, may),
         "fault": fault,
     }
     return render(request, "web/loans/loan.html", context, status=status)
 
 
-def _told(request: PersonRequest, loan: QuotaLoan, may: set[LoanVerb]) -> Told | None:
+def _effects(request: PersonRequest, loan: QuotaLoan, may: set[LoanVerb]) -> EditPreview | None:
     """What consent would do, or a recall once its notice is over; None where neither is theirs."""
     gpus = loan.gpus if LoanVerb.CONSENT in may else -loan.gpus
     if not may & {LoanVerb.CONSENT, LoanVerb.RECALL}:
         return None
     key = ("loan", loan.pk, loan.state, gpus)
     kept = remembered.of(loan.cluster, key, lambda: previews.planned(loan, gpus))
-    return told(request.user, loan.cluster, kept)
+    return readable(request.user, loan.cluster, kept)

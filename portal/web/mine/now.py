@@ -18,7 +18,7 @@ from portal.web.mine.ahead import Drawn, Span, TimeAxis
 from portal.web.workloads.sorting import BY_STATE, in_order
 from scheduling.models import Cluster, Share, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING
-from scheduling.services.starts.tell import said
+from scheduling.services.starts.tell import predicted_start
 
 MOST = 10
 """Rows shown of what waits, and of what runs; the list has the rest."""
@@ -150,7 +150,7 @@ def _span(row: Row, now: datetime) -> Span:
         forecast = getattr(work, "start_forecast", None)
         if forecast is None:
             return Span(row.since, False)
-        told = said(forecast, now)
+        told = predicted_start(forecast, now)
         return Span(row.since, False, told.p50, told.p90, why_not=told.why_not)
     if work.state != State.RUNNING or work.started_at is None:
         return Span(row.since, True)

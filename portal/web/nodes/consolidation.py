@@ -14,7 +14,7 @@ from portal.display.adding_up import hours_column
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.nodes import ordering
 from portal.web.nodes.rooms import NOWHERE, Map
-from portal.web.nodes.tiles import Held, Run, runs
+from portal.web.nodes.tiles import Run, Seat, runs
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
@@ -133,7 +133,7 @@ def _runs_after(drawn: Map, node: Node, moving: Sequence[Moving]) -> list[Run]:
         after.allocated_gpus = max(0, after.allocated_gpus + change * gpus)
         if members := _members(one.move.target, node):
             owner = owners.get(uid, NOWHERE)
-            held.append(Held(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
+            held.append(Seat(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
     return runs(after, held, drawn.sizes.wanted(node.gpu_class))
 
 

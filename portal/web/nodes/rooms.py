@@ -17,7 +17,7 @@ from portal.teams.access import visible_queues, visible_workloads
 from portal.web.nodes.ages import age_of
 from portal.web.nodes.letters import letters
 from portal.web.nodes.states import STATES, NodeState, short_of, state_of
-from portal.web.nodes.tiles import Held, Owner, Run, runs
+from portal.web.nodes.tiles import Owner, Run, Seat, runs
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
 from scheduling.services.explain.fragmentation import MemberSizes
@@ -191,16 +191,16 @@ class Map:
     def _tops(self) -> Mapping[str, str]:
         return self._owners[1]
 
-    def _held(self) -> dict[tuple[str, int], list[Held]]:
+    def _held(self) -> dict[tuple[str, int], list[Seat]]:
         """(node name, class id) -> what the person may see of it."""
         rows = visible_workloads(self.user).filter(cluster=self.cluster, state__in=HOLDING)
         columns = ("uid", "name", "gpus", "gpu_class_id", "queue__name", "placement", "started_at")
-        found: dict[tuple[str, int], list[Held]] = defaultdict(list)
+        found: dict[tuple[str, int], list[Seat]] = defaultdict(list)
         now = self.cluster.now()
         for uid, name, gpus, class_id, queue, placement, started in rows.values_list(*columns):
             owner, age = self._owners[0].get(queue, NOWHERE), age_of(started, now)
             for node, members in placement.items():
-                held = Held(uid, name, gpus * members, bool(gpus % MILLI), owner, age)
+                held = Seat(uid, name, gpus * members, bool(gpus % MILLI), owner, age)
                 found[node, class_id].append(held)
         return found
 

@@ -26,7 +26,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Seat:
     """What one workload holds on one node: ``gpus`` in all, ``share`` when its members share GPUs."""
 
     uid: str
@@ -44,7 +44,7 @@ class Run:
 
     kind: str
     count: int
-    held: tuple[Held, ...] = ()
+    held: tuple[Seat, ...] = ()
 
     @property
     def owner(self) -> Owner | None:
@@ -82,7 +82,7 @@ SAID = {
 }
 
 
-def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
+def runs(node: Node, held: Sequence[Seat], wanted: int) -> list[Run]:
     """The tiles of ``node`` from left to right; ``held`` is what the reader may see of it.
 
     Free GPUs that members of ``wanted`` (milli-GPU) leave over are fragmented.
@@ -107,7 +107,7 @@ def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
     return [run for run in found if run.count]
 
 
-def _in_order(held: Iterable[Held]) -> list[Held]:
+def _in_order(held: Iterable[Seat]) -> list[Seat]:
     """The largest first, so that gangs are seen."""
     return sorted(held, key=lambda h: (-h.gpus, h.owner.letters, h.name))
 

@@ -107,7 +107,7 @@ def notices(request: PersonRequest) -> HttpResponse:
 
 def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse:
     """The inbox, with the ways by which notices go; ``more`` is what a form brings back."""
-    rows = inbox.shown(request.user)
+    rows = inbox.visible(request.user)
     chosen = "new" if request.GET.get("show") == "new" else "all"
     listed = rows.filter(read_at=None) if chosen == "new" else rows
     whens, ways = preferences_of(request.user), ways_of(request.user)

@@ -20,7 +20,7 @@ from portal.web.operations.processes import Processes, processes_of
 from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, Standing
 from scheduling.models.workloads import WAITING
 from scheduling.services.cycle.run import LAG_S
-from scheduling.services.starts.tell import said
+from scheduling.services.starts.tell import predicted_start
 from scheduling.services.worker.lanes import LaneNow
 
 STALE_CYCLES = 4
@@ -170,7 +170,7 @@ def _pausing(cluster: Cluster) -> str:
     zone, now = cluster.display_time_zone, cluster.now()
     names = []
     for work in first:
-        told = said(getattr(work, "start_forecast", None), now)
+        told = predicted_start(getattr(work, "start_forecast", None), now)
         names.append(
             f"{work.name} (expected {when(told.p50, now, zone)})" if told.p50 else work.name
         )

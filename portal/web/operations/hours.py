@@ -48,7 +48,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Standstill:
     """From ``start`` to ``end`` nothing was written to the cluster: ``mode`` is observe or paused."""
 
     start: datetime
@@ -63,7 +63,7 @@ class Hours:
     start: datetime
     end: datetime
     slots: Sequence[Slot]
-    held: Sequence[Held]
+    held: Sequence[Standstill]
     slowest: tuple[float, datetime, int] | None
 
     @property
@@ -94,7 +94,7 @@ def hours_of(cluster: Cluster) -> Hours:
     for at, acts in _changes(cluster, start, end):
         slots[(at - start) // SLOT].changed += acts
     slowest = max((row[:3] for row in rows if row[0]), default=None)
-    return Hours(start, end, slots, list(_held(cluster, start, end)), slowest)
+    return Hours(start, end, slots, list(_standstills(cluster, start, end)), slowest)
 
 
 def _floor(at: datetime) -> datetime:
@@ -109,7 +109,7 @@ def _changes(cluster: Cluster, start: datetime, end: datetime) -> Iterable[tuple
     return acts.order_by().values_list("cycle__at").annotate(Count("pk"))
 
 
-def _held(cluster: Cluster, start: datetime, end: datetime) -> Iterator[Held]:
+def _standstills(cluster: Cluster, start: datetime, end: datetime) -> Iterator[Standstill]:
     """Spans in which it was paused or observed, from the history of its mode."""
     lines = cluster.history.order_by("-history_date", "-history_id")[:LINES]
     turns: list[tuple[datetime, ClusterMode]] = []
@@ -119,7 +119,7 @@ def _held(cluster: Cluster, start: datetime, end: datetime) -> Iterator[Held]:
     ends = [at for at, _ in turns[1:]] + [end]
     for (began, mode), ended in zip(turns, ends, strict=True):
         if mode != ClusterMode.ENFORCE and ended > start:
-            yield Held(max(began, start), min(ended, end), mode)
+            yield Standstill(max(began, start), min(ended, end), mode)
 
 
 def _own_time(cluster: Cluster, at: datetime) -> datetime:

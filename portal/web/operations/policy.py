@@ -12,20 +12,20 @@ from django.shortcuts import redirect, render
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
-from portal.web.quotas.preview import Told, tried
-from portal.web.studies.compared import told
+from portal.web.quotas.preview import EditPreview, tried
+from portal.web.studies.compared import as_text
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_policy
-from scheduling.services.policy.sharing import SAID, called
+from scheduling.services.policy.sharing import SAID, name_of
 from scheduling.services.studies import doors
 from scheduling.services.studies.experiments.results import FigureRow
 from scheduling.services.studies.experiments.sharing import (
     JUDGED,
     KEYS,
     ask_of_sharing,
-    meant,
+    newest_comparison,
 )
 from scheduling.services.whatif.documents import changes_of_policy
 
@@ -38,10 +38,10 @@ HEADS = dict(
 
 def each_way(cluster: Cluster) -> Json:
     """Names for the page: each way with its sentence, and its figures as far as it was lived."""
-    asked = meant(cluster)
+    asked = newest_comparison(cluster)
     ways = [
         {
-            "name": called(way),
+            "name": name_of(way),
             "said": said,
             "is_in_force": way.value == cluster.sharing,
             "figures": _figures(asked.rows[way]) if asked else [],
@@ -54,7 +54,7 @@ def each_way(cluster: Cluster) -> Json:
 def _figures(row: FigureRow) -> list[tuple[str, str]]:
     """Heads and figures, in the order of ``HEADS``; none where nothing is lived yet."""
     cells = [(head, row.cell(key)) for key, head in HEADS.items()]
-    return [(head, told(one.figure, one.mean)) for head, one in cells if one.mean is not None]
+    return [(head, as_text(one.figure, one.mean)) for head, one in cells if one.mean is not None]
 
 
 def live_each_way(request: PersonRequest, cluster: Cluster) -> HttpResponse:
@@ -73,13 +73,13 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     """Operators read it; who administers changes it, with a reason."""
     found = operated(request, cluster)
     faults: dict[str, str] = {}
-    seen: Told | None = None
+    seen: EditPreview | None = None
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
         if "each_way" in request.POST:
             return live_each_way(request, found)
-        values, faults = _typed(request.POST)
+        values, faults = _read(request.POST)
         if not faults and "preview" in request.POST:
             seen = tried(request.user, found, changes_of_policy(found, values))
         elif not faults:
@@ -89,7 +89,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     typed = request.POST
     if request.method != "POST" and DRAFT in request.GET and is_admin(request.user):
         typed = request.GET
-        values, faults = _typed(typed)
+        values, faults = _read(typed)
         seen = None if faults else tried(request.user, found, changes_of_policy(found, values))
     groups = _groups(found, typed, faults)
     context = {
@@ -108,7 +108,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/operations/policy.html", context, status=400 if faults else 200)
 
 
-def _typed(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:
+def _read(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:
     """Values and faults by field."""
     values, faults = {}, {}
     for knob in KNOBS:

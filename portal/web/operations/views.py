@@ -148,7 +148,7 @@ def recent(cluster: Cluster, user: Person) -> list[Recent]:
     shown = list(mine.filter(either))
     keys = {one.pk for one in shown}
     causes, acts = _causes(keys), _acts(keys)
-    seen = _seen(user, causes, acts)
+    seen = _visible_work(user, causes, acts)
     return [_row(one, causes.get(one.pk, ((), 0)), acts.get(one.pk, ()), seen) for one in shown]
 
 
@@ -159,7 +159,7 @@ def _row(
     return Recent(cycle, _woken_by(cycle, causes, seen), shrunk, _line(acts, seen))
 
 
-def _seen(
+def _visible_work(
     user: Person, causes: Mapping[int, Causes], acts: Mapping[int, Sequence[Decision]]
 ) -> dict[int, Workload]:
     """Of all the work that the rows are about, what ``user`` may see."""

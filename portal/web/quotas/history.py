@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.approvals import edits
-from portal.approvals.previews import Seen, TouchedWork
+from portal.approvals.previews import ReadablePreview, TouchedWork
 from portal.display.format import hmin
 from portal.display.spread import Spread
 from portal.teams.access import dividable_queues
@@ -24,7 +24,7 @@ from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import backwards, entries, entry
 from portal.web.quotas.place import crumbs, get_queue
-from portal.web.quotas.preview import lowered, planned, told, with_grace
+from portal.web.quotas.preview import lowered, planned, readable, with_grace
 from portal.web.quotas.replayed import Replayed, replayed
 from portal.web.quotas.replayed import Waits as Expected
 from scheduling.models import (
@@ -47,7 +47,7 @@ Waited = Mapping[str, Spread]
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class Effect:
     """``what`` came of one line of the plan, and ``at`` when; empty where the workload is another team's."""
 
     line: TouchedWork
@@ -72,8 +72,8 @@ class Outcomes:
     """``plan`` has why there are no ``lines`` where it could not be planned; ``until`` is how far it was
     looked at."""
 
-    plan: Seen | None
-    lines: Sequence[Came]
+    plan: ReadablePreview | None
+    lines: Sequence[Effect]
     replay: Replayed | None
     waits: Sequence[Waits]
     until: datetime
@@ -82,12 +82,12 @@ class Outcomes:
 def outcomes(person: User, change: QuotaChange, now: datetime) -> Outcomes:
     start = change.effective_from
     until = min(now, start + LOOKED_AT, change.effective_until or now)
-    plan = told(person, change.cluster, change.expected).plan
+    plan = readable(person, change.cluster, change.expected).plan
     again = replayed(person, _question(change))
     since = _waited(change, [row.queue for row in again.waits], start, until) if again else {}
     return Outcomes(
         plan=plan,
-        lines=_came(plan.lines, start, until) if plan else (),
+        lines=_effects(plan.lines, start, until) if plan else (),
         replay=again,
         waits=[
             _beside(row, since.get(row.queue, Spread())) for row in (again.waits if again else ())
@@ -101,7 +101,7 @@ def _question(change: QuotaChange) -> Study | None:
     return Study.objects.filter(pk=key, cluster=change.cluster_id).first() if key else None
 
 
-def _came(lines: Iterable[TouchedWork], start: datetime, until: datetime) -> list[Came]:
+def _effects(lines: Iterable[TouchedWork], start: datetime, until: datetime) -> list[Effect]:
     lines = list(lines)
     mine = [line.work.pk for line in lines if line.work]
     starts = Transition.objects.filter(workload__in=mine, to_state=State.ADMITTED).exclude(
@@ -118,16 +118,16 @@ def _first(rows: QuerySet[Any], start: datetime, until: datetime) -> dict[int, d
     return dict(within.values_list("workload", "at"))
 
 
-def _of(line: TouchedWork, firsts: Mapping[int, datetime]) -> Came:
+def _of(line: TouchedWork, firsts: Mapping[int, datetime]) -> Effect:
     work = line.work
     if work is None:
-        return Came(line)
+        return Effect(line)
     at = firsts.get(work.pk)
     if at is not None:
-        return Came(line, "evicted" if line.kind == LEAVES else "started", at)
+        return Effect(line, "evicted" if line.kind == LEAVES else "started", at)
     if work.finished_at is not None:
-        return Came(line, f"ended: {work.get_outcome_display().lower()}", work.finished_at)
-    return Came(line, "still runs" if line.kind == LEAVES else "still waits")
+        return Effect(line, f"ended: {work.get_outcome_display().lower()}", work.finished_at)
+    return Effect(line, "still runs" if line.kind == LEAVES else "still waits")
 
 
 def _waited(change: QuotaChange, queues: Sequence[str], start: datetime, until: datetime) -> Waited:
@@ -201,7 +201,7 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
             messages.success(request, "Reverted, in force with the next cycle.")
             return redirect("web:quotas", found.name, top.name)
     cells, start = cells_back(saved), max(found.now(), saved.effective_from)
-    seen = told(person(request), found, planned(found, cells))
+    seen = readable(person(request), found, planned(found, cells))
     context = {
         "queue": top,
         "crumbs": crumbs(request, top),

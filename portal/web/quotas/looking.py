@@ -18,9 +18,9 @@ from portal.web.frame.context import Shell
 from portal.web.frame.requests import act_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.place import get_queue, may_divide
-from portal.web.quotas.preview import Told, lowered, planned, told, with_grace
+from portal.web.quotas.preview import EditPreview, lowered, planned, readable, with_grace
 from portal.web.quotas.replayed import replayed
-from portal.web.quotas.typed import Typed, read
+from portal.web.quotas.typed import PostedEdit, read
 from scheduling.models import Queue, Study, StudyKind
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.save import Grid, grid
@@ -35,20 +35,22 @@ def shown_at(request: HttpRequest, now: datetime) -> datetime:
         return now
 
 
-def told_of(request: HttpRequest, shown: Grid, typed: Typed, *, asks: bool = False) -> Told | None:
+def told_of(
+    request: HttpRequest, shown: Grid, typed: PostedEdit, *, asks: bool = False
+) -> EditPreview | None:
     """What ``typed`` would do; None where nothing is edited. ``asks`` for the last days again."""
     if typed.faults:
-        return Told(faults=typed.faults)
+        return EditPreview(faults=typed.faults)
     if not typed.cells:
         return None
     user, cluster = person(request), shown.queue.cluster
-    seen = told(user, cluster, planned(cluster, typed.cells))
+    seen = readable(user, cluster, planned(cluster, typed.cells))
     less = lowered(shown, typed.cells, typed.start or cluster.now())
     again = _lived_again(user, shown, typed, asks=asks)
     return replace(with_grace(seen, less), ends=typed.end, **again)
 
 
-def _lived_again(user: User, shown: Grid, typed: Typed, *, asks: bool) -> dict[str, Any]:
+def _lived_again(user: User, shown: Grid, typed: PostedEdit, *, asks: bool) -> dict[str, Any]:
     """``replay`` or why it is ``refused``, as ``Told`` has them; neither where nothing is edited."""
     if typed.faults or not typed.cells:
         return {}
@@ -63,7 +65,7 @@ def _lived_again(user: User, shown: Grid, typed: Typed, *, asks: bool) -> dict[s
     return {"replay": replayed(user, question)}
 
 
-def _typed(request: HttpRequest, top: Queue) -> tuple[Grid, Typed]:
+def _read_grid(request: HttpRequest, top: Queue) -> tuple[Grid, PostedEdit]:
     shown = grid(top, shown_at(request, top.cluster.now()))
     return shown, read(request.POST, shown, Shell(request).zone)
 
@@ -79,7 +81,7 @@ def _divided(request: HttpRequest, cluster: str, queue: str) -> Queue:
 def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """What the grid as it is typed would do. Keeps nothing."""
     top = _divided(request, cluster, queue)
-    context = {"queue": top, "told": told_of(request, *_typed(request, top))}
+    context = {"queue": top, "told": told_of(request, *_read_grid(request, top))}
     return render(request, "web/quotas/_preview.html", context)
 
 
@@ -87,7 +89,7 @@ def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
 def replay(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Have the last days lived again with the grid as it is typed."""
     top = _divided(request, cluster, queue)
-    shown, typed = _typed(request, top)
+    shown, typed = _read_grid(request, top)
     context = {"queue": top, **_lived_again(person(request), shown, typed, asks=True)}
     return render(request, "web/quotas/_replay.html", context)
 
@@ -96,13 +98,13 @@ def replay(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
 def replay_state(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     """How far it is, and what came out once it is done."""
     top = _divided(request, cluster, queue)
-    return _state(request, top, _asked(request, top, pk))
+    return _state(request, top, _own_study(request, top, pk))
 
 
 @act_view
 def replay_cancel(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
     top = _divided(request, cluster, queue)
-    question = _asked(request, top, pk)
+    question = _own_study(request, top, pk)
     doors.cancel(question)
     if "HX-Request" not in request.headers:
         return redirect("web:quotas", top.cluster.name, top.name)
@@ -115,7 +117,7 @@ def _state(request: HttpRequest, top: Queue, question: Study) -> HttpResponse:
     return render(request, "web/quotas/_replay.html", {"queue": top, "replay": seen})
 
 
-def _asked(request: HttpRequest, top: Queue, pk: int) -> Study:
+def _own_study(request: HttpRequest, top: Queue, pk: int) -> Study:
     """A question about an edit is its author's."""
     mine = Study.objects.filter(cluster=top.cluster, kind=StudyKind.EDIT)
     return get_object_or_404(mine, pk=pk, author=person(request).get_username())

@@ -10,14 +10,14 @@ from typing import Any
 
 from portal.accounts.models import User
 from portal.approvals import edits
-from portal.approvals.previews import Seen, ShareRow, seen_by
+from portal.approvals.previews import ReadablePreview, ShareRow, seen_by
 from portal.approvals.unplanned import fault
 from portal.display.format import number
 from portal.web.frame.remembered import remembered
 from portal.web.quotas.replayed import Replayed
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import WORDS, QuotaCell, shown
+from scheduling.services.quotas.faults import WORDS, QuotaCell, as_typed
 from scheduling.services.quotas.save import Fault, Field, Grid
 from scheduling.services.whatif.preview import LEAVES, preview
 
@@ -40,11 +40,11 @@ class Lowered:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EditPreview:
     """``plan`` has who moves, ``shares`` the queues of each class. None of them where there is nothing to
     plan: then ``why`` says so, or ``faults`` what to mend first."""
 
-    plan: Seen | None = None
+    plan: ReadablePreview | None = None
     shares: Sequence[tuple[str, Sequence[ShareRow]]] = ()
     lowered: Sequence[Lowered] = ()
     ends: datetime | None = None
@@ -65,30 +65,32 @@ def planned(cluster: Cluster, cells: Sequence[QuotaCell]) -> Json:
     return remembered.of(cluster, key, lambda: edits.planned(cluster, cells))
 
 
-def told(person: User, cluster: Cluster, kept: Json) -> Told:
+def readable(person: User, cluster: Cluster, kept: Json) -> EditPreview:
     """``kept`` as the person may read it."""
     if not kept:
-        return Told(why=NOTHING)
+        return EditPreview(why=NOTHING)
     changes = kept.get("changes")
     seen = {
         name: seen_by(person, cluster, kept, about="", gpu_class=name)
         for name in dict.fromkeys(one["gpu_class"] for one in changes or kept.get("shares", ()))
     }
     plan = next(iter(seen.values()), None) or seen_by(person, cluster, kept, about="", gpu_class="")
-    return Told(plan, [(name, one.shares) for name, one in seen.items() if one and one.shares])
+    return EditPreview(
+        plan, [(name, one.shares) for name, one in seen.items() if one and one.shares]
+    )
 
 
-def tried(person: User, cluster: Cluster, changes: Sequence[Json]) -> Told:
+def tried(person: User, cluster: Cluster, changes: Sequence[Json]) -> EditPreview:
     """What changes of queues or of the policy would do; nothing is kept. ``why`` where there are none."""
     if not changes:
-        return Told(why=UNPLANNED)
+        return EditPreview(why=UNPLANNED)
     try:
-        return told(person, cluster, preview(cluster, changes))
+        return readable(person, cluster, preview(cluster, changes))
     except ServiceError as refused:
-        return told(person, cluster, fault(refused))
+        return readable(person, cluster, fault(refused))
 
 
-def with_grace(told: Told, lowered: Iterable[Lowered]) -> Told:
+def with_grace(told: EditPreview, lowered: Iterable[Lowered]) -> EditPreview:
     """``told`` with who has to go when."""
     lines = told.plan.lines if told.plan else ()
     leaving = (line.work for line in lines if line.kind == LEAVES and line.is_late)
@@ -109,7 +111,7 @@ def lowered(grid: Grid, cells: Iterable[QuotaCell], start: datetime) -> list[Low
     found: dict[tuple[str, str], Lowered] = {}
     for cell in cells:
         at = (cell.queue, cell.gpu_class)
-        what = _less(cell, shown(cell.field, held[at].get(cell.field))) if at in held else ""
+        what = _less(cell, as_typed(cell.field, held[at].get(cell.field))) if at in held else ""
         if what and (at not in found or cell.field == Field.NOMINAL):
             found[at] = Lowered(*at, what, until)
     return list(found.values())

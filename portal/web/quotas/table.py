@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Sum
 
-from portal.web.quotas.typed import Typed, cell_name, figure_text, parse_figure
+from portal.web.quotas.typed import PostedEdit, cell_name, figure_text, parse_figure
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.services.quotas.faults import WORDS, figure, stored
 from scheduling.services.quotas.save import Fault, Field, Grid, GridRow, Values
@@ -117,7 +117,7 @@ class Table:
 class _Maker:
     grid: Grid
     columns: Sequence[Column]
-    typed: Typed
+    typed: PostedEdit
     faults: Mapping[tuple[str | None, str | None, str], Fault]
     editable: bool
     seen: Collection[int]
@@ -179,7 +179,7 @@ def make_table(
     grid: Grid,
     *,
     chosen: Sequence[str],
-    typed: Typed | None = None,
+    typed: PostedEdit | None = None,
     faults: Sequence[Fault] = (),
     editable: bool,
     seen: Collection[int],
@@ -192,7 +192,7 @@ def make_table(
     maker = _Maker(
         grid,
         columns,
-        typed or Typed(),
+        typed or PostedEdit(),
         {(f.queue, f.gpu_class, f.field): f for f in faults},
         editable,
         seen,

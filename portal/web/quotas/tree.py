@@ -18,11 +18,11 @@ from portal.web.frame.requests import act_view, acted, form_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
-from portal.web.quotas.preview import Told, tried
+from portal.web.quotas.preview import EditPreview, tried
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
-from scheduling.services.policy.sharing import SAID, called
+from scheduling.services.policy.sharing import SAID, name_of
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.tree import (
     MOST_PRIORITY,
@@ -44,7 +44,7 @@ STOPS = [
 
 SHARINGS = [
     ("", "As the queue above"),
-    *((way.value, called(way)) for way in Sharing),
+    *((way.value, name_of(way)) for way in Sharing),
 ]
 SECURITY = [
     ("", "As the queue above says; baseline where none does"),
@@ -180,7 +180,7 @@ def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueFor
     )
 
 
-def _seen(request: HttpRequest, near: Queue) -> QuerySet[Queue]:
+def _visible(request: HttpRequest, near: Queue) -> QuerySet[Queue]:
     return visible_queues(request.user).filter(cluster=near.cluster)
 
 
@@ -201,7 +201,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         try:
             made = create_queue(author=person(request), **form.values())
         except ServiceError as refused:
-            form.refuse(refused, _seen(request, parent))
+            form.refuse(refused, _visible(request, parent))
         else:
             messages.success(request, f"Queue {made.name} is there. Give it a quota.")
             return redirect("web:quotas", cluster, form.cleaned_data["parent"].name)
@@ -238,7 +238,7 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         try:
             changed = change_queue(queue=found, author=person(request), **form.values())
         except ServiceError as refused:
-            form.refuse(refused, _seen(request, found))
+            form.refuse(refused, _visible(request, found))
         else:
             messages.success(request, f"Queue {changed.name} is changed from the next cycle on.")
             return redirect("web:quotas", cluster, changed.parent.name if changed.parent else "")
@@ -263,7 +263,7 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     return redirect("web:queue_edit", cluster, queue)
 
 
-def _tried(request: HttpRequest, queue: Queue, form: QueueForm) -> Told:
+def _tried(request: HttpRequest, queue: Queue, form: QueueForm) -> EditPreview:
     values = form.values()
     limits = dataclasses.asdict(values["limits"])
     return tried(person(request), queue.cluster, changes_of_queue(queue, {**values, **limits}))
@@ -297,7 +297,7 @@ def _page(
     *,
     is_new: bool,
     draining: Draining | None = None,
-    seen: Told | None = None,
+    seen: EditPreview | None = None,
 ) -> HttpResponse:
     context = {
         "queue": queue,
@@ -306,8 +306,8 @@ def _page(
         "is_new": is_new,
         "draining": draining,
         "told": seen,
-        "ways": [(called(way), said) for way, said in SAID.items()],
-        "whole": called(Sharing(queue.cluster.sharing)),
+        "ways": [(name_of(way), said) for way, said in SAID.items()],
+        "whole": name_of(Sharing(queue.cluster.sharing)),
     }
     status = 400 if form.errors else 200
     return render(request, "web/quotas/queue_form.html", context, status=status)

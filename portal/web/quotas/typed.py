@@ -20,7 +20,7 @@ from portal.boundary.reading import instant
 from portal.display.format import zone
 from portal.web.quotas.again import Span, repeated
 from scheduling.models import GpuClass, Queue
-from scheduling.services.quotas.faults import shown, stored
+from scheduling.services.quotas.faults import as_typed, stored
 from scheduling.services.quotas.save import Fault, Field, Grid, GridRow, QuotaCell, Values
 
 UNLIMITED = frozenset({"", "all", "unlimited", "none", "no limit", "∞"})
@@ -34,7 +34,7 @@ def cell_name(queue: Queue, gpu_class: GpuClass, field: Field) -> str:
 
 def figure_text(values: Values, field: Field) -> str:
     """A figure as it stands in its input: GPUs without thousands apart, ``all`` for unlimited."""
-    value = shown(field, values.get(field))
+    value = as_typed(field, values.get(field))
     if value is None:
         return "all"
     text = f"{value:f}"
@@ -42,7 +42,7 @@ def figure_text(values: Values, field: Field) -> str:
 
 
 @dataclass(slots=True)
-class Typed:
+class PostedEdit:
     """A posted edit: ``texts`` by input name for every edited cell, ``cells`` what they say."""
 
     reason: str = ""
@@ -59,9 +59,9 @@ class Typed:
     faults: list[Fault] = field(default_factory=list)
 
 
-def read(post: Mapping[str, str], base: Grid, zone_name: str) -> Typed:
+def read(post: Mapping[str, str], base: Grid, zone_name: str) -> PostedEdit:
     """The edit in ``post`` against ``base``, the grid as it was shown; times are local to the zone."""
-    typed = Typed(
+    typed = PostedEdit(
         reason=post.get("reason", ""),
         effective_from=post.get("effective_from", "").strip(),
         effective_until=post.get("effective_until", "").strip(),
@@ -86,7 +86,9 @@ def read(post: Mapping[str, str], base: Grid, zone_name: str) -> Typed:
     return typed
 
 
-def _read_cell(typed: Typed, text: str, row: GridRow, gpu_class: GpuClass, each: Field) -> None:
+def _read_cell(
+    typed: PostedEdit, text: str, row: GridRow, gpu_class: GpuClass, each: Field
+) -> None:
     shown_values, name = row.values[gpu_class.name], cell_name(row.queue, gpu_class, each)
     if text.strip() == figure_text(shown_values, each):
         return
@@ -113,7 +115,7 @@ def parse_figure(text: str, field: Field) -> Decimal | Fault | None:
     return Fault("not_a_number", field.value, f"“{said}” is not a figure.", remedy)
 
 
-def _instant(typed: Typed, name: str, local: ZoneInfo) -> datetime | None:
+def _instant(typed: PostedEdit, name: str, local: ZoneInfo) -> datetime | None:
     text = getattr(typed, name)
     if not text or text.lower() == "now":
         return None

@@ -28,9 +28,9 @@ from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import coming, entries
 from portal.web.quotas.looking import shown_at, told_of
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
-from portal.web.quotas.preview import Told, planned
+from portal.web.quotas.preview import EditPreview, planned
 from portal.web.quotas.table import make_table
-from portal.web.quotas.typed import Typed, read
+from portal.web.quotas.typed import PostedEdit, read
 from portal.web.studies import drafts
 from portal.web.studies.forms import as_query
 from scheduling.models import Queue, QuotaChange
@@ -127,7 +127,7 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     return _page(request, top, grid(top, now), typed=typed, faults=faults, status=400)
 
 
-def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
+def _store(request: HttpRequest, top: Queue, typed: PostedEdit) -> QuotaChange:
     return edits.save(
         queue=top,
         cells=typed.cells,
@@ -188,10 +188,10 @@ def _page(
     top: Queue,
     shown: Grid,
     *,
-    typed: Typed | None = None,
+    typed: PostedEdit | None = None,
     faults: Sequence[Fault] = (),
     moment: Moment = NOW,
-    seen: Told | None = None,
+    seen: EditPreview | None = None,
     status: int = 200,
 ) -> HttpResponse:
     divides = may_divide(request, top)
@@ -213,7 +213,7 @@ def _page(
         "table": table,
         "moment": moment,
         "told": seen,
-        "typed": typed or Typed(),
+        "typed": typed or PostedEdit(),
         "is_draft": drafts.DRAFT in request.GET and typed is not None and not request.POST,
         "here": _here(request),
         "is_operator": is_operator(request.user),

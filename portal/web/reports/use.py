@@ -65,7 +65,7 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
         "nothing_share": share(report.nothing, report.total.idle),
         "partly_share": share(report.partly, report.total.idle),
         "figure": figures.by_period(report) if report.days else None,
-        "asked": [_asked(report, row) for row in asked],
+        "asked": [_asked_and_used(report, row) for row in asked],
         "saved": money(sum(saved), currency) if saved else "",
         "saving": len(saved),
         "told_after": report.cluster.idle_after_s,
@@ -104,7 +104,7 @@ def _fate(row: IdleRow) -> str:
     return "service, only told" if kind == WorkloadType.INFERENCE else "only told"
 
 
-def _asked(report: UseReport, row: AskedRow) -> AskedAndUsed:
+def _asked_and_used(report: UseReport, row: AskedRow) -> AskedAndUsed:
     part = share(row.memory_mib, row.memory_total_mib)
     told = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
     saves = "" if row.saves is None else money(row.saves, report.cluster.currency)

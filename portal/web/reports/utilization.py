@@ -47,14 +47,14 @@ def _class_amounts(report: UtilizationReport) -> list[dict[str, str]]:
     """GPU-hours of each class and of all, as they are shown: they add up."""
     shown: list[dict[str, str]] = [{} for _ in (*report.classes, None)]
     for name in AMOUNTS:
-        amounts_of = [_known(row.usage, name) for row in report.classes]
+        amounts_of = [_if_measured(row.usage, name) for row in report.classes]
         column = hours_column(amounts_of, sum(amount or 0.0 for amount in amounts_of))
         for amounts, text in zip(shown, [*column.parts, column.total], strict=True):
             amounts[name] = text
     return shown
 
 
-def _known(usage: Usage, name: str) -> float | None:
+def _if_measured(usage: Usage, name: str) -> float | None:
     if name in MEASURED and not usage.is_measured:
         return None
     amount: float = getattr(usage, name)

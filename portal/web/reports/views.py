@@ -25,7 +25,7 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table, csv_lines
 from portal.display.format import class_number
 from portal.reports import words
-from portal.reports.cells import head, is_number, said
+from portal.reports.cells import as_text, head, is_number
 from portal.reports.declared import Computed, Report, exported
 from portal.reports.figures import fragmentation as figures
 from portal.reports.filters import ReportFilters
@@ -76,11 +76,15 @@ class ShownTable:
 def tables_page(
     report: Computed, *, cluster: str, filters: ReportFilters, show_all: bool
 ) -> dict[str, Any]:
-    shown = [_shown(table, cluster, filters, show_all) for table in report.tables() if table.rows]
+    shown = [
+        _table_on_page(table, cluster, filters, show_all) for table in report.tables() if table.rows
+    ]
     return {"shown": shown}
 
 
-def _shown(table: Table, cluster: str, filters: ReportFilters, show_all: bool) -> ShownTable:
+def _table_on_page(
+    table: Table, cluster: str, filters: ReportFilters, show_all: bool
+) -> ShownTable:
     rows = table.rows if show_all else table.rows[:LINES]
     columns = list(zip(table.columns, zip(*table.rows, strict=True), strict=True))
     numeric = {name for name, cells in columns if any(map(is_number, cells))}
@@ -106,7 +110,7 @@ def _row(
 ) -> tuple[ShownCell, ...]:
     return tuple(
         ShownCell(
-            head(name), said(cell, name, filters), name in numeric,
+            head(name), as_text(cell, name, filters), name in numeric,
             _link(name, cell, cells, cluster, filters),
         )
         for name, cell in cells.items()

@@ -85,14 +85,14 @@ def _keep(request: PersonRequest, cluster: Cluster, asked: QuotaRequest | None) 
     if not form.is_valid():
         return _page(request, cluster, form, asked, status=400)
     try:
-        made = _kept(request, form.wish(), asked)
+        made = _save(request, form.wish(), asked)
     except ServiceError as refused:
         form.refuse_all(refused)
         return _page(request, cluster, form, asked, status=400)
     return redirect("web:request", cluster.name, made.pk)
 
 
-def _kept(request: PersonRequest, wish: Wish, asked: QuotaRequest | None) -> QuotaRequest:
+def _save(request: PersonRequest, wish: Wish, asked: QuotaRequest | None) -> QuotaRequest:
     """A draft where that was the button, else submitted."""
     user = request.user
     if "draft" in request.POST:
@@ -104,11 +104,11 @@ def _kept(request: PersonRequest, wish: Wish, asked: QuotaRequest | None) -> Quo
     else:
         check_wish(wish, wish.queue.cluster.now(), reader=user)
         made = doors.submit(by=user, request=doors.save_draft(by=user, wish=wish, request=asked))
-    messages.success(request, _said(made))
+    messages.success(request, _answer_in_words(made))
     return made
 
 
-def _said(made: QuotaRequest) -> str:
+def _answer_in_words(made: QuotaRequest) -> str:
     if made.state in (State.SUBMITTED, State.APPROVER):
         whom = "the lead" if made.state == State.SUBMITTED else "the approvers"
         return f"{made} is with {whom}. You are told of each step."
@@ -145,11 +145,11 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     context: dict[str, Any] = {"cluster": found, "told": None, "zone": Shell(request).zone}
     # A form that nothing was typed into yet is not wrong.
     if form.is_valid() and request.GET.get(TYPED_FIRST.get(kind, "kind"), "").strip():
-        context["told"] = told(request.user, form.wish())
+        context["told"] = effects(request.user, form.wish())
     return render(request, "web/requests/_outcome.html", context)
 
 
-def told(user: User, wish: Wish) -> dict[str, Any]:
+def effects(user: User, wish: Wish) -> dict[str, Any]:
     """What it would do, who has to agree, and what would be quicker; or what is wrong with it."""
     cluster, now = wish.queue.cluster, wish.queue.cluster.now()
     try:
@@ -157,7 +157,7 @@ def told(user: User, wish: Wish) -> dict[str, Any]:
     except WishError as error:
         return {"faults": [str(fault) for fault in error.faults]}
     asked = QuotaRequest(cluster=cluster, author=user, **wish.columns())
-    plan = page.seen(asked, user, page.planned(wish))
+    plan = page.preview_for(asked, user, page.planned(wish))
     rule = automatic.passing(asked, now)
     return {
         "asked": asked,

@@ -14,7 +14,7 @@ from portal.accounts.models import User
 from portal.approvals import previews
 from portal.approvals.clock import warns_at
 from portal.approvals.models import QuotaRequest, Step
-from portal.approvals.previews import Seen, seen_by
+from portal.approvals.previews import ReadablePreview, seen_by
 from portal.approvals.states import DECIDABLE, GRANTED, IN_FORCE, OPEN, Kind, State, Verb
 from portal.approvals.unplanned import or_fault
 from portal.approvals.who import acted, approvers
@@ -57,7 +57,7 @@ def fresh(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> di
     return remembered.of(request.cluster, key, lambda: or_fault(plan))
 
 
-def seen(request: QuotaRequest, user: User, kept: dict[str, Any]) -> Seen | None:
+def preview_for(request: QuotaRequest, user: User, kept: dict[str, Any]) -> ReadablePreview | None:
     return seen_by(
         user,
         request.cluster,
@@ -67,7 +67,7 @@ def seen(request: QuotaRequest, user: User, kept: dict[str, Any]) -> Seen | None
     )
 
 
-def since(before: Seen | None, now: Seen | None) -> str:
+def since(before: ReadablePreview | None, now: ReadablePreview | None) -> str:
     """What is otherwise than when it was submitted; empty where nothing is, or nothing is known."""
     if before is None or now is None or before.fault or now.fault:
         return ""
@@ -79,14 +79,14 @@ def since(before: Seen | None, now: Seen | None) -> str:
 
 def life(request: QuotaRequest, steps: list[Step], user: User) -> list[Stop]:
     """What was done, and what is ahead where nothing comes between."""
-    done = [_done(step) for step in steps if step.verb != Verb.SAVE or not step.before]
+    done = [_stop(step) for step in steps if step.verb != Verb.SAVE or not step.before]
     if request.state in (*OPEN, *GRANTED):
         return [*done[:-1], *_now(request, done[-1:]), *_ahead(request, user)]
     last = replace(done[-1], mark="ended") if done else None
     return [*done[:-1], *([last] if last else [])]
 
 
-def _done(step: Step) -> Stop:
+def _stop(step: Step) -> Stop:
     by = (str(step.by),) if step.by else (("by itself",) if step.before else ())
     return Stop(str(Verb(step.verb).label), "done", step.at, by, step.note)
 
@@ -155,7 +155,7 @@ def facts(request: QuotaRequest, user: User, now: datetime) -> list[tuple[str, s
         rows.append(("Taken from", giver_of(request, user) or "not said"))
     if found is not None and request.is_about_quota:
         rows += _most(request, found, now)
-        rows += _held(request, user, found, now)
+        rows += _holdings(request, user, found, now)
     return rows
 
 
@@ -170,7 +170,7 @@ def _most(request: QuotaRequest, found: GpuClass, now: datetime) -> Iterator[tup
     yield "At most", f"{number(hours)} GPU-h{price}"
 
 
-def _held(
+def _holdings(
     request: QuotaRequest, user: User, found: GpuClass, now: datetime
 ) -> Iterator[tuple[str, str]]:
     reader = Reading(user)
@@ -197,7 +197,7 @@ def held_of(queue: Queue, found: GpuClass, now: datetime) -> float:
     return (sums["held"] or 0) / sums["s"] / MILLI if sums["s"] else 0.0
 
 
-def lead(request: QuotaRequest, user: User, plan: Seen | None) -> str:
+def lead(request: QuotaRequest, user: User, plan: ReadablePreview | None) -> str:
     """One sentence under the title."""
     parts = [_what(request)]
     if giver := giver_of(request, user):
@@ -234,7 +234,7 @@ def heading(request: QuotaRequest) -> str:
     )
 
 
-def approve_label(request: QuotaRequest, plan: Seen | None, gpus: int) -> str:
+def approve_label(request: QuotaRequest, plan: ReadablePreview | None, gpus: int) -> str:
     """'Approve 8, evict 1': the button says what it does."""
     amount = f" {number(gpus / MILLI, 3)}" if request.is_about_quota else ""
     evict = f", evict {plan.leaves}" if plan is not None and plan.leaves else ""

@@ -23,7 +23,7 @@ Door = Callable[..., object]
 VerbView = Callable[[PersonRequest, str, int], HttpResponse]
 
 
-def _asked(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
+def _request_of(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
     return views.get_request(request, get_cluster(request, cluster), pk)
 
 
@@ -40,7 +40,7 @@ def _acts_on(request: PersonRequest, asked: QuotaRequest, verb: str) -> bool:
     return asked.queue is not None and decides_at(request.user, asked.queue)
 
 
-def _done(asked: QuotaRequest) -> HttpResponse:
+def _back(asked: QuotaRequest) -> HttpResponse:
     return redirect("web:request", asked.cluster.name, asked.pk)
 
 
@@ -48,7 +48,7 @@ def _plainly(verb: str, door: Door, said: str) -> VerbView:
     """A verb without a form."""
 
     def act(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-        asked = _asked(request, cluster, pk)
+        asked = _request_of(request, cluster, pk)
         _may(request, asked, verb)
         try:
             door(by=request.user, request=asked)
@@ -56,7 +56,7 @@ def _plainly(verb: str, door: Door, said: str) -> VerbView:
             asked.refresh_from_db()
             return _refused(request, asked, refused, None)
         messages.success(request, said)
-        return _done(asked)
+        return _back(asked)
 
     return act_view(act)
 
@@ -72,7 +72,7 @@ def _refused(
 @act_view
 def renew(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """One click: the same again, for as long, from where it ends."""
-    asked = _asked(request, cluster, pk)
+    asked = _request_of(request, cluster, pk)
     if asked.queue is None or not may_ask(request.user, asked.queue):
         raise Http404
     try:
@@ -80,14 +80,14 @@ def renew(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     except ServiceError as refused:
         return _refused(request, asked, refused, None)
     messages.success(request, f"Asked for again as {made}.")
-    return _done(made)
+    return _back(made)
 
 
 def _decide(
     request: PersonRequest, cluster: str, pk: int, verb: str, act: Callable[..., object], said: str
 ) -> HttpResponse:
     """A verb with the form of a decision."""
-    asked = _asked(request, cluster, pk)
+    asked = _request_of(request, cluster, pk)
     _may(request, asked, verb)
     form = DecisionForm(
         _with_defaults(request, asked),
@@ -101,10 +101,10 @@ def _decide(
         act(asked, form)
     except ServiceError as refused:
         form.refuse(refused)
-        asked = _asked(request, cluster, pk)
+        asked = _request_of(request, cluster, pk)
         return _refused(request, asked, refused, form)
     messages.success(request, said)
-    return _done(asked)
+    return _back(asked)
 
 
 def _with_defaults(request: PersonRequest, asked: QuotaRequest) -> dict[str, str]:
@@ -163,10 +163,10 @@ revoke = _with_a_word("revoke", doors.revoke, "Revoked. The next cycle sees it."
 @act_view
 def comment(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A word of anybody who sees it."""
-    asked = _asked(request, cluster, pk)
+    asked = _request_of(request, cluster, pk)
     text = request.POST.get("text", "")
     try:
         doors.comment(by=request.user, request=asked, text=text)
     except ServiceError as refused:
         return views.show(request, asked, comment=text, fault=str(refused), status=400)
-    return _done(asked)
+    return _back(asked)

@@ -100,13 +100,13 @@ def show(
 
 def _plans(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> Any:
     """(what is told as its effect, what was told on submission)."""
-    before = page.seen(asked, request.user, asked.preview)
+    before = page.preview_for(asked, request.user, asked.preview)
     if asked.state in DECIDABLE:
         kept = page.fresh(
             asked, gpus=_granting(request, asked, form) or None, giver=_giver(request, asked)
         )
-        return page.seen(asked, request.user, kept), before
-    return page.seen(asked, request.user, asked.expected or asked.preview), before
+        return page.preview_for(asked, request.user, kept), before
+    return page.preview_for(asked, request.user, asked.expected or asked.preview), before
 
 
 def _granting(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> int:

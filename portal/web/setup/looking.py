@@ -16,7 +16,7 @@ from scheduling.services.clusters.checkup import Grade, Item, check
 from scheduling.services.errors import ServiceError
 
 
-def seen(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
+def context_of(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
     if request.method == "POST":
         # Nodes that came since bring classes with them.
         find_classes(cluster)
@@ -34,14 +34,14 @@ def seen(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, A
     }
 
 
-def _whole(seen: discovery.Seen) -> dict[str, float]:
+def _whole(seen: discovery.Discovery) -> dict[str, float]:
     """Milli-GPU over all classes, as every page sums them: seven slices are one GPU."""
     each = [(one, MILLI * float(gpus_each(one.gpu_class))) for one in seen.classes]
     names = ("gpus", "held", "down")
     return {name: sum(getattr(one, name) * part for one, part in each) for name in names}
 
 
-def look(cluster: Cluster) -> discovery.Seen | None:
+def look(cluster: Cluster) -> discovery.Discovery | None:
     """None where the cluster does not answer: the checks above say why."""
     try:
         return discovery.look(cluster)

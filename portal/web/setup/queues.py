@@ -18,10 +18,10 @@ from portal.web.frame.requests import PersonRequest, acted
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
 from scheduling.models import Cluster, Sharing
-from scheduling.services.clusters.discovery import Seen, propose
+from scheduling.services.clusters.discovery import Discovery, propose
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import set_policy
-from scheduling.services.policy.sharing import SAID, called
+from scheduling.services.policy.sharing import SAID, name_of
 from scheduling.services.quotas.shift import given_to, room
 from scheduling.services.quotas.tree_files import (
     QueueSpec,
@@ -63,7 +63,7 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         "form": form,
         "example": form["tree"].value() or as_yaml(proposal, cluster),
         "faults": faults + [str(error) for error in form.non_field_errors()],
-        "ways": [(way.value, called(way), said) for way, said in SAID.items()],
+        "ways": [(way.value, name_of(way), said) for way, said in SAID.items()],
         "there": cluster.queues.exclude(parent=None).order_by("path"),
         "asks_file": "file" in request.POST,
         "faulty": bool(faults or form.errors or form.standing or form.missing),
@@ -78,7 +78,7 @@ def _share(request: PersonRequest, cluster: Cluster) -> HttpResponse:
     acted(
         request,
         lambda: set_policy(cluster=cluster, values=values, author=author, reason=REASON),
-        lambda _: f"{called(Sharing(way))} is in force with the next cycle.",
+        lambda _: f"{name_of(Sharing(way))} is in force with the next cycle.",
     )
     return redirect("web:set_up_step", "queues")
 
@@ -115,7 +115,7 @@ NEARLY = 0.7
 
 
 def _missing(
-    request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], seen: Seen | None
+    request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], seen: Discovery | None
 ) -> list[tuple[str, str]]:
     """Namespaces of the tree that are not there, and were not said to be meant: enforcing would make them."""
     if seen is None:

@@ -25,7 +25,7 @@ from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
 from portal.web.setup.forms import ConnectForm, FirstForm
-from portal.web.setup.looking import lacks, seen
+from portal.web.setup.looking import context_of, lacks
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision
 from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters.checkup import check
@@ -149,7 +149,7 @@ def connect(request: PersonRequest) -> HttpResponse | dict[str, Any]:
 
 
 PAGES: dict[str, Page] = {
-    "seen": seen,
+    "seen": context_of,
     "classes": classes,
     "queues": queues.queues,
     "people": people.people,

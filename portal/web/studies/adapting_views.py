@@ -31,7 +31,7 @@ def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/lab/adapting.html", {**context(found, request.user), **more})
 
 
-def _shown(cluster: Cluster) -> HttpResponse:
+def _page(cluster: Cluster) -> HttpResponse:
     return redirect("web:adapting", cluster=cluster.name)
 
 
@@ -49,7 +49,7 @@ def switch(request: PersonRequest, cluster: str) -> HttpResponse:
     is_on = request.POST.get("on") == "1"
     if not trials.switch(cluster=found, is_on=is_on, author=request.user):
         messages.info(request, "It was so already.")
-    return _shown(found)
+    return _page(found)
 
 
 @act_view
@@ -61,4 +61,4 @@ def pin(request: PersonRequest, cluster: str) -> HttpResponse:
             messages.info(request, "It was so already.")
     except ServiceError as error:
         messages.error(request, str(error))
-    return _shown(found)
+    return _page(found)

@@ -19,7 +19,7 @@ from scheduling.models import Cluster, Study
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies.experiments import periods, traces
 from scheduling.services.studies.experiments import variants as changing
-from scheduling.services.studies.experiments.asking import LETTERS, Asked
+from scheduling.services.studies.experiments.asking import LETTERS, Question
 from scheduling.services.studies.experiments.results import resolution_s
 from scheduling.services.studies.experiments.taken import TraceAsked
 from scheduling.services.studies.experiments.variants import kinds_changed
@@ -65,7 +65,7 @@ def _no_trace(sentence: str) -> ServiceError:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class ComposedForm:
     """The form as it was typed."""
 
     name: str
@@ -78,7 +78,7 @@ class Typed:
     work: FromTrace = FromTrace()
 
 
-def empty(cluster: Cluster) -> Typed:
+def empty(cluster: Cluster) -> ComposedForm:
     """The last week that is over, with as much warm-up as the ledger has, up to three days."""
     tz = zone(cluster.display_time_zone)
     last = cluster.now().astimezone(tz).date() - timedelta(days=1)
@@ -89,10 +89,10 @@ def empty(cluster: Cluster) -> Typed:
         begins = known.astimezone(tz).date() + timedelta(days=1)
         first = min(last, max(first, begins))
         warm_up = max(0, min(WARM_UP_DAYS, (first - begins).days))
-    return Typed("", str(first), str(last), str(warm_up), str(REPLAYS), False, ())
+    return ComposedForm("", str(first), str(last), str(warm_up), str(REPLAYS), False, ())
 
 
-def again(study: Study) -> Typed:
+def again(study: Study) -> ComposedForm:
     """What a clone begins with."""
     tz = zone(study.cluster.display_time_zone)
     last = (study.period[1] - timedelta(seconds=1)).astimezone(tz).date()
@@ -101,7 +101,7 @@ def again(study: Study) -> Typed:
         for one in study.variants.all()
         if one.letter != LETTERS[0]
     ]
-    return Typed(
+    return ComposedForm(
         study.name[:113] + ", again",
         str(study.period[0].astimezone(tz).date()),
         str(last),
@@ -122,15 +122,15 @@ def _same_work(study: Study) -> FromTrace:
     first = study.period[0].astimezone(tz).date()
     last = (study.period[1] - timedelta(seconds=1)).astimezone(tz).date()
     name = str(source.get("name", ""))
-    if name in traces.kept():
+    if name in traces.trace_names():
         return FromTrace(KEPT, name, str(first), str(last))
     return FromTrace(FILE, "", str(first), str(last))
 
 
-def typed(query: QueryDict) -> Typed:
+def read_form(query: QueryDict) -> ComposedForm:
     """Raises ChangeError for a variant that is no JSON object."""
     variants = forms.objects_in(query.getlist(PARAMETER), "variants")
-    return Typed(
+    return ComposedForm(
         query.get("name", ""),
         query.get("first", ""),
         query.get("last", ""),
@@ -149,7 +149,7 @@ def typed(query: QueryDict) -> Typed:
     )
 
 
-def with_next(told: Typed, query: QueryDict) -> tuple[Json, ...]:
+def with_next(told: ComposedForm, query: QueryDict) -> tuple[Json, ...]:
     """The variants after the button that was pressed: one added, changed further, or removed."""
     variants = list(told.variants)
     gone = query.get("remove", "")
@@ -176,10 +176,10 @@ def _prefixed(query: QueryDict, kind: str) -> QueryDict:
     return found
 
 
-def asked(cluster: Cluster, told: Typed) -> Asked:
+def question_of(cluster: Cluster, told: ComposedForm) -> Question:
     """Raises ServiceError at a field that is no date or number."""
     begin, end = _judged(told, zone(cluster.display_time_zone))
-    return Asked(
+    return Question(
         name=told.name,
         begin=begin,
         end=end,
@@ -191,7 +191,7 @@ def asked(cluster: Cluster, told: Typed) -> Asked:
     )
 
 
-def _judged(told: Typed, tz: ZoneInfo) -> tuple[datetime | None, datetime | None]:
+def _judged(told: ComposedForm, tz: ZoneInfo) -> tuple[datetime | None, datetime | None]:
     days = (told.work.first, told.work.last) if told.work.is_trace else (told.first, told.last)
     if told.work.is_trace and not any(days):
         return None, None
@@ -244,7 +244,7 @@ class VariantRow:
     fault: str
 
 
-def rows(told: Typed, fault: ServiceError | None) -> list[VariantRow]:
+def rows(told: ComposedForm, fault: ServiceError | None) -> list[VariantRow]:
     """Those beside A."""
     found = []
     for number, one in enumerate(told.variants):
@@ -283,7 +283,7 @@ class Drawn:
     ticks: tuple[tuple[float, datetime], ...]
 
 
-def drawing(cluster: Cluster, asked_: Asked | None) -> Drawn | None:
+def drawing(cluster: Cluster, asked_: Question | None) -> Drawn | None:
     """None where there is no such period."""
     known, now = periods.known_since(cluster), cluster.now()
     if asked_ is None or known is None or asked_.trace is not None:
@@ -307,7 +307,7 @@ def drawing(cluster: Cluster, asked_: Asked | None) -> Drawn | None:
     )
 
 
-def resolution(cluster: Cluster, told: Typed) -> str:
+def resolution(cluster: Cluster, told: ComposedForm) -> str:
     """Which difference so many replays can show at all."""
     count = 1 if told.once else whole_or(told.replays, 0)
     if count < 5:

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from portal.boundary.reading import whole, whole_or
-from portal.reports.capacity import Answer, CapacityReport, shown, studies_of
+from portal.reports.capacity import Answer, CapacityReport, newest_study, studies_of
 from portal.reports.capacity import capacity as computed
 from portal.reports.forecast import about
 from portal.teams.access import is_admin
@@ -41,15 +41,15 @@ def capacity(request: PersonRequest, cluster: str) -> HttpResponseBase:
     if asked:
         study = get_object_or_404(studies_of(found), pk=whole_or(asked, 0))
         return redirect(f"{study_page(study)}?{page.address(request.GET.get('class', ''))}")
-    return _shown(request, computed(found, shown(found, queue), request.user, queue))
+    return _report_page(request, computed(found, newest_study(found, queue), request.user, queue))
 
 
 def of_study(request: PersonRequest, study: Study) -> HttpResponseBase:
     """The same of one study, whichever is the newest."""
-    return _shown(request, computed(study.cluster, study, request.user))
+    return _report_page(request, computed(study.cluster, study, request.user))
 
 
-def _shown(request: PersonRequest, report: CapacityReport) -> HttpResponseBase:
+def _report_page(request: PersonRequest, report: CapacityReport) -> HttpResponseBase:
     wanted = request.GET.get("format", "")
     if wanted == "json":
         return JsonResponse(report.as_dict(), json_dumps_params={"indent": 1})
@@ -76,7 +76,7 @@ def _begin(request: PersonRequest, cluster: Cluster) -> HttpResponse:
             step_gpus=whole_or(request.POST.get("step_gpus", "") or "0", -1),
         )
     except ServiceError as error:
-        report = computed(cluster, shown(cluster), request.user)
+        report = computed(cluster, newest_study(cluster), request.user)
         return _page(request, report, fault=error, status=400)
     doors.start(study)
     messages.info(request, "It is begun. You can leave: it is found again here.")
@@ -155,7 +155,7 @@ def set_slo(request: PersonRequest, cluster: str) -> HttpResponse:
         values = {"wait_slo_s": _seconds(request.POST.get("minutes", ""))}
         save_gpu_class(cluster=found, values=values, author=request.user, gpu_class=gpu_class)
     except ServiceError as error:
-        report = computed(found, shown(found), request.user)
+        report = computed(found, newest_study(found), request.user)
         return _page(request, report, fault=error, status=400)
     messages.success(request, f"The SLO of {gpu_class.name} is set.")
     return redirect(f"{reverse('web:capacity', args=[found.name])}?class={gpu_class.name}")

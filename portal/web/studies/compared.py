@@ -49,7 +49,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FigureCell:
     """One cell: ``mean`` is empty and ``mark`` None where there are too few replays."""
 
     verdict: str
@@ -66,7 +66,7 @@ class VariantRow:
     of: int
     differs: str
     took: str
-    cells: tuple[Shown, ...]
+    cells: tuple[FigureCell, ...]
     is_open: bool
     left: str
     is_best: bool
@@ -157,18 +157,18 @@ def _row(
             for cell, span in zip(drawn, spans, strict=True)
         ),
         is_open=row.variant.state in OPEN,
-        left=_left(row, of),
+        left=_time_left(row, of),
         is_best=best is row,
     )
 
 
-def _left(row: FigureRow, of: int) -> str:
+def _time_left(row: FigureRow, of: int) -> str:
     if row.variant.state != StudyState.RUNNING or not row.done:
         return ""
     return f"about {duration(row.cpu_s / row.done * (of - row.done))} left"
 
 
-def told(figure: Figure, value: float) -> str:
+def as_text(figure: Figure, value: float) -> str:
     """A figure in its own form: h:min, one decimal, or a whole number."""
     if figure.unit == "wait":
         return hmin(value)
@@ -188,25 +188,25 @@ def _difference(figure: Figure, mean: float, half: float | None) -> str:
     return f"{sign}{number(abs(mean) / scale, digits)}{around}{unit}"
 
 
-def _cell(cell: Cell, row: FigureRow, span: tuple[float, float], *, once: bool) -> Shown:
+def _cell(cell: Cell, row: FigureRow, span: tuple[float, float], *, once: bool) -> FigureCell:
     """Of a period that is lived once there are means alone."""
     head, base = cell.figure.name, _x(0.0, span)
     if cell.mean is None or (cell.difference is None and row.variant.letter != "A"):
-        return Shown("", "", "", None, head)
+        return FigureCell("", "", "", None, head)
     if not once and not row.is_told:
-        return Shown(str(Verdict.TOO_FEW), "", "", None, head)
+        return FigureCell(str(Verdict.TOO_FEW), "", "", None, head)
     line = Mark(base, base, base, 0, filled=False)
     if cell.difference is None or once:
-        return Shown("", told(cell.figure, cell.mean), "", line, head)
+        return FigureCell("", as_text(cell.figure, cell.mean), "", line, head)
     if cell.verdict == Verdict.TOO_FEW:
-        return Shown(str(Verdict.TOO_FEW), "", "", None, head)
+        return FigureCell(str(Verdict.TOO_FEW), "", "", None, head)
     half = cell.difference.half or 0.0
     low, high = (_x(cell.difference.mean + side, span) for side in (-half, half))
     mark = Mark(
         base, _x(cell.difference.mean, span), low, round(high - low, 2), cell.verdict not in QUIET
     )
     change = _difference(cell.figure, cell.difference.mean, cell.difference.half)
-    return Shown(cell.verdict, told(cell.figure, cell.mean), change, mark, head)
+    return FigureCell(cell.verdict, as_text(cell.figure, cell.mean), change, mark, head)
 
 
 def _span(found: Results, figure: Figure) -> tuple[float, float]:
@@ -319,7 +319,8 @@ def _moves(found: Results, row: FigureRow, key: str) -> str:
     word = "raises" if cell.difference.mean > 0 else "cuts"
     change = _difference(cell.figure, cell.difference.mean, cell.difference.half)
     after = base.mean + cell.difference.mean
-    return f"{word} {NAMES[key]} from {told(cell.figure, base.mean)} to {told(cell.figure, after)} ({change})"
+    was, would_be = as_text(cell.figure, base.mean), as_text(cell.figure, after)
+    return f"{word} {NAMES[key]} from {was} to {would_be} ({change})"
 
 
 def _short(row: FigureRow) -> str:

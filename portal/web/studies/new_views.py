@@ -122,7 +122,7 @@ def experiment(request: PersonRequest, cluster: str) -> HttpResponse:
     told = _former(request, found)
     if request.method == "POST":
         try:
-            told = asking.typed(request.POST)
+            told = asking.read_form(request.POST)
             if "add" in request.POST or "remove" in request.POST:
                 told = replace(told, variants=asking.with_next(told, request.POST))
             elif "look" not in request.POST:
@@ -134,16 +134,16 @@ def experiment(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/lab/experiment_new.html", context, status=400 if fault else 200)
 
 
-def _former(request: PersonRequest, cluster: Cluster) -> asking.Typed:
+def _former(request: PersonRequest, cluster: Cluster) -> asking.ComposedForm:
     clone = whole_or(request.GET.get("clone", ""), 0)
     rows = Study.objects.filter(cluster=cluster, kind__in=EXPERIMENTS).defer("world", "work")
     former = rows.filter(pk=clone).first() if clone else None
     return asking.again(former) if former else asking.empty(cluster)
 
 
-def _begin(request: PersonRequest, cluster: Cluster, told: asking.Typed) -> HttpResponse:
+def _begin(request: PersonRequest, cluster: Cluster, told: asking.ComposedForm) -> HttpResponse:
     readable("name", told.name)
-    asked = asking.asked(cluster, told)
+    asked = asking.question_of(cluster, told)
     made = experiments.ask(cluster=cluster, author=request.user.get_username(), asked=asked)
     doors.start(made)
     return redirect("web:study", cluster=cluster.name, pk=made.pk)
@@ -157,10 +157,10 @@ def readable(field: str, text: str) -> None:
 
 
 def _composing(
-    cluster: Cluster, told: asking.Typed, fault: ServiceError | None
+    cluster: Cluster, told: asking.ComposedForm, fault: ServiceError | None
 ) -> dict[str, object]:
     try:
-        asked = asking.asked(cluster, told)
+        asked = asking.question_of(cluster, told)
     except ServiceError:
         asked = None
     queues = Queue.objects.filter(cluster=cluster, parent__isnull=False)
@@ -179,7 +179,7 @@ def _composing(
         "classes": list(cluster.gpu_classes.all()),
         "knobs": [knob for knob in KNOBS if knob.field not in PLANNED_BY],
         "figures": FIGURES,
-        "kept_traces": traces.kept(),
+        "kept_traces": traces.trace_names(),
         "endings": traces.SENT_AS,
         "most_sent": traces.MOST_SENT,
         "tab": "studies",

@@ -158,7 +158,7 @@ def study(request: PersonRequest, cluster: str, pk: int) -> HttpResponseBase:
 def _what_if(request: PersonRequest, study: Study) -> HttpResponse:
     found = study.cluster
     classes = list(found.gpu_classes.all())
-    meant = what_if.meant(study, classes)
+    meant = what_if.chosen_class(study, classes)
     chosen = chosen_class(request, classes) if request.GET.get("class") else meant
     page = what_if.page(study, chosen.name if chosen else "")
     kept = _of(found).filter(is_kept=True, kind__in=WHAT_IFS)

@@ -335,7 +335,7 @@ def _moves(question: Study, starts: Sequence[Start]) -> list[str]:
     return parts
 
 
-def meant(question: Study, classes: list[Any]) -> Any:
+def chosen_class(question: Study, classes: list[Any]) -> Any:
     """The class that the question is about, else the first."""
     names = [
         name

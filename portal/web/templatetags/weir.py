@@ -22,9 +22,17 @@ from portal.display.later import unfinished
 from portal.selectors.lost import lost_by
 from portal.teams.reading import reader_of
 from scheduling.models import Eviction, GpuClass, Queue, Share, Workload
-from scheduling.services.starts.tell import Said, like, said, trust
+from scheduling.services.starts.tell import PredictedStart, like, predicted_start, trust
 from scheduling.services.words.rules import cause_of, label_of
-from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
+from scheduling.services.words.told import (
+    Row,
+    home_of,
+    may_name,
+    name_of,
+    place_of,
+    queue_of,
+    readable,
+)
 
 register = template.Library()
 
@@ -261,7 +269,7 @@ def why(context: Context, workload: Workload) -> SafeString:
     queue it is from.
     """
     reader = reader_of(context["request"])
-    may, home = told(workload, reader), home_of(workload, reader)
+    may, home = readable(workload, reader), home_of(workload, reader)
     if not workload.reason:
         own = context["shell"].cluster
         said = sentences.before_first_plan(own.cycle_interval_s, own.clock_speed)
@@ -269,7 +277,7 @@ def why(context: Context, workload: Workload) -> SafeString:
     address = url_if("web:queue", workload.cluster.name, home.name) if home else ""
     given = [v for v in may.numbers.values() if isinstance(v, int | float)]
     known = {show.number(v, decimals) for v in given for decimals in (1, 3)} if address else set()
-    return _told(context, may.sentence, lambda text: _linked(text, known, address))
+    return _with_instants(context, may.sentence, lambda text: _linked(text, known, address))
 
 
 def _linked(text: str, known: set[str], address: str) -> SafeString:
@@ -286,26 +294,26 @@ def _linked(text: str, known: set[str], address: str) -> SafeString:
 @register.simple_tag(takes_context=True)
 def sentence_of(context: Context, row: Row, *, loss: bool = True) -> SafeString:
     """The sentence of a row as the person may read it; without its ``loss`` where that stands beside it."""
-    sentence = told(row, reader_of(context["request"])).sentence
-    return _told(context, sentence if loss else sentences.without_loss(sentence))
+    sentence = readable(row, reader_of(context["request"])).sentence
+    return _with_instants(context, sentence if loss else sentences.without_loss(sentence))
 
 
 @register.simple_tag(takes_context=True)
 def local(context: Context, sentence: str) -> SafeString:
     """A sentence that may name instants, with those in the reader's time, UTC on hover."""
-    return _told(context, sentence)
+    return _with_instants(context, sentence)
 
 
 @register.simple_tag(takes_context=True)
 def not_before(context: Context, workload: Workload) -> SafeString:
     """Until when it can't start, where its sentence does not say that itself; else nothing."""
-    said = told(workload, reader_of(context["request"])).sentence
+    said = readable(workload, reader_of(context["request"])).sentence
     if workload.until is None or sentences.tells_time(said):
         return mark_safe("")
     return when(context, workload.until)
 
 
-def _told(
+def _with_instants(
     context: Context, sentence: str, mark: Callable[[str], SafeString] = conditional_escape
 ) -> SafeString:
     """``sentence`` with its instants in the reader's time; ``mark`` makes HTML of the text between."""
@@ -322,10 +330,10 @@ register.filter("tells_time", sentences.tells_time)
 
 
 @register.simple_tag(takes_context=True)
-def predicted(context: Context, workload: Workload) -> Said:
+def predicted(context: Context, workload: Workload) -> PredictedStart:
     """Its predicted start as it is said now; read the row with the workload."""
     row, shell = getattr(workload, "start_forecast", None), context["shell"]
-    return said(row, shell.now, shell.held if row and row.p50_at else None)
+    return predicted_start(row, shell.now, shell.held if row and row.p50_at else None)
 
 
 @register.simple_tag(takes_context=True)

@@ -17,7 +17,7 @@ from portal.teams.access import may_operate_workload
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
-from portal.web.workloads.detail import seen
+from portal.web.workloads.detail import visible
 from scheduling.models import Cluster, State, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.words.told import Reader, place_of
@@ -40,7 +40,7 @@ def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
             error = refused
         else:
             done = f"{work.name} is being cancelled; its state changes once the cluster reports it."
-            return _done(request, found, work, done)
+            return _answer(request, found, work, done)
     effects = cancel_effects(found, work, reader_of(request))
     shown = {"cluster": found, "work": work, "effects": effects, "error": error}
     return render(request, "web/workloads/cancel.html", shown, status=409 if error else 200)
@@ -72,12 +72,12 @@ def _at_once(
     except ServiceError as error:
         messages.error(request, str(error))
         return _back(request, cluster, work)
-    return _done(request, cluster, work, done.format(work.name))
+    return _answer(request, cluster, work, done.format(work.name))
 
 
 def _operable(request: PersonRequest, cluster: Cluster, uid: str) -> Workload:
     """Raises Http404 for what the person may not see, and for what they may not touch."""
-    work = get_object_or_404(seen(request.user, cluster), uid=uid)
+    work = get_object_or_404(visible(request.user, cluster), uid=uid)
     if not may_operate_workload(request.user, work):
         raise Http404
     return work
@@ -89,7 +89,7 @@ def _too_late(request: PersonRequest, cluster: Cluster, work: Workload) -> HttpR
     return _back(request, cluster, work)
 
 
-def _done(request: PersonRequest, cluster: Cluster, work: Workload, said: str) -> HttpResponse:
+def _answer(request: PersonRequest, cluster: Cluster, work: Workload, said: str) -> HttpResponse:
     messages.success(request, said)
     return _back(request, cluster, work)
 

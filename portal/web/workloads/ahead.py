@@ -23,7 +23,7 @@ from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
 from scheduling.services import forecasts
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.asking import Answer, Asked
+from scheduling.services.explain.asking import Answer, DraftWork
 from scheduling.services.forecasts import Expected
 from scheduling.services.words.told import Reader, name_of, tell
 from scheduling.services.workloads import turns
@@ -112,7 +112,7 @@ class FirstEnd:
 
 
 def outlook(
-    asked: Asked,
+    asked: DraftWork,
     classes: Sequence[GpuClass],
     user: User,
     reader: Reader,
@@ -195,7 +195,7 @@ def _first_end(rows: Sequence[Row]) -> FirstEnd | None:
     return FirstEnd(ends, starts if earlier else None)
 
 
-def size_of(asked: Asked) -> str:
+def size_of(asked: DraftWork) -> str:
     """'8 to 16 GPUs in 2 to 4 pods'."""
     one = asked.observed
     low, high = one.gpus * one.min_members, one.gpus * one.max_members
@@ -210,7 +210,7 @@ def size_of(asked: Asked) -> str:
 class _Telling:
     """Answers about one workload before one reader."""
 
-    asked: Asked
+    asked: DraftWork
     user: User
     reader: Reader
     run_times: Mapping[str, Expected]
@@ -342,7 +342,7 @@ class _Telling:
         return f"{on}; at most {most} in {duration(self.asked.observed.run_time_limit_s)}"
 
 
-def _axis(answers: Sequence[Answer], asked: Asked) -> Axis | None:
+def _axis(answers: Sequence[Answer], asked: DraftWork) -> Axis | None:
     drawn = [figures_of(answer.share) for answer in answers if answer.share is not None]
     least = asked.observed.gpus * asked.observed.min_members
     return axis(drawn, least=max(1000, min(least, 10**6))) if drawn else None

@@ -20,7 +20,7 @@ from portal.teams.submission import SubmissionError, priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import MomentField, local
-from portal.web.workloads.detail import seen
+from portal.web.workloads.detail import visible
 from portal.web.workloads.fields import DurationField, duration_text
 from portal.web.workloads.forms import MAX_PODS
 from scheduling.models import Cluster, Workload
@@ -143,7 +143,7 @@ def change(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     form = ChangeForm(request, work, request.POST if request.method == "POST" else None)
     compared = None
     if request.method == "POST" and form.is_valid():
-        compared = _done(request, work, form)
+        compared = _compare_or_save(request, work, form)
         if compared is None and not form.errors:
             messages.success(request, f"{work.name} is changed; the next cycle plans it so.")
             return redirect("web:workload", cluster=found.name, uid=work.uid)
@@ -153,7 +153,7 @@ def change(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return render(request, "web/workloads/change.html", shown, status=status)
 
 
-def _done(request: PersonRequest, work: Workload, form: ChangeForm) -> Compared | None:
+def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -> Compared | None:
     """What would come of it where that is asked; else None, once it is written or refused in the form."""
     try:
         if "check" in request.POST:
@@ -173,7 +173,7 @@ def _sizes(compared: Compared) -> tuple[str, str]:
 
 def _changeable(request: PersonRequest, cluster: Cluster, uid: str) -> Workload:
     """Raises Http404 for what the person may not see, and for what they may not touch."""
-    work = get_object_or_404(seen(request.user, cluster), uid=uid)
+    work = get_object_or_404(visible(request.user, cluster), uid=uid)
     if not may_operate_workload(request.user, work):
         raise Http404
     return work

@@ -80,7 +80,7 @@ NEVER_ASKS = ("never_fits", "nodes_out", "no_such_class", "misrouted")
 @page_view
 def workload(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     found = get_cluster(request, cluster)
-    work = seen(request.user, found).filter(uid=uid).first()
+    work = visible(request.user, found).filter(uid=uid).first()
     if work is None:
         return _waiting(request, found, uid)
     if request.htmx:
@@ -95,7 +95,7 @@ def note_whose(request: PersonRequest, work: Workload) -> None:
     request.is_own_work = work.user == request.user.get_username()
 
 
-def seen(user: User, cluster: Cluster) -> QuerySet[Workload]:
+def visible(user: User, cluster: Cluster) -> QuerySet[Workload]:
     """Workloads of ``cluster`` that ``user`` may see, with what their page reads."""
     evictions = Eviction.objects.select_related(
         "queue", "for_queue", "for_workload__queue", "gpu_class", "cycle"

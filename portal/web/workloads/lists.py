@@ -24,7 +24,7 @@ from portal.web.sorting import PARAMETER, Sort, heads
 from portal.web.workloads import sorting
 from portal.web.workloads.sorting import FINISHED
 from scheduling.models import MILLI, Cluster, Workload
-from scheduling.services.words.told import Reader, Said, tell
+from scheduling.services.words.told import Reader, Sentence, tell
 
 GPUS = 1.0 / MILLI
 HOURS = 1.0 / 3600
@@ -77,7 +77,7 @@ def _rows(
     ordered = workloads.order_by("submitted_at", "id").annotate(**named)
     for row in ordered.values_list(*named, *KEPT, "queue_label").iterator(chunk_size=5000):
         shown, (*kept, label) = list(row[: len(COLUMNS)]), row[len(COLUMNS) :]
-        said = Said(*kept)
+        said = Sentence(*kept)
         shown[SENTENCE] = tell(said, reader).sentence
         shown[HELD] = held.get(shown[HELD], 0.0)
         if said.queue is not None and not reader.sees_queue(said.cluster_id, said.queue):

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from portal.selectors.logs import reads_as
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.workloads.detail import seen
+from portal.web.workloads.detail import visible
 from scheduling.models import Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import logs as service
@@ -48,7 +48,7 @@ def events(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
 def _work(request: PersonRequest, cluster: str, uid: str) -> Workload:
     """Raises Http404 for what the person may not see."""
     found = get_cluster(request, cluster)
-    work = seen(request.user, found).select_related("queue__parent").filter(uid=uid).first()
+    work = visible(request.user, found).select_related("queue__parent").filter(uid=uid).first()
     if work is None:
         raise Http404
     return work

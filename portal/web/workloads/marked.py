@@ -58,7 +58,7 @@ def act_on_marked(request: PersonRequest, cluster: str) -> HttpResponse:
     if action == Action.PRIORITY and not name:
         return _ask_which(request, found, answers)
     answers = act(request.user, answers, action, priority_class=name)
-    return _told(request, found, answers, DONE[action].format(name))
+    return _report_back(request, found, answers, DONE[action].format(name))
 
 
 def marked_in(sent: QueryDict) -> list[str]:
@@ -156,7 +156,7 @@ def _freed(holding: Sequence[Line]) -> str:
     )
 
 
-def _told(
+def _report_back(
     request: PersonRequest, cluster: Cluster, answers: Sequence[ActOutcome], done: str
 ) -> HttpResponse:
     """Back to the list where all went well, else a page that holds all there is to say."""

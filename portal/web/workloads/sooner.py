@@ -19,10 +19,10 @@ from portal.selectors.ends import Elsewhere, elsewhere
 from portal.teams.access import may_operate_workload
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.workloads.detail import seen
+from portal.web.workloads.detail import visible
 from scheduling.models import MILLI, GpuClass, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.starts.tell import said
+from scheduling.services.starts.tell import predicted_start
 
 Json = Mapping[str, Any]
 FIELDS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ class Way:
 def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """The fragment that the workload page loads once it stands: as planned in the background, or ``now``."""
     found = get_cluster(request, cluster)
-    rows = seen(request.user, found).select_related("start_forecast__gpu_class")
+    rows = visible(request.user, found).select_related("start_forecast__gpu_class")
     work = rows.filter(uid=uid).first()
     if work is None or not work.is_waiting:
         raise Http404
@@ -86,7 +86,7 @@ def _answer(request: PersonRequest, work: Workload, *, is_now: bool) -> dict[str
         for one in told
     ]
     row = getattr(work, "start_forecast", None)
-    as_it_is = said(row, work.cluster.now())
+    as_it_is = predicted_start(row, work.cluster.now())
     return {"found": found, "at": plan.at, "reads_cost": reads, "as_it_is": as_it_is}
 
 

@@ -40,7 +40,7 @@ def submit(request: PersonRequest, cluster: str) -> HttpResponse:
         uid = _create(request, found, form)
         if uid:
             return redirect("web:workload", cluster=found.name, uid=uid)
-    context = {**_shown(request, found, form), "note": note}
+    context = {**_context(request, found, form), "note": note}
     if request.method == "POST":
         context["outlook"] = _outlook(request, found, form)
     status = 422 if form.errors and not checked else 200
@@ -56,7 +56,7 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     if "download" in request.GET and form.manifest is not None:
         name = form.manifest["metadata"]["name"]
         return attached(texts.write(form.manifest), f"{name}.yaml", "application/yaml")
-    shown = {**_shown(request, found, form), "outlook": _outlook(request, found, form)}
+    shown = {**_context(request, found, form), "outlook": _outlook(request, found, form)}
     shown["faults"], shown["missing"] = _so_far(form)
     return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
 
@@ -74,11 +74,11 @@ def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
             found,
             name=request.POST.get("template_name", ""),
             team=request.POST.get("template_team", ""),
-            values=_typed(form),
+            values=_as_text(form),
         )
     except ServiceError as fault:
         form.add_error(None, str(fault))
-        context = {**_shown(request, found, form), "template_fault": str(fault)}
+        context = {**_context(request, found, form), "template_fault": str(fault)}
         return render(request, "web/workloads/submit.html", context, status=422)
     return redirect(f"{reverse('web:submit', args=[found.name])}?template={kept.pk}")
 
@@ -92,7 +92,7 @@ def drop_template(request: PersonRequest, cluster: str, pk: int) -> HttpResponse
     return redirect("web:submit", cluster=found.name)
 
 
-def _typed(form: SubmitForm) -> dict[str, str]:
+def _as_text(form: SubmitForm) -> dict[str, str]:
     """Field -> text, but for the name, which is another each time, and a confirmation."""
     names = [name for name in form.fields if name not in ("name", "even_if_never")]
     return {name: str(form[name].value() or "")[:16384] for name in names}
@@ -229,7 +229,7 @@ def _with_address(request: PersonRequest, values: dict[str, Any]) -> dict[str, A
     return values | said
 
 
-def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str, Any]:
+def _context(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str, Any]:
     text = texts.write(form.manifest) if form.manifest else ""
     used = _template(request, cluster)
     return {

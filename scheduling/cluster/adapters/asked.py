@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Demand:
     """Follows from spec, labels and annotations of an object, GPU classes, claim templates and runtime
     classes, and from nothing else. Two versions of an object that agree in these ask for the same. It holds
     on to no part of the object."""
@@ -39,7 +39,7 @@ class Asked:
     """Milli-GPU of the parts that unlike members are counted in, 0 where they are alike."""
 
 
-def counts(asked: Asked, later: Mapping[str, bool], done: int) -> Json:
+def counts(asked: Demand, later: Mapping[str, bool], done: int) -> Json:
     """How many members it has, and how many of them are still wanted.
 
     ``later``: roles whose pods start after those of others -> whether they may be there by now; ``done``:

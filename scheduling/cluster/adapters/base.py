@@ -17,7 +17,7 @@ from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
 if TYPE_CHECKING:
-    from scheduling.cluster.adapters.asked import Asked
+    from scheduling.cluster.adapters.asked import Demand
 
 Json = dict[str, Any]
 
@@ -312,7 +312,7 @@ class Adapter(Protocol):
         classes: Sequence[ClassSpec],
         claims: Claims = MappingProxyType({}),
         runtimes: Runtimes = NO_RUNTIMES,
-    ) -> Asked | None:
+    ) -> Demand | None:
         """What ``obj`` asks for by its own words; None where its pods alone say that.
 
         Raises ValueError when its demand cannot be understood.
@@ -327,7 +327,7 @@ class Adapter(Protocol):
         claims: Claims = MappingProxyType({}),
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
-        asked: Asked | None = None,
+        asked: Demand | None = None,
     ) -> Observed:
         """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``runtimes`` the
         cluster's runtime classes, ``parts`` the objects that it made, ``asked`` what it asks for where that

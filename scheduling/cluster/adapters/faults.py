@@ -42,7 +42,7 @@ def managed(controller: str) -> str:
 def helpers(specs: Iterable[Json], names: Sequence[str]) -> str:
     """Of the specs of pods that are no members; ``names`` are the resources of GPU classes."""
     for spec in specs:
-        if spec.get("resourceClaims") or fitting.gpu_resources(pods_of.asked(spec), names):
+        if spec.get("resourceClaims") or fitting.gpu_resources(pods_of.requests_of(spec), names):
             return NO_MEMBER
     return ""
 

@@ -37,7 +37,7 @@ def fields(
 ) -> Json:
     """Fields of ``Observed`` by what its ``members`` need of nodes beside GPUs; ``owner`` is the metadata of
     their object, ``names`` are the resources of GPU classes."""
-    said = [_said(member, owner, names) for member in members]
+    said = [_bound_by(member, owner, names) for member in members]
     beside = [amounts(member.spec, each) for member, each in zip(members, said, strict=True)]
     first = members[0].asks
     return {
@@ -51,7 +51,7 @@ def fields(
     }
 
 
-def _said(member: Member, owner: Mapping[str, Any], names: Sequence[str]) -> Json:
+def _bound_by(member: Member, owner: Mapping[str, Any], names: Sequence[str]) -> Json:
     """What of it bounds say: what it takes beside GPUs, its volumes, whom it runs near and apart from."""
     name, namespace = str(owner.get("name") or ""), str(owner.get("namespace") or "")
     return {

@@ -22,7 +22,7 @@ from scheduling.cluster.adapters import (
     unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.asked import Asked, named_by, priority_class
+from scheduling.cluster.adapters.asked import Demand, named_by, priority_class
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.cel import DEADLINE, gpus_of, policy_kind
 from scheduling.cluster.vocabulary import labels
@@ -98,7 +98,7 @@ class PodGroupAdapter:
         classes: Sequence[ClassSpec],
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
-    ) -> Asked | None:
+    ) -> Demand | None:
         return None
 
     def observe(
@@ -109,7 +109,7 @@ class PodGroupAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
-        asked: Asked | None = None,
+        asked: Demand | None = None,
     ) -> Observed:
         """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])
@@ -129,7 +129,7 @@ class PodGroupAdapter:
             min_members=size,
             max_members=size,
             members=sum(each) if each else min(len(pods), total or len(pods)),
-            members_wanted=_wanted_of(pods, each) if each else _wanted(pods, total),
+            members_wanted=_wanted_of(pods, each) if each else _expected(pods, total),
             suspended=len(gated) == len(pods),
             unfinished=bool(gated),
             deleting=all(p["metadata"].get("deletionTimestamp") for p in pods),
@@ -218,7 +218,7 @@ def _needs(
     # Those without GPUs come along unplanned.
     counted = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] or list(pods)
     spec = counted[0]["spec"]
-    asks = pods_of.asked(spec, claims)
+    asks = pods_of.requests_of(spec, claims)
     gpus = [pods_of.gpus(p["spec"], names, claims) for p in counted]
     amounts = set(gpus)
     own = steering.own_of(spec, originals.of(counted[0]).roles.get("pod"))
@@ -227,7 +227,7 @@ def _needs(
             pod["spec"],
             pod["metadata"],
             steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")),
-            pods_of.asked(pod["spec"], claims),
+            pods_of.requests_of(pod["spec"], claims),
         )
         for pod in counted
     ]
@@ -294,7 +294,7 @@ def _wanted_of(pods: Sequence[Json], weights: Sequence[int]) -> int:
     return _sum(pods, weights, lambda pod: pods_of.phase(pod) != "Succeeded")
 
 
-def _wanted(pods: Sequence[Json], total: int | None) -> int:
+def _expected(pods: Sequence[Json], total: int | None) -> int:
     """One that stands in for another that failed is not missed twice."""
     left = sum(pods_of.phase(pod) != "Succeeded" for pod in pods)
     done = len(pods) - left

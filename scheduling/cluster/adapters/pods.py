@@ -37,7 +37,7 @@ ALL_DEVICES = (
 )
 
 
-def asked(
+def requests_of(
     spec: Mapping[str, Any], claims: Claims = NO_CLAIMS, runtimes: Runtimes = NO_RUNTIMES
 ) -> dict[str, int]:
     """What a pod spec asks for at its most, by resource: thousandths, bytes in MiB; at most MOST of each.
@@ -66,12 +66,12 @@ def asked(
 def image_of(spec: Json) -> str:
     """The image of the first container that asks for anything that is counted, else of the first."""
     containers = spec.get("containers") or [{}]
-    counting = (c for c in containers if any("/" in key for key in _asked(c)))
+    counting = (c for c in containers if any("/" in key for key in _container_requests(c)))
     image = next(counting, containers[0]).get("image")
     return image.replace("\0", "")[:IMAGE_LENGTH] if isinstance(image, str) else ""
 
 
-def _asked(container: Json) -> Json:
+def _container_requests(container: Json) -> Json:
     resources = container.get("resources") or {}
     return {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
 
@@ -144,7 +144,7 @@ def claims_fault(spec: Mapping[str, Any], claims: Claims) -> str:
 
 def gpus(spec: Mapping[str, Any], names: Sequence[str], claims: Claims = NO_CLAIMS) -> int:
     """Milli-GPU of the first of the resources ``names`` that a pod spec asks for."""
-    return gpus_among(asked(spec, claims), names)
+    return gpus_among(requests_of(spec, claims), names)
 
 
 def gpus_among(asks: Mapping[str, int], names: Sequence[str]) -> int:
@@ -295,7 +295,7 @@ STEERING = ("affinity", "nodeSelector", "priorityClassName", "schedulingGates", 
 
 def _steering(spec: Json) -> Json:
     """What holds back and places a pod that is queued itself."""
-    mounted = volumes.kept(spec)
+    mounted = volumes.that_bind(spec)
     steering = {key: spec[key] for key in STEERING if key in spec}
     return {**steering, "volumes": mounted} if mounted else steering
 

@@ -24,7 +24,7 @@ from scheduling.cluster.adapters import (
     unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
+from scheduling.cluster.adapters.asked import Demand, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.cel import PolicyKind
 from scheduling.cluster.adapters.originals import Original
@@ -149,7 +149,7 @@ class RoleAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
-        asked: Asked | None = None,
+        asked: Demand | None = None,
     ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
         asked = asked or self.asked(obj, classes, claims, runtimes)
@@ -170,7 +170,9 @@ class RoleAdapter:
             finished=finished,
             ending=self._ending(obj, outcome, pods, parts),
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
-            pods_left=max(unlike.left(mine, each), unlike.left(pods, None), self.unsettled(obj)),
+            pods_left=max(
+                unlike.not_over(mine, each), unlike.not_over(pods, None), self.unsettled(obj)
+            ),
             **notes.identity(self.kind, obj),
             **asked.fields,
             **counts(asked, self.later(obj, parts), done),
@@ -264,7 +266,7 @@ class RoleAdapter:
         steering.give_back(role.pod, original)
 
     def _original(self, role: Role, original: Original, admission: Admission) -> Json:
-        asks = pods_of.asked(role.pod)
+        asks = pods_of.requests_of(role.pod)
         swaps = self.swaps_resources and not (
             admission.gpu_class.resource_name in asks
             or asks.keys().isdisjoint(admission.resource_names)
@@ -281,7 +283,7 @@ class RoleAdapter:
         classes: Sequence[ClassSpec],
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
-    ) -> Asked:
+    ) -> Demand:
         names = tuple(c.resource_name for c in classes)
         roles, original = self.roles(obj), originals.of(obj)
         counted = sizing.counted_of(roles, names, claims)
@@ -314,7 +316,7 @@ class RoleAdapter:
             for role, each in zip(counted, weights, strict=True)
         ]
         is_mixed = any(gpus) and (self.has_helpers or len(counted) < len(roles))
-        return Asked(parts, between, is_mixed, fields, part)
+        return Demand(parts, between, is_mixed, fields, part)
 
     def _member(
         self, role: Role, original: Original, claims: Claims, runtimes: Runtimes
@@ -324,7 +326,7 @@ class RoleAdapter:
             role.pod,
             role.template.get("metadata") or {},
             steering.bounded(own, runtime_of(role.as_run, runtimes)),
-            pods_of.asked(role.as_run, claims, runtimes),
+            pods_of.requests_of(role.as_run, claims, runtimes),
         )
 
     def _priorities(self, obj: Json, roles: Sequence[Role]) -> Json:
@@ -360,7 +362,7 @@ class RoleAdapter:
     ) -> tuple[str, ...]:
         """Those that fit. A claim is made for its device class alone, so it is not swapped."""
         claimed = bool(member.spec.get("resourceClaims"))
-        plain = pods_of.asked(member.spec) if claimed else member.asks
+        plain = pods_of.requests_of(member.spec) if claimed else member.asks
         return fitting.fitting_classes(
             member.asks,
             member.own,

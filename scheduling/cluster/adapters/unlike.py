@@ -42,7 +42,7 @@ def over(pods: Sequence[Json], weights: Sequence[int]) -> int:
     return sum(w for pod, w in zip(pods, weights, strict=True) if pods_of.phase(pod) == "Succeeded")
 
 
-def left(pods: Sequence[Json], weights: Sequence[int] | None) -> int:
+def not_over(pods: Sequence[Json], weights: Sequence[int] | None) -> int:
     """Parts, or pods where all count alike, of those that are not over."""
     each = weights or [1] * len(pods)
     return sum(w for pod, w in zip(pods, each, strict=True) if not pods_of.is_over(pod))

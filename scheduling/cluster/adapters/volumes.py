@@ -27,7 +27,7 @@ def of(spec: Mapping[str, Any], namespace: str) -> Json:
     return {name: each for name, each in found.items() if each}
 
 
-def kept(spec: Mapping[str, Any]) -> list[Json]:
+def that_bind(spec: Mapping[str, Any]) -> list[Json]:
     """Those volumes of a pod spec alone."""
     kinds = ("persistentVolumeClaim", "ephemeral")
     return [v for v in spec.get("volumes") or [] if any(kind in v for kind in kinds)]

@@ -309,7 +309,7 @@ def _orphans(
     first, names = pods[0], tuple(c.resource_name for c in classes)
     claims = counted.claims(first["metadata"].get("namespace", ""))
     members = [pod for pod in pods if pods_of.gpus(pod["spec"], names, claims)] or pods
-    needs = [pods_of.asked(pod["spec"], claims) for pod in members]
+    needs = [pods_of.requests_of(pod["spec"], claims) for pod in members]
     gpus = [pods_of.gpus_among(need, names) for need in needs]
     part = unlike.part_of(gpus)
     weights = unlike.weights(members, part, names, claims)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Observed
-from scheduling.cluster.adapters.asked import Asked
+from scheduling.cluster.adapters.asked import Demand
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.kinship import Kinship
 
@@ -38,7 +38,7 @@ class Memo:
         self._pods: dict[str, list[Json]] = {}
         """Pods by uid of their workload, of those that had some in the last pass."""
         self._retired: dict[str, Json] = {}
-        self._asked: dict[str, tuple[Words, Asked]] = {}
+        self._asked: dict[str, tuple[Words, Demand]] = {}
         """What objects asked for when they were read last, and by which words."""
 
     def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
@@ -79,12 +79,12 @@ class Memo:
             if not _same(before.get(uid, NO_PODS), self._pods.get(uid, NO_PODS))
         }
 
-    def asked(self, obj: Json) -> Asked | None:
+    def asked(self, obj: Json) -> Demand | None:
         """What ``obj`` asks for, if it was read since its author, or Weir, last wrote more than a status."""
         words, asked = self._asked.get(_uid(obj), (None, None))
         return asked if words == words_of(obj) and words is not None else None
 
-    def note_asked(self, obj: Json, asked: Asked) -> None:
+    def note_asked(self, obj: Json, asked: Demand) -> None:
         if (words := words_of(obj)) is not None:
             self._asked[_uid(obj)] = words, asked
 

@@ -69,7 +69,7 @@ def rows_of(
     """One row a resource that the node offers, of the class that describes the node most closely: the one
     with most labels of those whose labels it carries, then the first of ``classes``."""
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
-    held = _held(foreign, counted)
+    held = _requests(foreign, counted)
     node_labels = meta.get("labels") or {}
     own = closest(node_labels, classes)
     resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
@@ -186,11 +186,11 @@ def tolerates(toleration: Any, taint: Taint) -> bool:
     return bool(key) and equal and (toleration.get("value") or "") == taint.value
 
 
-def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
+def _requests(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
     total: dict[str, int] = {}
     for pod in pods:
         claims = counted.claims(pod["metadata"].get("namespace", ""))
-        for name, amount in pods_of.asked(pod["spec"], claims).items():
+        for name, amount in pods_of.requests_of(pod["spec"], claims).items():
             total[name] = total.get(name, 0) + int(amount)
     return total
 

@@ -160,12 +160,12 @@ def count(classes: Sequence[Json], slices: Sequence[Json], templates: Sequence[J
     by_namespace: dict[str, dict[str, Mapping[str, int]]] = {}
     for template in templates:
         meta = template["metadata"]
-        wants = _wanted(template["spec"]["spec"], resources)
+        wants = _requests(template["spec"]["spec"], resources)
         by_namespace.setdefault(meta["namespace"], {**derived})[meta["name"]] = wants
     return Devices(by_node, by_namespace, derived, frozenset(gpus))
 
 
-def _wanted(claim: Json, resources: Mapping[str, str]) -> dict[str, int]:
+def _requests(claim: Json, resources: Mapping[str, str]) -> dict[str, int]:
     """Thousandths by resource; of alternatives the first that the cluster has a class for."""
     total: dict[str, int] = {}
     for request in (claim.get("devices") or {}).get("requests") or []:

@@ -49,14 +49,14 @@ def trim(event: Json) -> Json:
     return {
         "metadata": {k: meta[k] for k in ("name", "namespace", "uid", "resourceVersion")},
         "of": (event.get("involvedObject") or {}).get("uid") or "",
-        "said": _said(str(event.get("reason")), str(event.get("message") or "")),
+        "said": _refusal_in_words(str(event.get("reason")), str(event.get("message") or "")),
         "at": series.get("lastObservedTime")
         or event.get("lastTimestamp")
         or event.get("eventTime"),
     }
 
 
-def _said(reason: str, message: str) -> str:
+def _refusal_in_words(reason: str, message: str) -> str:
     """The words of the API server; empty where the event tells of something else."""
     return PREFIX.sub("", message, count=1) if FOR_MORE.get(reason, "") in message else ""
 

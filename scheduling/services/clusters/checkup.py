@@ -155,7 +155,7 @@ def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
     absent = {access.resource_of(a.list_path) for a in ADAPTERS if not _serves(client, a.list_path)}
     observing = [n for n in access.observing() if (n.group, n.resource) not in absent]
     enforcing = [n for n in access.enforcing() if (n.group, n.resource) not in absent]
-    if taken := _taken(cluster):
+    if taken := _engine_namespace(cluster):
         working = (replace(n, namespace=taken) for n in access.working())
         enforcing += [n for n in working if (n.group, n.resource) not in absent]
     yield from _refused(client, observing, "observe")
@@ -168,7 +168,7 @@ def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
         yield Item(Grade.ADVICE, "permissions", sentence, f"Apply {MANIFESTS['enforce']}.")
 
 
-def _taken(cluster: Cluster) -> str:
+def _engine_namespace(cluster: Cluster) -> str:
     """One of the namespaces in which the engine is bound to its role; it has the same rights in each."""
     bound = cluster.guardrails.filter(kind="RoleBinding", name=ENGINE, standing=Standing.IN_STEP)
     return bound.order_by("namespace").values_list("namespace", flat=True).first() or ""

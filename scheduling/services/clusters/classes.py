@@ -36,7 +36,7 @@ def save_gpu_class(
     Raises ServiceError at a field.
     """
     found = gpu_class or GpuClass(cluster=cluster, position=_next(cluster))
-    before = _told(found, GPU_FIELDS) if gpu_class else {}
+    before = _as_json(found, GPU_FIELDS) if gpu_class else {}
     for name in GPU_FIELDS:
         if name in values:
             setattr(found, name, values[name])
@@ -58,7 +58,7 @@ def save_gpu_class(
             "Write minutes from 1 to 43,200, or leave it empty for none.", field="wait_slo_s",
         )  # fmt: skip
     _save(found, author)
-    _tell("gpu_class.saved", found, cluster, author, before, _told(found, GPU_FIELDS))
+    _tell("gpu_class.saved", found, cluster, author, before, _as_json(found, GPU_FIELDS))
     cluster.touch()
     return found
 
@@ -72,7 +72,7 @@ def save_priority_class(
 ) -> PriorityClass:
     """Make a priority class, or change fields of one; one that becomes the default is the only one."""
     found = priority_class or PriorityClass()
-    before = _told(found, PRIORITY_FIELDS) if priority_class else {}
+    before = _as_json(found, PRIORITY_FIELDS) if priority_class else {}
     for name in PRIORITY_FIELDS:
         if name in values:
             setattr(found, name, values[name])
@@ -81,7 +81,7 @@ def save_priority_class(
             former.is_default = False
             former.save(update_fields=["is_default"])
     _save(found, author)
-    _tell("priority_class.saved", found, None, author, before, _told(found, PRIORITY_FIELDS))
+    _tell("priority_class.saved", found, None, author, before, _as_json(found, PRIORITY_FIELDS))
     for cluster in Cluster.objects.all():
         cluster.touch()
     return found
@@ -106,7 +106,7 @@ def _save(row: GpuClass | PriorityClass, author: AbstractBaseUser | None) -> Non
     row.save()
 
 
-def _told(row: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def _as_json(row: Any, names: tuple[str, ...]) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         return float(value) if isinstance(value, Decimal) else value
 

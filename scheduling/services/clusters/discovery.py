@@ -82,7 +82,7 @@ class NamespaceSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Discovery:
     classes: Sequence[ClassSeen]
     namespaces: Sequence[NamespaceSeen]
     """Those that hold GPUs, most first."""
@@ -115,7 +115,7 @@ class Seen:
         return sum(n.bare for n in self.namespaces)
 
 
-def look(cluster: Cluster) -> Seen:
+def look(cluster: Cluster) -> Discovery:
     """One list of nodes, pods and namespaces each. Raises ServiceError when the cluster does not answer."""
     with talking_to(cluster) as client:
         nodes = [trim_node(node) for node in _list(client, "nodes")]
@@ -129,7 +129,7 @@ def look(cluster: Cluster) -> Seen:
         _count_pod(pod, where, found)
     holding = [n for n in found.values() if n.held]
     holding.sort(key=lambda n: (-sum(n.held.values()), n.name))
-    return Seen(classes, holding, len(nodes), frozenset(labels))
+    return Discovery(classes, holding, len(nodes), frozenset(labels))
 
 
 def has_namespace(cluster: Cluster, name: str) -> bool:
@@ -199,7 +199,7 @@ def _count_pod(
     space = found.get(meta["namespace"])
     if space is None or (pod.get("status") or {}).get("phase") in ENDED:
         return
-    holds, asks = False, pods_of.asked(spec)
+    holds, asks = False, pods_of.requests_of(spec)
     for seen in where.get(spec.get("nodeName", ""), ()):
         gpus = asks.get(seen.gpu_class.resource_name, 0) // MILLI
         if gpus:
@@ -219,7 +219,7 @@ def _note_owner(meta: Json, space: NamespaceSeen) -> None:
     space.work.add(owners[0].get("uid", ""))
 
 
-def propose(seen: Seen) -> list[QueueSpec]:
+def propose(seen: Discovery) -> list[QueueSpec]:
     """A queue for each namespace that holds GPUs, with what it holds as its nominal quota, so that nobody
     loses on the first day; namespaces that one label calls the same hang below one queue."""
     alone: list[QueueSpec] = []

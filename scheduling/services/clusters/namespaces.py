@@ -96,7 +96,7 @@ def bounds_of(
     shares = [_share(limits, machines, whole) for _, limits in held]
     found: list[Bound] = []
     for place, name in enumerate(FIELDS):
-        told = [_told(line, name) for line, _ in held]
+        told = [_least_bound(line, name) for line, _ in held]
         derived = [share[place] for share, own in zip(shares, told, strict=True) if own is None]
         if derived and not machines:
             found.append(None)
@@ -107,7 +107,7 @@ def bounds_of(
     return cpus, memory_mib, pods
 
 
-def _told(line: Sequence[Queue], name: str) -> Bound:
+def _least_bound(line: Sequence[Queue], name: str) -> Bound:
     """The least that the queue or one above it was given."""
     told = (getattr(queue, name) for queue in line)
     return min((most for most in told if most is not None), default=None)

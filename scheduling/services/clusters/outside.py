@@ -73,7 +73,7 @@ def look(cluster: Cluster) -> list[Outside]:
     held: Counter[str] = Counter()
     tops: dict[str, Top] = {}
     for pod in pods:
-        asks = pods_of.asked(pod["spec"])
+        asks = pods_of.requests_of(pod["spec"])
         gpus = sum(asks.get(resource, 0) for resource in resources) // MILLI
         top = work.top_of(pod)
         if gpus and not top.is_named and (pod.get("status") or {}).get("phase") not in ENDED:

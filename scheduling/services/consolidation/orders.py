@@ -47,7 +47,7 @@ class TakenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class OpenOrder:
     """One that is open, its moves on the cycle's snapshot, and ``after``: that snapshot with them under way.
 
     One that an earlier cycle took has no moves any more: what came of them is to be found out.
@@ -110,22 +110,22 @@ def cancel(order: Consolidation, *, author: Any) -> bool:
     return True
 
 
-def due(cluster: Cluster, snapshot: m.Snapshot) -> Due | None:
+def open_order(cluster: Cluster, snapshot: m.Snapshot) -> OpenOrder | None:
     """The one that is open, planned anew if it waits; None where none is. One query."""
     open_ = Consolidation.objects.filter(cluster=cluster, state__in=OPEN)
     order = open_.select_related("gpu_class", "cluster").first()
     if order is None:
         return None
     if order.state == Of.MOVING:
-        return Due(order, (), {}, snapshot)
+        return OpenOrder(order, (), {}, snapshot)
     found = moves.decided(snapshot, order.gpu_class.name, order.nodes, most=order.most_moves)
-    told = tuple(_told(decision, len(found), order.nodes) for decision in found)
+    told = tuple(_reworded(decision, len(found), order.nodes) for decision in found)
     names = {decision.workload for decision in told}
     origins = {work.name: work.placement for work in snapshot.workloads if work.name in names}
-    return Due(order, told, origins, moves.under_way(snapshot, told))
+    return OpenOrder(order, told, origins, moves.under_way(snapshot, told))
 
 
-def _told(decision: m.Decision, many: int, nodes: int) -> m.Decision:
+def _reworded(decision: m.Decision, many: int, nodes: int) -> m.Decision:
     """It is for nobody who waits: the engine's sentence names the ask, this one says who wanted it."""
     others = f", with {many - 1} more," if many > 1 else ""
     whole = "a node becomes" if nodes == 1 else f"{nodes} nodes become"
@@ -136,7 +136,7 @@ def _told(decision: m.Decision, many: int, nodes: int) -> m.Decision:
     return replace(decision, for_workload=None, sentence=sentence, sealed="", numbers=numbers)
 
 
-def claim(due: Due, cycle: Cycle, by_name: Mapping[str, Workload]) -> None:
+def claim(due: OpenOrder, cycle: Cycle, by_name: Mapping[str, Workload]) -> None:
     """Take it for ``cycle``, in the caller's transaction; without a move it is over at once.
 
     Raises TakenError, which has to undo what was decided, when it waits no more.
@@ -170,7 +170,7 @@ def _row(decision: m.Decision, work: Workload, origins: Mapping[str, Mapping[str
     }
 
 
-def settle(due: Due, writes: Iterable[Write]) -> None:
+def settle(due: OpenOrder, writes: Iterable[Write]) -> None:
     """What came of its moves, as the API server answered; nothing is known where nothing was tried."""
     came = {write.workload_uid: write for write in writes if write.purpose == "suspend"}
     if due.moves and not came.keys().isdisjoint(row["uid"] for row in due.order.moves):
@@ -200,10 +200,10 @@ def _settle_interrupted(order: Consolidation) -> None:
 def _conclude(order: Consolidation, rows: Sequence[Json]) -> None:
     moved = [row for row in rows if row["moved"]]
     state = Of.DONE if moved else Of.NOT_DONE
-    _end(order, rows, state, _said(rows, moved))
+    _end(order, rows, state, _outcome_in_words(rows, moved))
 
 
-def _said(rows: Sequence[Json], moved: Sequence[Json]) -> str:
+def _outcome_in_words(rows: Sequence[Json], moved: Sequence[Json]) -> str:
     hours = sum(row["lost_gpu_s"] for row in moved) / 3600
     left = [row for row in rows if not row["moved"]]
     said = f"Moved {len(moved)} of {len(rows)}; {hours:.1f} GPU-hours are done again."

@@ -70,7 +70,7 @@ def within(
         return plan, {}
     found = namespace_rails(rows, machines.of(mirror, rows), spaces)
     bounds = {r.name: (r.cpus, r.memory_mib, r.pods) for r in found}
-    taken = _taken(spaces, mirror["pods"].objects(), holding)
+    taken = _requests_by_namespace(spaces, mirror["pods"].objects(), holding)
     late, refused = _judge(plan.acts, find, bounds, taken)
     return put_off(plan, late), refused
 
@@ -143,7 +143,7 @@ def _wait(start: Decision, why: str) -> Decision:
     )
 
 
-def _taken(
+def _requests_by_namespace(
     spaces: set[str], pods: Iterable[Json], holding: Iterable[Observed]
 ) -> dict[str, Amounts]:
     """What the pods of each namespace request, and those that are still to come of what was started."""
@@ -151,7 +151,7 @@ def _taken(
     for pod in pods:
         space = pod["metadata"].get("namespace")
         if space in taken and not pods_of.is_over(pod):
-            asks = pods_of.asked(pod["spec"])
+            asks = pods_of.requests_of(pod["spec"])
             taken[space] = _sum((taken[space], (asks.get("cpu", 0), asks.get("memory", 0), 1)))
     for observed in holding:
         missing = observed.members_wanted - max(observed.pods_left, observed.members_up)

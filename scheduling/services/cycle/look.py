@@ -23,7 +23,7 @@ from scheduling.services.snapshot.supposed import suppose
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Sight:
     """What shows, and what is known of it. ``known`` grows with each step of the look."""
 
     picture: Picture
@@ -60,7 +60,7 @@ def look(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: d
     )  # fmt: skip
 
 
-def _see(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: datetime) -> _Seen:
+def _see(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: datetime) -> _Sight:
     projection, enforces = kept.projection, rows.cluster.mode == ClusterMode.ENFORCE
     taken = pictures.take(
         link.mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys()
@@ -73,7 +73,7 @@ def _see(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: d
     memory.failed.note(projection.restless, known, now)
     memory.refusals.forget(picture.by_uid)
     blocked, said = _bar(memory, kept, known, now)
-    return _Seen(picture, changes, known, blocked, said)
+    return _Sight(picture, changes, known, blocked, said)
 
 
 def _bar(

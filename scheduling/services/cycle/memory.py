@@ -9,7 +9,7 @@ from scheduling.cluster.picture.memo import Memo
 from scheduling.engine import Planner
 from scheduling.models import Cluster
 from scheduling.services.cycle.backstops import Machines
-from scheduling.services.cycle.enforce.status import Spoken
+from scheduling.services.cycle.enforce.status import LastStatus
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record.booking import Ledger
 from scheduling.services.cycle.record.causes import Causes
@@ -72,7 +72,7 @@ class Memory:
     """Play along what everybody would have on their own quota; goes on from the rows."""
     word: Word = field(default_factory=Word)
     """Make the snapshot, and record."""
-    spoken: Spoken = field(default_factory=Spoken)
+    spoken: LastStatus = field(default_factory=LastStatus)
     """Enforce: what was said of whom when."""
 
     def rows_of(self, cluster: Cluster, *, keep: bool) -> Rows:

@@ -58,7 +58,7 @@ from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.blocked import reworded
 from scheduling.services.snapshot.situations import Situation
-from scheduling.services.snapshot.supposed import told
+from scheduling.services.snapshot.supposed import slow_starts
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def _act(
     is_settled = report.written > report.said and not many and _settle(one, view)
     if recorded.decisions and planned.plan.acts:
         watch.lap("Look again")
-        kept = records.Kept(
+        kept = records.PlanRecord(
             recorded.cycle, planned.snapshot, planned.plan, projection.by_name, causes
         )
         records.keep(kept, watch.laps, report)
@@ -223,14 +223,14 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     one.memory.word.hold(snapshot, one.rows.projection.claims)
     watch.lap("Make the snapshot")
     enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
-    ordered = orders.due(view.cluster, snapshot) if enforce else None
+    ordered = orders.open_order(view.cluster, snapshot) if enforce else None
     if ordered is not None:
         watch.lap("Plan the moves that were ordered")
     made = _decide(one, ordered.after if ordered else snapshot, watch)
     plan = reworded(made, view.blocked, view.left_out)
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
-    slow = told(view.supposed.starting.values(), view.now)
+    slow = slow_starts(view.supposed.starting.values(), view.now)
     plan = whole = replace(plan, waits=ahead_of(plan.waits, slow)) if slow else plan
     watch.lap("Put it into words")
     if enforce:

@@ -10,7 +10,7 @@ from typing import Protocol
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import Outline, Snapshot
 from scheduling.models import Cluster, Workload
-from scheduling.services.consolidation.orders import Due
+from scheduling.services.consolidation.orders import OpenOrder
 from scheduling.services.cycle.changes import Changes
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked
@@ -58,7 +58,7 @@ class Planned:
     took_ms: float
     began: list[Workload]
     """Those that begin on the nominal quota of their queue alone."""
-    ordered: Due | None = None
+    ordered: OpenOrder | None = None
     """The consolidation whose moves are in it."""
     put_off: frozenset[str] = frozenset()
     """Names of those whose start, or room that was to be made for them, is left to the next cycle."""

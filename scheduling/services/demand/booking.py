@@ -37,7 +37,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WantedSpan:
     """``gpus`` (milli) wanted from ``begin`` to ``end``, seconds since 1970."""
 
     place: Place
@@ -61,7 +61,7 @@ def book(cluster: Cluster, *, since: datetime | None = None) -> int:
     if since is None and last_of(cluster, TASK).mark == mark and not _open(cluster, first, now):
         return 0
     edges = first.timestamp() + HOUR_S * np.arange(count + 1, dtype=np.float64)
-    demand = with_inner(hourly(asked(cluster, first, cluster.now()), edges), _above(cluster))
+    demand = with_inner(hourly(wanted_spans(cluster, first, cluster.now()), edges), _above(cluster))
     changed = _write(cluster, first, now, demand)
     if since is None:
         keep(cluster, TASK, mark)
@@ -73,15 +73,15 @@ def _open(cluster: Cluster, first: datetime, last: datetime) -> bool:
     return _hours(cluster, first, last).filter(demand_gpus=None).exists()
 
 
-def hourly(wanted: Iterable[Asked], edges: Floats) -> dict[Place, Floats]:
+def hourly(wanted: Iterable[WantedSpan], edges: Floats) -> dict[Place, Floats]:
     """Mean milli-GPU between ``edges``, by place."""
-    by_place: dict[Place, list[Asked]] = defaultdict(list)
+    by_place: dict[Place, list[WantedSpan]] = defaultdict(list)
     for one in wanted:
         by_place[one.place].append(one)
     return {place: _means(ones, edges) for place, ones in by_place.items()}
 
 
-def _means(ones: list[Asked], edges: Floats) -> Floats:
+def _means(ones: list[WantedSpan], edges: Floats) -> Floats:
     """By differences of what is held up to each edge, counted from the first for the sake of precision."""
     gpus = np.array([one.gpus for one in ones], dtype=np.float64)
     origin, times = edges[0], edges - edges[0]
@@ -143,7 +143,7 @@ class _Row(NamedTuple):
         return ran_s + (UNKNOWN_S if rest_s is None else rest_s)
 
 
-def asked(cluster: Cluster, start: datetime, now: datetime) -> Iterator[Asked]:
+def wanted_spans(cluster: Cluster, start: datetime, now: datetime) -> Iterator[WantedSpan]:
     """What each workload wanted that was not over at ``start``."""
     classes = dict(cluster.gpu_classes.values_list("name", "pk"))
     alive = Q(finished_at=None) | Q(finished_at__gt=start)
@@ -158,7 +158,7 @@ def asked(cluster: Cluster, start: datetime, now: datetime) -> Iterator[Asked]:
         if gpu_class is not None and length > 0:
             begin = row.submitted_at.timestamp()
             end = min(now.timestamp(), begin + length)
-            yield Asked((row.queue_id, gpu_class), begin, end, row.size)
+            yield WantedSpan((row.queue_id, gpu_class), begin, end, row.size)
 
 
 def _hours(cluster: Cluster, first: datetime, last: datetime) -> QuerySet[UsageSample]:

@@ -32,7 +32,7 @@ from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.starts.refresh import KNOWN_RUNS, OWN_CHANGE, rounded
-from scheduling.services.words.told import Said, sealed_of
+from scheduling.services.words.told import Sentence, sealed_of
 from scheduling.simulation.ahead.correction import Correction, ForecastKind
 
 FRESH_S = 5.0
@@ -89,7 +89,7 @@ def name_in_plan(work: Workload) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DraftWork:
     """Work that nobody has submitted yet, in the queue that it would wait in."""
 
     cluster: Cluster
@@ -100,19 +100,19 @@ class Asked:
         """The same, asking for one class alone."""
         return replace(self.observed, gpu_classes=(gpu_class,), names_classes=True)
 
-    def said(self, decision: m.Decision) -> Said:
+    def said(self, decision: m.Decision) -> Sentence:
         """What the plan says of it, to be told to a reader."""
-        return _said(decision, self.queue, self.observed.user)
+        return _sentence_of(decision, self.queue, self.observed.user)
 
 
-def said_of(work: Workload, decision: m.Decision) -> Said:
+def said_of(work: Workload, decision: m.Decision) -> Sentence:
     """What a plan says of ``work``, which stands in a queue, to be told to a reader."""
     assert work.queue is not None  # noqa: S101 - what no queue takes is in no plan
-    return _said(decision, work.queue, work.user)
+    return _sentence_of(decision, work.queue, work.user)
 
 
-def _said(decision: m.Decision, queue: Queue, user: str) -> Said:
-    return Said(
+def _sentence_of(decision: m.Decision, queue: Queue, user: str) -> Sentence:
+    return Sentence(
         cluster_id=queue.cluster_id,
         queue=queue.path,
         user=user,
@@ -123,13 +123,13 @@ def _said(decision: m.Decision, queue: Queue, user: str) -> Said:
     )
 
 
-def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) -> Asked:
+def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) -> DraftWork:
     """``observed`` as ``user`` would submit it to ``queue``, in whose namespace it is made."""
     at_home = replace(observed, user=user, namespace=queue.namespace or "default")
-    return Asked(cluster, queue, at_home)
+    return DraftWork(cluster, queue, at_home)
 
 
-def ask(asked: Asked, gpu_classes: Sequence[str] = ()) -> list[Answer]:
+def ask(asked: DraftWork, gpu_classes: Sequence[str] = ()) -> list[Answer]:
     """What would become of it now: as it is, then on each of ``gpu_classes`` alone.
 
     Raises ServiceError when the cluster does not answer, or too many ask at once.
@@ -148,7 +148,7 @@ def compare(work: Workload, changed: Observed, *, held: bool) -> tuple[Answer, A
         return reading.compare(name_in_plan(work), changed, held=held)
 
 
-def ask_run_times(asked: Asked, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
+def ask_run_times(asked: DraftWork, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
     """The question how long it would run on each of ``gpu_classes``; None before anything was learned."""
     one = asked.observed
     work = Workload(
@@ -159,7 +159,7 @@ def ask_run_times(asked: Asked, gpu_classes: Sequence[str]) -> RunTimeQuestion |
     return forecasts.ask(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
 
 
-def can_never_start(asked: Asked) -> m.Decision | None:
+def can_never_start(asked: DraftWork) -> m.Decision | None:
     """The engine's word that it fits no class even on empty nodes, None if it may start one day.
 
     Raises ServiceError as ``ask`` does.

@@ -28,7 +28,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.explain.documents import relaxation_document
 from scheduling.services.snapshot.asked import live_or_refused
 
-__all__ = ["Reach", "kept", "log", "plan_now", "refresh"]
+__all__ = ["Reach", "log", "plan_now", "planned_changes", "refresh"]
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class _Wish:
     kept_until: Any
 
 
-def kept(work: Workload, reach: Reach) -> StartChanges | None:
+def planned_changes(work: Workload, reach: Reach) -> StartChanges | None:
     """What was planned for it of late within ``reach``; None where nothing was."""
     since = timezone.now() - FRESH
     rows = StartChanges.objects.filter(workload=work, reach=_digest(reach), planned_at__gt=since)
@@ -79,7 +79,7 @@ def refresh(cluster: Cluster, reach_of: ReachOf) -> int:
     """Plan anew what was planned before the plan changed; ``reach_of`` says among what owners choose. How
     many were planned. Raises ServiceError when the cluster does not answer."""
     _forget(cluster)
-    wishes = _due(cluster, reach_of)[:MOST]
+    wishes = _next_wishes(cluster, reach_of)[:MOST]
     if not wishes:
         return 0
     revision = cluster.revision
@@ -100,7 +100,7 @@ def _forget(cluster: Cluster) -> None:
     rows.filter(kept_until__lt=timezone.now()).delete()
 
 
-def _due(cluster: Cluster, reach_of: ReachOf) -> list[_Wish]:
+def _next_wishes(cluster: Cluster, reach_of: ReachOf) -> list[_Wish]:
     """What was never planned first, the youngest before all, then what was planned longest ago."""
     rows = StartChanges.objects.filter(workload__cluster=cluster)
     waiting = Workload.objects.filter(

@@ -24,7 +24,7 @@ from scheduling.models import Cluster, RunTimeQuestion, Workload
 from scheduling.prediction.learner import Models, say
 from scheduling.prediction.quantiles import rest_s
 from scheduling.prediction.runs import Work
-from scheduling.services.forecasts.holding import held
+from scheduling.services.forecasts.holding import models_of
 from scheduling.services.forecasts.runs import work_of
 from scheduling.services.forecasts.serving import serving
 
@@ -174,7 +174,7 @@ def expected_on(
     if predictor is None:
         return {}
     now = cluster.now()
-    with held(cluster, predictor, now) as models:
+    with models_of(cluster, predictor, now) as models:
         return {
             name: _on(models, work, name, first_of(work, gpu_classes), now.timestamp())
             for name in gpu_classes

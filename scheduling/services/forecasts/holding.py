@@ -20,13 +20,13 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def held(cluster: Cluster, predictor: Predictor, now: datetime) -> Iterator[Models]:
+def models_of(cluster: Cluster, predictor: Predictor, now: datetime) -> Iterator[Models]:
     """The models of ``predictor``, for one thread at a time."""
     with _lock:
-        yield _heard(cluster, predictor, now)
+        yield _caught_up(cluster, predictor, now)
 
 
-def _heard(cluster: Cluster, predictor: Predictor, now: datetime) -> Models:
+def _caught_up(cluster: Cluster, predictor: Predictor, now: datetime) -> Models:
     version, models, heard = _loaded.get(cluster.pk, (-1, Models(), (now, 0)))
     if version != predictor.pk:
         models, heard = stored.load(bytes(predictor.state)), (predictor.window_to, 0)

@@ -21,10 +21,10 @@ from django.utils.functional import cached_property
 
 from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, TaskPass, Workload
 from scheduling.prediction.history import Estimate
-from scheduling.prediction.learner import Models, Said, say
+from scheduling.prediction.learner import Models, RunTimeEstimate, say
 from scheduling.prediction.paces import Pace
 from scheduling.prediction.quantiles import rest_s, seconds
-from scheduling.services.forecasts.holding import held
+from scheduling.services.forecasts.holding import models_of
 from scheduling.services.forecasts.runs import NEEDED, ran_s, run_of, work_of
 from scheduling.services.forecasts.serving import demote, serving
 from scheduling.services.forecasts.told import NEVER, held_back
@@ -61,7 +61,7 @@ def predict(*, cluster: Cluster) -> int:
     predictor = serving(cluster)
     if predictor is None:
         return 0
-    with held(cluster, predictor, now) as models:
+    with models_of(cluster, predictor, now) as models:
         mark = [predictor.pk, now.strftime("%F %H")]
         rows = _live(cluster, last_of(cluster, TASK), mark)
         said = {
@@ -92,11 +92,11 @@ def _news(cluster: Cluster, before: datetime) -> Q:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Forecast:
     """Quantiles of the rest on one class, and what they were learned from."""
 
     rest: tuple[float, float, float]
-    said: Said
+    said: RunTimeEstimate
 
 
 def _prediction(
@@ -112,7 +112,7 @@ def _prediction(
     noted = before.evidence.get("as_submitted") if before else None
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
-    told = _told(models, row, "", submitted, gone_s, now)
+    told = _forecast(models, row, "", submitted, gone_s, now)
     compared = _compared(models, row)
     by_class = _by_class(models, row, compared, submitted, gone_s, waits, now)
     paces = {name: round(pace.ratio, 3) for name, pace in compared.items()}
@@ -137,17 +137,17 @@ def _prediction(
     return made
 
 
-def _told(
+def _forecast(
     models: Models,
     row: Workload,
     gpu_class: str,
     submitted: Sequence[float],
     gone_s: float,
     now: datetime,
-) -> _Told:
+) -> _Forecast:
     work = work_of(row, gpu_class)
     said = say(models, work, now.timestamp(), tuple(submitted))
-    return _Told(rest_s(said.told, gone_s, work.limit_s), said)
+    return _Forecast(rest_s(said.told, gone_s, work.limit_s), said)
 
 
 def _by_class(
@@ -164,7 +164,7 @@ def _by_class(
         return {}
     found: dict[str, Any] = {}
     for place, (name, pace) in enumerate(compared.items()):
-        p10, p50, p90 = _told(models, row, name, submitted, gone_s, now).rest
+        p10, p50, p90 = _forecast(models, row, name, submitted, gone_s, now).rest
         found[name] = {
             "place": place, "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3),
             "runs": pace.runs, "groups": pace.groups, "own_runs": pace.own,

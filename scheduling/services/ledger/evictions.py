@@ -61,15 +61,15 @@ def numbers_at(
     if victim is None or gpu_class is None:
         return numbers
     leaving = _evicted_gpus(plan.acts, by_name, victim.queue_label, gpu_class)
-    numbers |= _held("victim", plan, victim.queue_label, gpu_class, -leaving)
+    numbers |= _holdings("victim", plan, victim.queue_label, gpu_class, -leaving)
     preemptor = by_name.get(decision.for_workload or "")
     if preemptor is not None:
         asked = preemptor.requested_gpus
-        numbers |= _held("for", plan, preemptor.queue_label, gpu_class, asked)
+        numbers |= _holdings("for", plan, preemptor.queue_label, gpu_class, asked)
     return numbers
 
 
-def _held(who: str, plan: Outline, queue: str, gpu_class: str, change: int) -> dict[str, float]:
+def _holdings(who: str, plan: Outline, queue: str, gpu_class: str, change: int) -> dict[str, float]:
     share = plan.fair_share.get(queue, {}).get(gpu_class)
     if share is None:
         return {}

@@ -14,7 +14,7 @@ from scheduling.models.ledger import Resolution
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Means:
     """Means over ``seconds``, milli-GPU; ``demand`` is None where nobody worked it out."""
 
     ready: float
@@ -23,10 +23,10 @@ class Known:
     seconds: float
 
 
-def ready_in(cluster: Cluster, begin: datetime, end: datetime) -> dict[str, Known]:
+def ready_in(cluster: Cluster, begin: datetime, end: datetime) -> dict[str, Means]:
     """By GPU class of [begin, end), as far as samples of it are kept: by hours; by days where more of them
     are kept, by minutes where those are not rolled up yet."""
-    found: dict[str, Known] = {}
+    found: dict[str, Means] = {}
     sampled = _sampled(cluster, begin, end)
     for resolution in (Resolution.HOUR, Resolution.DAY, Resolution.MINUTE):
         for of, name, known in sampled:
@@ -35,7 +35,7 @@ def ready_in(cluster: Cluster, begin: datetime, end: datetime) -> dict[str, Know
     return found
 
 
-def _sampled(cluster: Cluster, begin: datetime, end: datetime) -> list[tuple[str, str, Known]]:
+def _sampled(cluster: Cluster, begin: datetime, end: datetime) -> list[tuple[str, str, Means]]:
     """(resolution, class, what is known). One query."""
     rows = UsageSample.objects.filter(
         start__gte=begin, start__lt=end, queue__cluster=cluster, queue__parent=None
@@ -46,12 +46,12 @@ def _sampled(cluster: Cluster, begin: datetime, end: datetime) -> list[tuple[str
     }
     keys = ("resolution", "gpu_class__name")
     told = rows.order_by().values(*keys).annotate(**sums, known_s=Sum("seconds"))
-    return [(*(row[key] for key in keys), _known(row)) for row in told if row["known_s"]]
+    return [(*(row[key] for key in keys), _means(row)) for row in told if row["known_s"]]
 
 
-def _known(row: Mapping[str, Any]) -> Known:
+def _means(row: Mapping[str, Any]) -> Means:
     seconds, demand = row["known_s"], row["demand"]
-    return Known(
+    return Means(
         row["ready"] / seconds,
         row["installed"] / seconds,
         None if demand is None else demand / seconds,

@@ -106,12 +106,12 @@ def _mean(
         resolution=coarse,
         start=key[2],
         seconds=seconds,
-        **{name: _seen(members, name) for name in SEEN_IN_PART[coarse]},
+        **{name: _known_mean(members, name) for name in SEEN_IN_PART[coarse]},
         **{name: sum(getattr(s, name) * s.seconds for s in members) / seconds for name in MEANS},
     )
 
 
-def _seen(members: list[UsageSample], name: str) -> float | None:
+def _known_mean(members: list[UsageSample], name: str) -> float | None:
     """The mean over those in which it is known."""
     known = [(getattr(s, name), s.seconds) for s in members if getattr(s, name) is not None]
     seconds = sum(length for _, length in known)

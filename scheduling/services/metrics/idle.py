@@ -128,7 +128,7 @@ def culled_at(spell: IdleSpell, cluster: Cluster) -> datetime | None:
     return due if spell.kept_until is None else max(due, spell.kept_until)
 
 
-def told(spell: IdleSpell, now: datetime) -> None:
+def tell_owner(spell: IdleSpell, now: datetime) -> None:
     """Its owner is told, in the caller's transaction."""
     first = Coalesce("first_told_at", Value(now, DateTimeField()))
     IdleSpell.objects.filter(pk=spell.pk).update(

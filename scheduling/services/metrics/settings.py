@@ -59,7 +59,7 @@ def set_source(
     the one that is known for the same address. Raises as ``try_source``.
     """
     known = cluster.metrics_token_file if url == cluster.metrics_url else ""
-    held = token or _known(known)
+    held = token or _readable_file(known)
     found = try_source(url, held, activity) if url else None
     before = {"url": cluster.metrics_url, "activity": cluster.metrics_activity}
     with transaction.atomic():
@@ -74,7 +74,7 @@ def set_source(
     return found
 
 
-def _known(path: str) -> str:
+def _readable_file(path: str) -> str:
     """Raises ServiceError where the file cannot be read."""
     try:
         return read_token(path)

@@ -23,7 +23,7 @@ SAID: Mapping[Sharing, str] = {
 """Each way to give out what is above nominal, in a sentence, wherever one is chosen."""
 
 
-def called(way: Sharing) -> str:
+def name_of(way: Sharing) -> str:
     return way.value.replace("_", " ").capitalize()
 
 

@@ -35,7 +35,7 @@ def move_on(
         return False
     before = at(cluster, now)
     keep = 1.0 - _decay(cluster, since, now)
-    held = _held(workloads)
+    held = _usage(workloads)
     usage = {key: before.get(key, 0.0) + held.get(key, 0) * keep for key in {**before, **held}}
     gone = [key for key, gpus in usage.items() if gpus < FORGOTTEN]
     UserUsage.objects.bulk_create(
@@ -53,7 +53,7 @@ def move_on(
     return True
 
 
-def _held(workloads: Iterable[Workload]) -> Mapping[Key, int]:
+def _usage(workloads: Iterable[Workload]) -> Mapping[Key, int]:
     held: dict[Key, int] = {}
     for work in workloads:
         if work.queue_id is not None and work.allocated_gpus:

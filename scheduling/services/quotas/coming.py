@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from scheduling.models import Queue, Quota, QuotaChange
 from scheduling.services.quotas.checks import values_of
-from scheduling.services.quotas.faults import shown
+from scheduling.services.quotas.faults import as_typed
 from scheduling.services.quotas.tree import subtree
 from scheduling.services.quotas.values import Field
 
@@ -57,7 +57,7 @@ def _cells(before: Quota, after: Quota) -> Iterator[Mapping[str, Any]]:
     was, will = values_of(before), values_of(after)
     for field in Field:
         if was.get(field) != will.get(field):
-            sides = (shown(field, values.get(field)) for values in (was, will))
+            sides = (as_typed(field, values.get(field)) for values in (was, will))
             old, new = (None if side is None else float(side) for side in sides)
             yield {
                 "queue": after.queue.name,

@@ -112,7 +112,7 @@ def stored(field: Field, value: Decimal | None) -> int | Decimal | None:
     return int(value * MILLI) if field.is_gpus else int(value)
 
 
-def shown(field: Field, value: int | Decimal | None) -> Decimal | None:
+def as_typed(field: Field, value: int | Decimal | None) -> Decimal | None:
     """The reverse of ``stored``."""
     if value is None:
         return None

@@ -30,7 +30,7 @@ from scheduling.services.quotas.checks import (
     timelines_of,
     values_of,
 )
-from scheduling.services.quotas.faults import Fault, QuotaCell, QuotaError, shown
+from scheduling.services.quotas.faults import Fault, QuotaCell, QuotaError, as_typed
 from scheduling.services.quotas.tree import lock_tree, subtree
 from scheduling.services.quotas.values import Field, Segment, Values, value_at
 
@@ -240,8 +240,8 @@ def _line(
         "queue": cell.queue,
         "gpu_class": cell.gpu_class,
         "field": cell.field.value,
-        "before": _number(shown(cell.field, before)),
-        "after": _number(shown(cell.field, after)),
+        "before": _number(as_typed(cell.field, before)),
+        "after": _number(as_typed(cell.field, after)),
     }
 
 
@@ -338,7 +338,7 @@ def _refuse_replaced(change: QuotaChange, at: datetime) -> None:
         if place not in values:
             sentence = f"{cell['queue']} is no longer below {change.queue.name}."
             raise ServiceError("changed_since", sentence, "Edit the grid instead.")
-        if shown(field, values[place].get(field)) != _decimal(cell["after"]):
+        if as_typed(field, values[place].get(field)) != _decimal(cell["after"]):
             raise ServiceError(
                 "changed_since",
                 f"{field.value.replace('_', ' ')} of {cell['queue']} has changed again since.",

@@ -19,7 +19,7 @@ from scheduling.models import MILLI, GpuClass, Node, Queue, Quota, QuotaChange
 from scheduling.models.queues import above
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.checks import Timelines, breaks_sum, timelines_of
-from scheduling.services.quotas.faults import QuotaCell, figure, shown
+from scheduling.services.quotas.faults import QuotaCell, as_typed, figure
 from scheduling.services.quotas.save import save_quotas
 from scheduling.services.quotas.tree import lock_tree
 from scheduling.services.quotas.values import Field, instants, value_at
@@ -142,7 +142,7 @@ def shift_quotas(
 
 
 def _cell(shift: Shift, told: Figure) -> QuotaCell:
-    value = shown(shift.field, told.after)
+    value = as_typed(shift.field, told.after)
     return QuotaCell(told.queue.name, shift.gpu_class.name, shift.field, value)
 
 

@@ -112,7 +112,7 @@ def create_queue(
     _refuse_holding_parent(parent)
     check(queue, author, taking)
     _save(queue, author)
-    _tell("queue.created", queue, author, {}, _told(queue))
+    _tell("queue.created", queue, author, {}, _as_json(queue))
     return queue
 
 
@@ -142,7 +142,7 @@ def change_queue(
     lock_tree(queue.cluster)
     queue = Queue.objects.select_related("cluster", "parent").get(pk=queue.pk)
     _refuse_root(queue)
-    before = _told(queue)
+    before = _as_json(queue)
     if name is not None and name != queue.name:
         _refuse_carried_name(queue)
         queue.name = name
@@ -162,7 +162,7 @@ def change_queue(
     for field, value in told.items():
         setattr(queue, field, value)
     _save(queue, author)
-    _tell("queue.changed", queue, author, before, _told(queue))
+    _tell("queue.changed", queue, author, before, _as_json(queue))
     return queue
 
 
@@ -187,12 +187,12 @@ def delete_queue(*, queue: Queue, author: AbstractBaseUser | None) -> None:
         )
     _sign(queue, author)
     cluster = queue.cluster
-    _tell("queue.deleted", queue, author, _told(queue), {})
+    _tell("queue.deleted", queue, author, _as_json(queue), {})
     queue.delete()
     cluster.touch()
 
 
-def _told(queue: Queue) -> dict[str, Any]:
+def _as_json(queue: Queue) -> dict[str, Any]:
     """Its columns as an event tells them, those that say nothing left out."""
     names = ("name", "priority", "stop", "namespace", "access_group")
     bounds = (field.name for kind in (Limits, Bounds) for field in fields(kind))

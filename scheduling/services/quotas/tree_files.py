@@ -21,7 +21,7 @@ from django.db import transaction
 from scheduling.files import BrokenFileError, Fault, lines_of, read
 from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import QuotaCell, shown
+from scheduling.services.quotas.faults import QuotaCell, as_typed
 from scheduling.services.quotas.save import GridRow, Values, grid, save_quotas
 from scheduling.services.quotas.tree import change_queue, create_queue, offering
 from scheduling.services.quotas.values import Field
@@ -250,12 +250,14 @@ def tree_of(cluster: Cluster, at: datetime, top: Queue | None = None) -> list[di
     rows = grid(top or cluster.queues.get(parent=None), at).rows
     below: dict[int | None, list[dict[str, Any]]] = {}
     for row in reversed(rows):
-        below.setdefault(row.queue.parent_id, []).insert(0, _told(row, below.get(row.queue.pk, [])))
+        below.setdefault(row.queue.parent_id, []).insert(
+            0, _as_json(row, below.get(row.queue.pk, []))
+        )
     root = rows[0].queue.pk
     return below.get(root, [])
 
 
-def _told(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
+def _as_json(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
     """Without what is empty, and without figures that are the default."""
     queue, told = row.queue, {"name": row.queue.name}
     said: dict[str, Any] = {key: getattr(queue, key) for key in SHAPE}
@@ -267,7 +269,7 @@ def _told(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _number(kind: Field, value: int | Decimal | None) -> float | None:
-    number = shown(kind, value)
+    number = as_typed(kind, value)
     return None if number is None else float(number)
 
 
@@ -317,5 +319,5 @@ def _changed(root: Queue, cells: Sequence[QuotaCell]) -> list[QuotaCell]:
     return [
         cell
         for cell in cells
-        if shown(cell.field, held[cell.queue, cell.gpu_class].get(cell.field)) != cell.value
+        if as_typed(cell.field, held[cell.queue, cell.gpu_class].get(cell.field)) != cell.value
     ]

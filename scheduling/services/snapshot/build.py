@@ -27,7 +27,7 @@ from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.departing import (
     Heir,
     Heirs,
-    kept,
+    as_fixed,
     left_behind,
     orphans_in,
     orphans_stay,
@@ -131,7 +131,7 @@ def _at_work(
     unmoved = False
     for observed, what, read in made:
         is_stuck = read.leaving and stays(observed, what, now)
-        work, unmoved = (kept(read), True) if is_stuck else (read, unmoved)
+        work, unmoved = (as_fixed(read), True) if is_stuck else (read, unmoved)
         if what.is_supposed:
             works.append(firm(work))
             waiting.has_supposed = True

@@ -54,7 +54,7 @@ def orphans_in(
             gpu_class=gpu_class,
             placement=orphans.placement,
         )
-        found.append(kept(work) if heir.queue and orphans_stay(orphans, now) else work)
+        found.append(as_fixed(work) if heir.queue and orphans_stay(orphans, now) else work)
     return found
 
 
@@ -137,7 +137,7 @@ def _goes(gone_by: datetime | None, now: datetime, within_s: float) -> bool:
     return gone_by is not None and gone_by <= now + timedelta(seconds=within_s)
 
 
-def kept(work: m.Workload) -> m.Workload:
+def as_fixed(work: m.Workload) -> m.Workload:
     """``work`` that is leaving as work of its queue that nobody can displace."""
     members = sum(work.placement.values())
     return replace(

@@ -77,7 +77,7 @@ def firm(work: m.Workload) -> m.Workload:
     )
 
 
-def told(starting: Iterable[Observed], now: datetime) -> list[m.Decision]:
+def slow_starts(starting: Iterable[Observed], now: datetime) -> list[m.Decision]:
     """What those are told whose start takes long."""
     return [
         m.Decision(

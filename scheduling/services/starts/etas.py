@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from scheduling.cluster.adapters import key_of
 from scheduling.models import Cluster, ForecastRun, StartForecast
-from scheduling.services.starts.tell import said
+from scheduling.services.starts.tell import predicted_start
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Etas:
         return self._words
 
     def _say(self, now: datetime) -> None:
-        told = {name: said(row, now) for name, row in self._rows.items()}
+        told = {name: predicted_start(row, now) for name, row in self._rows.items()}
         self._told = {name: one.p50 for name, one in told.items() if one.p50 is not None}
         self._until = min(self._told.values(), default=None)
         self._words = {

@@ -19,7 +19,7 @@ from scheduling.services.starts.known import Known, stage
 from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.forward import live_on
 from scheduling.simulation.ahead.opening import Newcomers, Opening, open_snapshot, picked
-from scheduling.simulation.ahead.runs import Asked
+from scheduling.simulation.ahead.runs import Question
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def look_ahead(
     opening = open_snapshot(snapshot, checkpoints)
     dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
     coming = _Coming(known, snapshot, opening, ahead_s)
-    rests = known.runs.rests(_asked(snapshot, opening, known), futures, dice)
+    rests = known.runs.rests(_questions(snapshot, opening, known), futures, dice)
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
     # Who is held starts in no future, so no future is lived to its end for it.
     awaited = np.flatnonzero(opening.waits & ~opening.frame.work.held[opening.slots])
@@ -124,14 +124,14 @@ def _follow(after: list[Counter[int]], starts: Ints, ends: Ints) -> None:
             after[i][int(order[at])] += 1
 
 
-def _asked(snapshot: Snapshot, opening: Opening, known: Known) -> list[Asked]:
+def _questions(snapshot: Snapshot, opening: Opening, known: Known) -> list[Question]:
     work = {w.name: w for w in snapshot.workloads}
     now, found = snapshot.now, []
     for name in opening.names:
         one = work[name]
         if name in known.rests:
             since = one.started if one.phase is Phase.RUNNING else None
-            found.append(Asked((), rest_s=known.rests[name].left_s(since, now)))
+            found.append(Question((), rest_s=known.rests[name].left_s(since, now)))
             continue
         ran = one.phase is Phase.RUNNING and one.started is not None
         age_s = (now - one.started).total_seconds() if ran and one.started else 0.0
@@ -139,7 +139,7 @@ def _asked(snapshot: Snapshot, opening: Opening, known: Known) -> list[Asked]:
         gpus = one.gpus * one.members.min
         kinds = kinds_of(user=one.user, name=name, queue=one.queue, gpus=gpus)
         p50_s, p90_s = (told.p50, told.p90) if told else (None, None)
-        found.append(Asked(kinds, max(0.0, age_s), p50_s, p90_s))
+        found.append(Question(kinds, max(0.0, age_s), p50_s, p90_s))
     return found
 
 
@@ -173,6 +173,6 @@ class _Coming:
         run_s = np.array([arrivals[i].run_s or np.nan for i in which.tolist()])
         unknown = np.flatnonzero(np.isnan(run_s))
         if unknown.size:
-            asked = [Asked(self._kinds[int(which[i])]) for i in unknown]
+            asked = [Question(self._kinds[int(which[i])]) for i in unknown]
             run_s[unknown] = self._known.runs.rests(asked, 1, dice)[0]
         return np.maximum(1, run_s).astype(np.int64)

@@ -25,7 +25,12 @@ from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
 from scheduling.services.tables.passes import keep, last_of
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, Correction, ForecastKind, correction_from
+from scheduling.simulation.ahead.correction import (
+    Correction,
+    ForecastKind,
+    JudgedForecast,
+    correction_from,
+)
 
 AGAIN = timedelta(hours=1)
 REMEMBERED = timedelta(days=28)
@@ -41,14 +46,14 @@ def correction_of(cluster: Cluster, now: datetime) -> Correction:
     which a pass has kept: levels move by the hour.
     """
     known = last_of(cluster, TASK)
-    return _kept(known) if known.mark == _hour(now) else _learned(cluster, now)
+    return _correction(known) if known.mark == _hour(now) else _learned(cluster, now)
 
 
 def keep_correction(cluster: Cluster, now: datetime) -> Correction:
     """The same, and kept for who asks next."""
     known = last_of(cluster, TASK)
     if known.mark == _hour(now):
-        return _kept(known)
+        return _correction(known)
     made = _learned(cluster, now)
     keep(cluster, TASK, _hour(now), {kind.name: reach for kind, reach in made.reach.items()})
     return made
@@ -58,7 +63,7 @@ def _hour(now: datetime) -> str:
     return f"{now:%F %H}"
 
 
-def _kept(known: TaskPass) -> Correction:
+def _correction(known: TaskPass) -> Correction:
     return Correction(
         {ForecastKind[name]: (middle, far) for name, (middle, far) in dict(known.found).items()}
     )
@@ -73,22 +78,22 @@ def _learned(cluster: Cluster, now: datetime) -> Correction:
     )
     each = -(-max(1, told.count()) // LEARNED)
     some = told.annotate(turn=F("id") % each).filter(turn=0).order_by("id")
-    return correction_from(_came(some, now), now.timestamp())
+    return correction_from(_outcomes(some, now), now.timestamp())
 
 
-def _came(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[Came]:
+def _outcomes(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[JudgedForecast]:
     for one in told:
         started = one.started_at is not None and one.started_at <= now
         until = one.started_at if started and one.started_at else now
-        yield came(one, until, started=started)
+        yield outcome_of(one, until, started=started)
 
 
-def came(one: ForecastOutcome, until: datetime, *, started: bool) -> Came:
+def outcome_of(one: ForecastOutcome, until: datetime, *, started: bool) -> JudgedForecast:
     """A forecast as the correction learns from it: it waited until then, and started there or waits still."""
     raw, told = Band(one.raw_p50_s, one.raw_p90_s), Band(one.p50_s, one.p90_s)
     waited_s = (until - one.told_at).total_seconds()
     kind = ForecastKind.of(one.gpus / MILLI, first=one.at_submission)
-    return Came(raw, one.told_at.timestamp(), waited_s, started, told, kind)
+    return JudgedForecast(raw, one.told_at.timestamp(), waited_s, started, told, kind)
 
 
 def settle(cluster: Cluster, since: datetime | None = None) -> int:

@@ -128,7 +128,7 @@ def keep(
     again = outcomes.told_before(cluster, now)
     runs = dict(zip(ahead.waiting, ahead.runs.tolist(), strict=True))
     told = [
-        _Told(
+        _Prediction(
             rows[name],
             raw,
             correction,
@@ -192,7 +192,7 @@ def _rows(cluster: Cluster) -> dict[str, Workload]:
     }
 
 
-class _Told:
+class _Prediction:
     """What is told of one workload."""
 
     def __init__(

@@ -17,7 +17,7 @@ Held = Mapping[tuple[str, int], Share]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PredictedStart:
     """``p90`` is None where only the place in line is worth telling, ``p50`` also where it has passed;
     ``why_not`` says why."""
 
@@ -54,24 +54,26 @@ PASSED = "The time that was told has passed; the next pass of forecasts tells it
 NOT_YET = "No start is forecast yet: forecasts are made in the background, one after the other."
 
 
-def said_of(work: Workload, held: Held | None = None) -> Said:
+def said_of(work: Workload, held: Held | None = None) -> PredictedStart:
     """Of a workload that waits. Two queries without ``held``."""
     row = StartForecast.objects.filter(workload=work).select_related("gpu_class").first()
     known = held if held is not None or row is None else held_of(work.cluster, row.at)
-    return said(row, work.cluster.now(), known)
+    return predicted_start(row, work.cluster.now(), known)
 
 
-def said(row: StartForecast | None, now: datetime, held: Held | None = None) -> Said:
+def predicted_start(
+    row: StartForecast | None, now: datetime, held: Held | None = None
+) -> PredictedStart:
     """What ``row`` says at ``now``: the one door for whoever shows a predicted start."""
     if row is None:
-        return Said(None, None, None, None, NOT_YET)
+        return PredictedStart(None, None, None, None, NOT_YET)
     if row.p50_at is None or row.p90_at is None:
-        return Said(None, None, row.at, None, row.why_not)
+        return PredictedStart(None, None, row.at, None, row.why_not)
     if row.p90_at <= now:
-        return Said(None, None, row.at, None, PASSED)
+        return PredictedStart(None, None, row.at, None, PASSED)
     if row.p50_at <= now:
-        return Said(None, row.p90_at, row.at, _share(row, held or {}), DUE)
-    return Said(row.p50_at, row.p90_at, row.at, _share(row, held or {}))
+        return PredictedStart(None, row.p90_at, row.at, _share(row, held or {}), DUE)
+    return PredictedStart(row.p50_at, row.p90_at, row.at, _share(row, held or {}))
 
 
 def _share(row: StartForecast, held: Held) -> Share | None:

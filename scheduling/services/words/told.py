@@ -53,7 +53,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Sentence:
     """A sentence as it is kept, and whom it is about."""
 
     cluster_id: int
@@ -70,7 +70,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReadableSentence:
     """The same as one reader may have it."""
 
     sentence: str
@@ -87,14 +87,14 @@ def sealed_of(decision: m.Decision) -> Json:
     return {"sentence": decision.sealed, **named}
 
 
-def told(row: Row, reader: Reader) -> Told:
+def readable(row: Row, reader: Reader) -> ReadableSentence:
     """What ``reader`` may be told of ``row``."""
     return tell(said_in(row), reader)
 
 
-def said_in(row: Row) -> Said:
+def said_in(row: Row) -> Sentence:
     work = row if isinstance(row, Workload) else row.workload
-    return Said(
+    return Sentence(
         cluster_id=work.cluster_id,
         queue=work.queue.path if work.queue else None,
         user=work.user,
@@ -106,17 +106,17 @@ def said_in(row: Row) -> Said:
     )
 
 
-def tell(said: Said, reader: Reader) -> Told:
+def tell(said: Sentence, reader: Reader) -> ReadableSentence:
     """``said`` as ``reader`` may have it."""
     view = _View(said, reader)
-    return Told(view.sentence(), view.numbers())
+    return ReadableSentence(view.sentence(), view.numbers())
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
     """A sentence before one reader."""
 
-    said: Said
+    said: Sentence
     reader: Reader
 
     def sentence(self) -> str:

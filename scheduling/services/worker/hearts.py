@@ -24,7 +24,7 @@ def begin(role: Role) -> None:
     """Beat in ``role`` until the process ends or leaves it."""
     if former := _hearts.pop(role, None):
         former.stop()
-    told = held.told if role == Role.ENGINE else nothing
+    told = held.as_json if role == Role.ENGINE else nothing
     _hearts[role] = Heart(role, told).start()
 
 

@@ -23,7 +23,7 @@ stay: Python's own thresholds look through all of them several times in a cycle 
 
 
 @dataclass(slots=True)
-class Held:
+class ClusterTurn:
     """One cluster in this process. ``turn`` is taken for the length of a cycle; ``call`` asks for one."""
 
     name: str
@@ -37,11 +37,11 @@ class Held:
         self.link.close()
 
 
-_held: dict[int, Held] = {}
+_held: dict[int, ClusterTurn] = {}
 _lock = threading.Lock()
 
 
-def held_of(cluster: Cluster, *, on_change: Callable[[], None]) -> Held:
+def held_of(cluster: Cluster, *, on_change: Callable[[], None]) -> ClusterTurn:
     """What is held of ``cluster``, made and its mirror started when there is nothing.
 
     ``on_change`` is called, debounced, from a thread of the mirror after the cluster changed. A
@@ -60,7 +60,7 @@ def held_of(cluster: Cluster, *, on_change: Callable[[], None]) -> Held:
         return held
 
 
-def told() -> dict[str, Any]:
+def as_json() -> dict[str, Any]:
     """What this process holds of each cluster, by its name, as ``Process.held`` keeps it."""
     return {
         held.name: {
@@ -102,7 +102,7 @@ def close_others(pks: Collection[int]) -> None:
         one.close()
 
 
-def _start(cluster: Cluster, on_change: Callable[[], None]) -> Held:
+def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterTurn:
     from scheduling.services.clusters.connection import ClusterLink
     from scheduling.services.cycle.memory import Memory
     from scheduling.services.cycle.record.booking import Ledger
@@ -110,4 +110,6 @@ def _start(cluster: Cluster, on_change: Callable[[], None]) -> Held:
     gc.set_threshold(*COLLECTED)
     turn = Turn()
     call = Debounce(on_change, turn)
-    return Held(cluster.name, ClusterLink.open(cluster, call), Memory(Ledger(cluster)), turn, call)
+    return ClusterTurn(
+        cluster.name, ClusterLink.open(cluster, call), Memory(Ledger(cluster)), turn, call
+    )

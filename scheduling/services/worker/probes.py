@@ -203,7 +203,7 @@ ENGINE: tuple[tuple[str, str, Callable[[dict[str, Any]], float]], ...] = (
 
 
 def _engine() -> Iterator[Metric]:
-    told = held.told()
+    told = held.as_json()
     for name, says, value in ENGINE:
         yield _gauge(name, says, "cluster", ((key, value(one)) for key, one in told.items()))
     says = "Since the cycle that runs began; 0 where none does."

@@ -89,7 +89,7 @@ def draft(workload: Workload, change: Change) -> Draft:
     patch = merging.edited(obj, lambda new: _edit(new, adapter, change, names))
     patch = _with_meta(patch, obj, change)
     after = submit.read(workload.cluster, merging.merged(obj, patch))
-    return Draft(before, _checked(_kept(before, after), change), ((path, patch),))
+    return Draft(before, _checked(_as_same_object(before, after), change), ((path, patch),))
 
 
 def apply(workload: Workload, change: Change, *, user: str) -> None:
@@ -104,12 +104,12 @@ def apply(workload: Workload, change: Change, *, user: str) -> None:
             if not left:
                 raise
             continue
-        said = {name: _said(getattr(change, name)) for name in sorted(change.fields)}
+        said = {name: _as_text(getattr(change, name)) for name in sorted(change.fields)}
         submit.tell("work.changed", workload, user, after=said)
         return
 
 
-def _said(value: Any) -> Any:
+def _as_text(value: Any) -> Any:
     if isinstance(value, datetime):
         return rfc3339(value)
     return list(value) if isinstance(value, tuple) else value
@@ -289,7 +289,7 @@ def _fixed(kind: str, field: str) -> ServiceError:
     )
 
 
-def _kept(before: Observed, after: Observed) -> Observed:
+def _as_same_object(before: Observed, after: Observed) -> Observed:
     """``after`` as the same object: reading a draft forgets what only a server knows."""
     return replace(
         after, uid=before.uid, created=before.created, user=before.user, hold=before.hold

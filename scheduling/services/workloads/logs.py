@@ -244,7 +244,7 @@ def _lines(text: bytes) -> Iterator[Line]:
 
 def clean(text: str) -> str:
     """``text`` without sequences that colour a terminal or move its cursor, and what turns text around."""
-    return "".join(_shown(_uncoloured(text)))
+    return "".join(_printable(_uncoloured(text)))
 
 
 def _uncoloured(text: str) -> str:
@@ -252,7 +252,7 @@ def _uncoloured(text: str) -> str:
     return first + "".join(part.lstrip("0123456789;?")[1:] for part in rest)
 
 
-def _shown(text: Iterable[str]) -> Iterator[str]:
+def _printable(text: Iterable[str]) -> Iterator[str]:
     for character in text:
         if character == "\t":
             yield "    "

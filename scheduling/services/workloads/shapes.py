@@ -51,7 +51,7 @@ def check(manifest: Mapping[str, Any]) -> None:
             continue
         for applies, wanted, good in RULES:
             if key in applies and not good(part):
-                _refuse(path, f"{path} is {_called(part)}, not {wanted}.", "Correct the manifest.")
+                _refuse(path, f"{path} is {_name_of(part)}, not {wanted}.", "Correct the manifest.")
 
 
 def _parts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -110,7 +110,7 @@ RULES: Final[tuple[tuple[frozenset[str], str, Callable[[Any], bool]], ...]] = (
 )
 
 
-def _called(part: Any) -> str:
+def _name_of(part: Any) -> str:
     if isinstance(part, bool):
         return "true or false"
     if isinstance(part, (int, float)):

@@ -120,7 +120,7 @@ def leads_back(cluster: Cluster, observed: Observed) -> bool:
     def waits_for(keys: Collection[str]) -> Iterator[str]:
         rows = last_of(cluster, sorted(keys))
         waits = (row for row in rows.values() if row.state != State.FINISHED)
-        return (key for row in waits for key in _named(row))
+        return (key for row in waits for key in _names(row))
 
     first = {one.key_in(observed.namespace) for one in observed.turn.after}
     return is_circle(observed.key, first, waits_for, range(DEEP))
@@ -142,7 +142,7 @@ def is_circle(
     return key in left
 
 
-def _named(row: Workload) -> Iterator[str]:
+def _names(row: Workload) -> Iterator[str]:
     return (one.key_in(row.namespace) for one in turn_of(row).after)
 
 

@@ -58,7 +58,7 @@ class ForecastKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class JudgedForecast:
     """A forecast before correction, made at ``at_s`` (seconds of any one clock), and what is known of it: it
     started ``after_s`` seconds later, or has waited so long since and waits still. ``said`` is what was told
     of it, after correction."""
@@ -88,7 +88,7 @@ class Correction:
         return Band(p50_s, max(p50_s, _at(band, far)))
 
 
-def correction_from(came: Iterable[Came], now_s: float) -> Correction:
+def correction_from(came: Iterable[JudgedForecast], now_s: float) -> Correction:
     """What forecasts made before ``now_s`` say, in any order."""
     seen = [one for one in came if np.isfinite(one.told.p90_s)]
     started = np.array([one.started for one in seen], np.bool_)
@@ -106,21 +106,21 @@ def correction_from(came: Iterable[Came], now_s: float) -> Correction:
     return Correction(reach)
 
 
-def levels_of(seen: Iterable[Came], kind: ForecastKind) -> tuple[float, float]:
+def levels_of(seen: Iterable[JudgedForecast], kind: ForecastKind) -> tuple[float, float]:
     """The levels of P50 and P90 that what was told of one kind asks for: lower after hits, higher after
     misses, in the order in which they were known."""
     mine = [one for one in seen if one.kind is kind and one.said is not None]
     a_day = Counter(int(one.at_s // DAY_S) for one in mine)
     weights = [min(1.0, kind.daily / a_day[int(one.at_s // DAY_S)]) for one in mine]
     found = list(LEVELS)
-    for _, which, missed, weight in sorted(_known(mine, weights)):
+    for _, which, missed, weight in sorted(_judgements(mine, weights)):
         step = kind.steps[which] * weight * (LEVELS[which] - 1 + missed)
         found[which] = min(HIGHEST, max(LOWEST, found[which] + step))
     return found[0], max(found)
 
 
-def _known(
-    mine: Sequence[Came], weights: Sequence[float]
+def _judgements(
+    mine: Sequence[JudgedForecast], weights: Sequence[float]
 ) -> Iterator[tuple[float, int, bool, float]]:
     """(when it was known, level, whether it was missed, weight): a start before its quantile is a hit, a wait
     past it a miss from then on; what may still come is neither."""
@@ -147,7 +147,7 @@ def _at(band: Band, reach: float) -> float:
     return (band.p50_s + GRACE_S) * float(np.exp(min(step, 30.0))) - GRACE_S
 
 
-def _scores(seen: Sequence[Came]) -> Floats:
+def _scores(seen: Sequence[JudgedForecast]) -> Floats:
     """How many widths beyond the P50 each came, or has waited so far."""
     p50_s = np.array([one.told.p50_s for one in seen])
     p90_s = np.array([one.told.p90_s for one in seen])

@@ -26,7 +26,7 @@ Z90 = 1.2816
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """One workload: its kinds from the narrowest to the widest, seconds it has run, its own quantiles of
     the whole run if there are any, and P10, P50 and P90 of what is left of it where that was learned."""
 
@@ -49,7 +49,7 @@ class RunTimes:
                 self.runs[kind] = deque(maxlen=KEPT)
             self.runs[kind].append(run_s)
 
-    def rests(self, asked: Sequence[Asked], futures: int, dice: Generator) -> Floats:
+    def rests(self, asked: Sequence[Question], futures: int, dice: Generator) -> Floats:
         """Seconds still to run [future, workload]."""
         table = np.empty((futures, len(asked)))
         spread = {}
@@ -68,7 +68,7 @@ class RunTimes:
             table[:, i] = _drawn(values, heap, one.age_s, ranks)
         return np.maximum(1.0, table)
 
-    def _likes(self, one: Asked) -> tuple[Floats, Floats]:
+    def _likes(self, one: Question) -> tuple[Floats, Floats]:
         """Runs that lasted longer than this one has, and how much of the odds lies below each."""
         parts, left = [], 1.0
         for kind in one.kinds:
@@ -102,7 +102,7 @@ def _learned(rest_s: tuple[float, float, float], ranks: Floats) -> Floats:
     return np.exp(middle + z / Z90 * np.where(z < 0, middle - low, high - middle))
 
 
-def _predicted(one: Asked, ranks: Floats) -> Floats:
+def _predicted(one: Question, ranks: Floats) -> Floats:
     """Log-normal through P50 and P90, among those that last longer than it has."""
     p50 = max(1.0, one.p50_s or 1.0)
     sigma = max(1e-3, math.log(max(p50, one.p90_s or p50) / p50) / Z90)

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from portal.display.later import MONTHS, STARTS, left, note, unfinished
+from portal.display.later import MONTHS, STARTS, note, progress, unfinished
 from scheduling.models import UsageSample
 from scheduling.services.demand.looking import forecast_queues
 from scheduling.services.snapshot import build as snapshots
@@ -80,12 +80,12 @@ def test_what_was_put_off_is_gone_once_it_is_worked_off(folder: Path, monkeypatc
     written = []
     monkeypatch.setattr(later, "write_older", lambda *given: written.append(given))
     later.put_off(cluster, folder, past.moments, before=past.moments[0].now)
-    assert set(left(folder)) == {MONTHS, STARTS}
+    assert set(progress(folder)) == {MONTHS, STARTS}
     assert unfinished(STARTS).of == len(past.moments)
 
     later.work_off(folder)
     assert len(written) == 1
-    assert left(folder) == {}
+    assert progress(folder) == {}
     assert list(folder.iterdir()) == []
 
 
@@ -99,7 +99,7 @@ def test_studies_have_something_to_do_it_ends_after_a_step_and_the_next_goes_on_
     monkeypatch.setattr(later, "look_ahead", lambda of, queues: forecast.extend(queues))
     later.put_off(cluster, folder, [], before=cluster.now())
     steps = []
-    while left(folder):
+    while progress(folder):
         steps.append(unfinished(MONTHS).done)
         later.work_off(folder, lambda: True)
     assert len(written) == 1
@@ -116,7 +116,7 @@ def test_cpu_seconds_of_all_its_processes_count(folder: Path, monkeypatch) -> No
     monkeypatch.setattr(later.time, "process_time", lambda: 50.0)
     for _ in range(3):
         later.work_off(folder, lambda: True)
-    assert left(folder)[STARTS]["spent_s"] == 150.0
+    assert progress(folder)[STARTS]["spent_s"] == 150.0
 
 
 def test_it_begins_where_something_is_left_and_no_study_is_on(folder: Path, monkeypatch) -> None:

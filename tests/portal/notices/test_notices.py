@@ -79,7 +79,7 @@ def test_end_is_told_before_it_comes_with_the_digest(cluster, people, wish):
     assert told("s.marchetti")[-1][0] == "ends"
     last = Notice.objects.get(kind=Kind.ENDS, user=people.asker)
     assert last.due_at > timezone.now()
-    assert last not in inbox.shown(people.asker)
+    assert last not in inbox.visible(people.asker)
 
 
 def test_event_that_is_delivered_again_is_told_once(cluster, people, wish):

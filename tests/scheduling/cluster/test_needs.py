@@ -208,7 +208,7 @@ def test_volumes_that_a_pod_mounts() -> None:
     spec = {"volumes": [CLAIM, MADE, {"name": "x", "emptyDir": {}}]}
 
     assert volumes.of(spec, "default") == {"claims": ["default/data"], "classes": ["fast"]}
-    assert volumes.kept(spec) == [CLAIM, MADE]
+    assert volumes.that_bind(spec) == [CLAIM, MADE]
     assert volumes.of({}, "default") == {}
 
 

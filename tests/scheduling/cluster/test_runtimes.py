@@ -40,7 +40,7 @@ def spec(**more: Any) -> Json:
     ],
 )
 def test_pod_takes_its_overhead_besides_what_it_asks_for(more: Json, cpu: int, memory: int) -> None:
-    asked = pods_of.asked(spec(**more), runtimes=runtimes.read([KATA, BARE]))
+    asked = pods_of.requests_of(spec(**more), runtimes=runtimes.read([KATA, BARE]))
 
     assert (asked["cpu"], asked["memory"], asked["nvidia.com/gpu"]) == (cpu, memory, 1000)
 

@@ -85,7 +85,7 @@ def test_row_more_is_in_every_policy_that_knows_gpus(acme: None) -> None:
 
 
 def test_row_more_is_gpu_work_to_adapters(acme: None) -> None:
-    asks = pods_of.asked(pod("acme.example/slice-2"))
+    asks = pods_of.requests_of(pod("acme.example/slice-2"))
     assert fitting.gpu_resources(asks, ["nvidia.com/gpu"]) == ["acme.example/slice-2"]
     assert "acme.example/slice-2" in fitting.fault({0}, [asks], [()], ["nvidia.com/gpu"])
 
@@ -129,7 +129,7 @@ def test_amd_is_measured_in_hundredths() -> None:
 
 def test_derived_name_of_a_class_with_another_counts_as_that() -> None:
     devices = count([device_class("gpu.nvidia.com", "nvidia.com/gpu")], [], [])
-    asks = pods_of.asked(
+    asks = pods_of.requests_of(
         pod("deviceclass.resource.kubernetes.io/gpu.nvidia.com", 8), devices.claims("lab")
     )
     assert asks == {"nvidia.com/gpu": 8000}

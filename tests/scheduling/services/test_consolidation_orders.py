@@ -130,7 +130,7 @@ def test_cycle_that_finds_it_taken_commits_nothing(
 ) -> None:
     scattered(world)
     order = ordered(world)
-    plan = orders.due
+    plan = orders.open_order
 
     def cancelled_meanwhile(*args: Any) -> Any:
         found = plan(*args)
@@ -138,7 +138,7 @@ def test_cycle_that_finds_it_taken_commits_nothing(
         return found
 
     with monkeypatch.context() as late:
-        late.setattr(orders, "due", cancelled_meanwhile)
+        late.setattr(orders, "open_order", cancelled_meanwhile)
         assert world.cycle().skipped == "taken"
     world.cycle()
     assert outcome().state == Of.CANCELLED

@@ -18,7 +18,7 @@ from scheduling.services.cycle import run as cycles
 from scheduling.services.cycle.run import CycleResult
 from scheduling.services.snapshot import supposed
 from scheduling.services.snapshot.situations import Known, Situation
-from scheduling.services.snapshot.supposed import ON_ITS_WAY, suppose, told
+from scheduling.services.snapshot.supposed import ON_ITS_WAY, slow_starts, suppose
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.auditing import audited
@@ -248,4 +248,4 @@ def test_only_starts_that_take_long_are_told() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     quick = replace(waiting(), name="quick", admitted=now - timedelta(seconds=1))
     slow = replace(waiting(), name="slow", admitted=now - timedelta(seconds=3))
-    assert [decision.workload for decision in told([quick, slow], now)] == ["n/slow"]
+    assert [decision.workload for decision in slow_starts([quick, slow], now)] == ["n/slow"]

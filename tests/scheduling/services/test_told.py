@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import OTHERS_QUEUE, OTHERS_WORK, Facts
-from scheduling.services.words.told import Said, answers, sealed_of, tell
+from scheduling.services.words.told import Sentence, answers, sealed_of, tell
 from tests.said import figures
 
 OWN, THEIRS = "research/nlp", "research/zebra"
@@ -54,13 +54,13 @@ def facts(reason: m.Reason, **fields) -> Facts:
     )
 
 
-def said(of: Facts, **fields) -> Said:
+def said(of: Facts, **fields) -> Sentence:
     """As the engine decides and the ledger keeps it."""
     decision = m.Decision(
         "nlp/mine", m.Action.WAIT, of.reason, reasons.sentence(of), reasons.sealed_sentence(of),
         reasons.numbers(of),
     )  # fmt: skip
-    kept = Said(
+    kept = Sentence(
         cluster_id=1, queue=of.queue, user="me", reason=of.reason.value, sentence=decision.sentence,
         sealed=sealed_of(decision), numbers=dict(decision.numbers),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from scheduling.cluster.vocabulary import labels
 from scheduling.engine import Waits
 from scheduling.engine import model as m
 from scheduling.services.cycle.enforce import status as words
-from scheduling.services.cycle.enforce.status import Spoken, is_news, say, status_acts, words_of
+from scheduling.services.cycle.enforce.status import LastStatus, is_news, say, status_acts, words_of
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = {a.kind: a for a in ADAPTERS}
@@ -36,7 +36,7 @@ def told(name: str, position: int, reason: str = "no_free_gpus") -> Observed:
 
 
 def tell(
-    pairs: list[tuple[m.Decision, Observed]], spoken: Spoken, *, hurried: bool = False
+    pairs: list[tuple[m.Decision, Observed]], spoken: LastStatus, *, hurried: bool = False
 ) -> list[Act]:
     decisions = [d for d, _ in pairs]
     waits = Waits(
@@ -50,7 +50,7 @@ def tell(
     return status_acts(waits, shown.get, JOB, spoken, alive=alive, now=NOW, hurried=hurried)
 
 
-def acts(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[str]:
+def acts(pairs: list[tuple[m.Decision, Observed]], spoken: LastStatus) -> list[str]:
     return [a.target.name for a in tell(pairs, spoken)]
 
 
@@ -72,7 +72,7 @@ def test_small_move_in_a_long_line_is_no_news(before, after, news) -> None:
 
 
 def test_new_reason_is_said_at_once_with_an_event() -> None:
-    spoken = Spoken()
+    spoken = LastStatus()
     spoken.note(["w"], ["w"])
     pair = (decision("default/w", 3), told("w", 4, reason="at_limit"))
     (act,) = tell([pair], spoken)
@@ -83,7 +83,7 @@ def test_new_reason_is_said_at_once_with_an_event() -> None:
 
 
 def test_moved_position_waits_until_the_last_word_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    spoken = Spoken()
+    spoken = LastStatus()
     spoken.note(["w"], ["w"])
     pair = (decision("default/w", 3), told("w", 4))
     assert acts([pair], spoken) == []
@@ -98,7 +98,7 @@ def test_bounded_rate_reaches_everybody_in_turn(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(words, "WORTH_A_LOOK", 1)
     monkeypatch.setattr(words, "STATUS_EVERY_S", 0.0)
     names = [f"w{i}" for i in range(5)]
-    spoken, heard = Spoken(), []
+    spoken, heard = LastStatus(), []
     for round_ in range(3):
         pairs = [(decision(f"default/{n}", 1 + round_ % 2), told(n, 9)) for n in names]
         heard += acts(pairs, spoken)
@@ -110,7 +110,7 @@ def test_hurried_fewer_are_told_of_a_long_line(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(words, "HURRIED_PER_S", 0.0)
     monkeypatch.setattr(words, "WORTH_A_LOOK", 2)
     pairs = [(decision(f"default/w{i}", i), observed(f"w{i}")) for i in range(5)]
-    spoken = Spoken()
+    spoken = LastStatus()
 
     assert len(tell(pairs, spoken, hurried=True)) == 2
     assert tell(pairs, spoken, hurried=True) == []
@@ -124,7 +124,7 @@ def test_eta_is_written_where_the_plan_names_one_and_removed_where_not() -> None
 
 
 def test_who_is_gone_is_forgotten() -> None:
-    spoken = Spoken()
+    spoken = LastStatus()
     spoken.note(["a", "b"], ["a", "b"])
     spoken.note([], ["b"])
     assert set(spoken.at) == {"b"}

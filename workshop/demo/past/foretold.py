@@ -20,7 +20,7 @@ from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_from
 from scheduling.services.starts.refresh import why_not
 from scheduling.simulation.ahead.bands import Band
-from scheduling.simulation.ahead.correction import Came, ForecastKind, correction_from
+from scheduling.simulation.ahead.correction import ForecastKind, JudgedForecast, correction_from
 from workshop.demo.past.history import History, job_name
 
 EVERY = timedelta(hours=4)
@@ -150,10 +150,12 @@ def compare_with_simple(told: Iterable[ForecastOutcome], rows: Sequence[Workload
         one.naive_s = waits[one.told_at].get(outcomes.size_of(one.workload))
 
 
-def _came(one: ForecastOutcome, now: datetime) -> Came:
+def _came(one: ForecastOutcome, now: datetime) -> JudgedForecast:
     start = one.workload.first_started_at
     came = start is not None and start <= now
-    return outcomes.came(one, max(one.told_at, start) if came and start else now, started=came)
+    return outcomes.outcome_of(
+        one, max(one.told_at, start) if came and start else now, started=came
+    )
 
 
 def _started_by(work: Workload, at: datetime) -> bool:

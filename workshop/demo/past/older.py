@@ -16,7 +16,7 @@ from django.db import transaction
 
 from scheduling.models import MILLI, Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.demand.booking import Asked, Floats, Place, hourly, with_inner
+from scheduling.services.demand.booking import Floats, Place, WantedSpan, hourly, with_inner
 from scheduling.services.tables.bulk import insert_rows
 from scheduling.simulation.run.jobs import Submission
 from workshop.scenario import Organisation, generate
@@ -72,13 +72,13 @@ def _submitted(organisation: Organisation, first: datetime, seed: int) -> Iterat
 
 def _asked(
     submitted: Iterator[Submission], queues: Mapping[str, int], classes: Mapping[str, int]
-) -> Iterator[Asked]:
+) -> Iterator[WantedSpan]:
     for one in submitted:
         work = one.workload
         begin = one.submitted.timestamp()
         place = (queues[work.queue], classes[work.gpu_classes[0]])
         # A submission's duration is that of all its members.
-        yield Asked(place, begin, begin + one.duration_s, work.gpus * work.members.max)
+        yield WantedSpan(place, begin, begin + one.duration_s, work.gpus * work.members.max)
 
 
 def _rows(

@@ -24,7 +24,7 @@ from scheduling.services.cycle.enforce.placing import (
     restorations,
 )
 from scheduling.services.cycle.enforce.scene import Scene
-from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
+from scheduling.services.cycle.enforce.status import LastStatus, public, say, status_acts
 from scheduling.services.snapshot.blocked import RAN_OUT
 from scheduling.services.snapshot.failed import failed_start
 from scheduling.services.snapshot.situations import (
@@ -44,7 +44,7 @@ MOVED = "Starts again on the nodes it was moved to."
 
 
 def phases_of(
-    scene: Scene, spoken: Spoken, *, hurried: bool = False
+    scene: Scene, spoken: LastStatus, *, hurried: bool = False
 ) -> tuple[list[list[Act]], list[Act]]:
     """Acts in the order they are to be done (corrections, room made, room taken), and words; fewer of
     these when ``hurried``."""

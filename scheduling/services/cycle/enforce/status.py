@@ -41,7 +41,7 @@ NEAR = 10
 
 
 @dataclass(slots=True)
-class Spoken:
+class LastStatus:
     """When (monotonic) each object was told its status last: positions move faster than people read."""
 
     at: dict[str, float] = field(default_factory=dict)
@@ -70,7 +70,7 @@ def status_acts(
     waits: Waits,
     find: Callable[[str], Observed | None],
     adapters: Mapping[str, Adapter],
-    spoken: Spoken,
+    spoken: LastStatus,
     *,
     alive: Collection[str],
     now: datetime,
@@ -108,7 +108,7 @@ Candidate = tuple[int, Observed]
 def _chosen(
     waits: Waits,
     find: Callable[[str], Observed | None],
-    spoken: Spoken,
+    spoken: LastStatus,
     room: int,
     etas: Mapping[str, str],
 ) -> list[tuple[m.Decision, Observed, bool]]:

@@ -41,7 +41,7 @@ class NodeRows:
         ``observed`` has the labels, by which pools choose nodes, and what is wrong with each; those of them
         that hand out no GPUs are in no snapshot, and down.
         """
-        held = _held(snapshot)
+        held = _milli_gpus(snapshot)
         shown = {(node.name, node.gpu_class): node for node in observed}
         labels = {node.name: node.labels for node in shown.values()}
         self.turned = {}
@@ -112,7 +112,7 @@ def _installed(node: ObservedNode, row: Node | None) -> int:
     return max((trouble.gpus for trouble in node.troubles), default=0) or (row.gpus if row else 0)
 
 
-def _held(snapshot: m.Snapshot) -> dict[Key, int]:
+def _milli_gpus(snapshot: m.Snapshot) -> dict[Key, int]:
     """Milli-GPU that workloads hold, by node and class."""
     held: dict[Key, int] = {}
     for work in filter(PLACEMENT, snapshot.workloads):

@@ -131,7 +131,7 @@ def _sort(done: Pass) -> _Lines:
     acts = [act for act in plan.acts if act.workload in done.by_name]
     said = [] if enforced else acts
     """Decisions that are told beside the waits: nobody carries them out."""
-    news, told = _told(done, said)
+    news, told = _news(done, said)
     return _Lines(
         news=[*(acts if enforced else ()), *(decision for _, decision in news)],
         told=[(row, d) for row, d in (*news, *told) if row.state not in HOLDING],
@@ -141,7 +141,7 @@ def _sort(done: Pass) -> _Lines:
 Pair = tuple[Workload, m.Decision]
 
 
-def _told(done: Pass, said: Sequence[m.Decision]) -> tuple[list[Pair], list[Pair]]:
+def _news(done: Pass, said: Sequence[m.Decision]) -> tuple[list[Pair], list[Pair]]:
     """Who of ``said`` and of the waits is told now: those with a new reason, and others."""
     waits = done.plan.waits
     if not done.telling.is_due(len(said) + len(waits)):

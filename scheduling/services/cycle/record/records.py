@@ -47,7 +47,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PlanRecord:
     """A cycle and its plan."""
 
     cycle: Cycle
@@ -59,7 +59,7 @@ class Kept:
     """What had come to pass since the cycle before."""
 
 
-def keep(made: Kept, phases: Sequence[tuple[str, float]], report: Report) -> CycleRecord:
+def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) -> CycleRecord:
     """Write the record of ``made``, over one that its cycle has already."""
     kept, _ = CycleRecord.objects.update_or_create(
         cycle=made.cycle,
@@ -78,14 +78,14 @@ def keep(made: Kept, phases: Sequence[tuple[str, float]], report: Report) -> Cyc
     return kept
 
 
-def writes(made: Kept, report: Report) -> list[Json]:
+def writes(made: PlanRecord, report: Report) -> list[Json]:
     """What was sent about whom, the refused first; the rest beyond ``WRITES`` is only counted."""
     rows = {row.uid: row.pk for row in made.by_name.values()}
     told = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
-    return [_told(write, rows) for write in told]
+    return [_write_as_json(write, rows) for write in told]
 
 
-def _told(write: Write, rows: Mapping[str, int]) -> Json:
+def _write_as_json(write: Write, rows: Mapping[str, int]) -> Json:
     return {
         "workload": rows.get(write.workload_uid),
         "kind": write.kind,
@@ -107,7 +107,7 @@ def complete(cluster: Cluster, late: Sequence[Write]) -> None:
             continue
         uids = {write.workload_uid for write in came}
         rows = dict(cluster.workloads.filter(uid__in=uids).values_list("uid", "pk"))
-        kept = [*record.writes, *(_told(write, rows) for write in came)]
+        kept = [*record.writes, *(_write_as_json(write, rows) for write in came)]
         record.writes = sorted(kept, key=lambda write: not write["code"])[:WRITES]
         record.written += sum(bool(write.method) and not write.code for write in came)
         record.refused += sum(bool(write.code) for write in came)
@@ -129,7 +129,7 @@ def unpacked(record: CycleRecord) -> Json | None:
     return found
 
 
-def touched(made: Kept) -> list[Json]:
+def touched(made: PlanRecord) -> list[Json]:
     """Queues and classes of the acts in the plan's order, before it and what it changes."""
     changes: dict[Key, int] = {}
     for key, milli in _changes(made):
@@ -143,7 +143,7 @@ def touched(made: Kept) -> list[Json]:
     return rows
 
 
-def _changes(made: Kept) -> Iterator[tuple[Key, int]]:
+def _changes(made: PlanRecord) -> Iterator[tuple[Key, int]]:
     """What each act adds to what its queue holds, with what comes to those for whom room is made."""
     before = {w.name: w for w in made.snapshot.workloads}
     promised = {act.workload for act in made.plan.acts}

@@ -29,7 +29,7 @@ FIGURES = (WAIT, *KEPT)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FigureChange:
     """A figure of another value: ``base`` of the value beside it; the difference, with half its interval."""
 
     base: float
@@ -43,7 +43,7 @@ class Judged:
     """``value`` against the one that the lives of the base had."""
 
     value: Value
-    figures: Mapping[str, Told]
+    figures: Mapping[str, FigureChange]
 
     @property
     def is_better(self) -> bool:
@@ -67,7 +67,9 @@ class Judged:
 
 
 def judged_of(document: Mapping[str, Any]) -> Judged:
-    return Judged(document["value"], {key: Told(**one) for key, one in document["figures"].items()})
+    return Judged(
+        document["value"], {key: FigureChange(**one) for key, one in document["figures"].items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +122,5 @@ def _judged(
         base, other = [one[key] for one in before], [one[key] for one in after]
         found = compare(base, other, comparisons)
         mean = sum(base) / len(base)
-        told[key] = Told(mean, found.mean, found.half or 0.0, str(found.verdict))
+        told[key] = FigureChange(mean, found.mean, found.half or 0.0, str(found.verdict))
     return Judged(value, told)

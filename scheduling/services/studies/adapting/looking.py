@@ -33,7 +33,7 @@ from scheduling.services.studies import doors
 from scheduling.services.studies.adapting import trials, words
 from scheduling.services.studies.adapting.judging import Ended, Json, ended
 from scheduling.services.studies.adapting.parameters import BY_NAME, Parameter, Value, changes
-from scheduling.services.studies.experiments.asking import Asked, ask
+from scheduling.services.studies.experiments.asking import Question, ask
 from scheduling.services.studies.experiments.periods import known_since
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def _propose(cluster: Cluster) -> None:
     now = cluster.now()
     try:
         with transaction.atomic():
-            made = _asked(cluster, parameter, now - WEEK, now, parameter.beside(value))
+            made = _ask(cluster, parameter, now - WEEK, now, parameter.beside(value))
             AdaptingTrial.objects.create(
                 cluster=cluster, parameter=parameter.name, value_from=value, asked_at=now,
                 study=made,
@@ -128,7 +128,7 @@ def _note(cluster: Cluster, why: str) -> None:
     Adaptation.objects.filter(cluster=cluster).update(looked_at=cluster.now(), why=why[:300])
 
 
-def _asked(
+def _ask(
     cluster: Cluster,
     parameter: Parameter,
     begin: datetime,
@@ -140,7 +140,7 @@ def _asked(
         cluster=cluster,
         author="",
         kind=StudyKind.ADAPTING,
-        asked=Asked(
+        asked=Question(
             name=f"{parameter.title}, adapting",
             begin=begin,
             end=end,
@@ -188,7 +188,7 @@ def _check(trial: AdaptingTrial) -> None:
     assert trial.begun_at is not None  # noqa: S101 - it is on trial
     try:
         with transaction.atomic():
-            made = _asked(cluster, parameter, trial.begun_at, cluster.now(), (trial.value_from,))
+            made = _ask(cluster, parameter, trial.begun_at, cluster.now(), (trial.value_from,))
             mine = AdaptingTrial.objects.filter(pk=trial.pk, state=TrialState.TRYING)
             if not mine.filter(study=None).update(study=made):
                 raise ServiceError("gone", "It is not on trial any more.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduling.services.studies.adapting.judging import KEPT, WAIT, Judged, Told, judged_of
+from scheduling.services.studies.adapting.judging import KEPT, WAIT, FigureChange, Judged, judged_of
 from scheduling.services.studies.adapting.parameters import Parameter, Value
 from scheduling.simulation.replications import Verdict
 
@@ -20,7 +20,7 @@ UNITS = {
 Json = Mapping[str, Any]
 
 
-def difference(key: str, one: Told) -> str:
+def difference(key: str, one: FigureChange) -> str:
     """'−2.1 ± 1.0 min'; what is a time in minutes."""
     per = 60 if key.endswith("_s") else 1
     return f"{_signed(one.mean / per)} ± {one.half / per:.1f} {UNITS[key]}".rstrip()

@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """``variants`` are those beside A: {name, changes}. The work is the
     cluster's own past, or that of ``trace``, of which begin and end may both be left out. ``of_today``: the
     past comes again in today's world, for who asks what to have in force from now on."""
@@ -48,7 +48,7 @@ class Asked:
 
 
 def ask(
-    *, cluster: Cluster, author: str, asked: Asked, kind: StudyKind = StudyKind.EXPERIMENT
+    *, cluster: Cluster, author: str, asked: Question, kind: StudyKind = StudyKind.EXPERIMENT
 ) -> Study:
     """Write it down. Raises ServiceError at a field."""
     _check(asked)
@@ -85,14 +85,14 @@ def ask(
     )
 
 
-def days_of(cluster: Cluster, asked: Asked, trace: Trace | None) -> Days:
+def days_of(cluster: Cluster, asked: Question, trace: Trace | None) -> Days:
     """Raises ServiceError where ledger or trace does not have them."""
     if trace is None:
         return days_of_past(cluster, asked.begin, asked.end, asked.warm_up)
     return days_of_trace(trace, asked.begin, asked.end, asked.warm_up)
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: Question) -> None:
     if not asked.name.strip() or len(asked.name) > 120:
         raise ServiceError(
             "no_name", "An experiment needs a name.", "Write one of up to 120 characters.", field="name"

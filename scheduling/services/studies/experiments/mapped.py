@@ -111,7 +111,7 @@ def period_of_trace(
         else:
             jobs.append(Submission(work, job.duration_s))
     judged = tuple(job.submitted >= begin for job in jobs)
-    return Period(starts, begin, end, tuple(jobs), judged), _told(cut, leaves, where, too_large)
+    return Period(starts, begin, end, tuple(jobs), judged), _summary(cut, leaves, where, too_large)
 
 
 def _cut(trace: Trace, starts: datetime, end: datetime) -> Trace:
@@ -145,7 +145,7 @@ def _workload(
     )
 
 
-def _told(
+def _summary(
     cut: Trace, leaves: Mapping[str, Leaf], where: Mapping[Bundle, Leaf], too_large: int
 ) -> Json:
     of_cut = {cut.queues[number] for number in np.unique(cut.queue).tolist()}

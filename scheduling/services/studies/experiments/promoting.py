@@ -106,7 +106,7 @@ class Condition:
 def conditions(study: Study, found: Results, row: FigureRow) -> tuple[Condition, ...]:
     """In the order in which they weigh. Two queries."""
     return (
-        Condition("told", _told(study, row)),
+        Condition("told", _figure_in_words(study, row)),
         Condition("better", _better(row)),
         Condition("no_queue_pays", _pays(found, row)),
         Condition("nothing_worse", _worse(row)),
@@ -122,7 +122,7 @@ def lacking(study: Study, found: Results, row: FigureRow) -> list[dict[str, str]
     return [{"condition": one.key, "sentence": one.sentence} for one in told if not one.is_met]
 
 
-def _told(study: Study, row: FigureRow) -> str:
+def _figure_in_words(study: Study, row: FigureRow) -> str:
     if not study.is_drawn:
         return "The period was lived once, as it came: its gain is not told from noise."
     if row.done < LEAST:

@@ -9,8 +9,8 @@ from datetime import timedelta
 from scheduling.models import Cluster, Sharing, Study, StudyKind
 from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.sharing import called
-from scheduling.services.studies.experiments.asking import Asked, ask
+from scheduling.services.policy.sharing import name_of
+from scheduling.services.studies.experiments.asking import Question, ask
 from scheduling.services.studies.experiments.periods import known_since
 from scheduling.services.studies.experiments.results import FigureRow, results
 
@@ -23,7 +23,7 @@ KEYS = ("avg_wait_s", "p90_wait_s", "unfair_pct", "evictions")
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
+class WaysCompared:
     """What was lived of each way so far; the one in force when it was asked is the experiment's A."""
 
     study: Study
@@ -37,7 +37,7 @@ class Meant:
 def ask_of_sharing(cluster: Cluster, author: str) -> Study:
     """The last weeks lived again in each way, in today's world. Raises ServiceError."""
     ways = [way for way in Sharing if way.value != cluster.sharing]
-    variants = [{"name": called(way), "changes": [_change_to(way)]} for way in ways]
+    variants = [{"name": name_of(way), "changes": [_change_to(way)]} for way in ways]
     end, first = cluster.now(), known_since(cluster)
     if first is None:
         raise ServiceError(
@@ -45,7 +45,7 @@ def ask_of_sharing(cluster: Cluster, author: str) -> Study:
         )  # fmt: skip
     begin = max(first, end - JUDGED)
     warm_up = min(WARM_UP, begin - first)
-    asked = Asked(NAME, begin, end, warm_up, REPLAYS, variants=variants, of_today=True)
+    asked = Question(NAME, begin, end, warm_up, REPLAYS, variants=variants, of_today=True)
     return ask(cluster=cluster, author=author, asked=asked)
 
 
@@ -53,7 +53,7 @@ def _change_to(way: Sharing) -> dict[str, str]:
     return {"kind": "policy", "setting": "sharing", "value": way.value}
 
 
-def meant(cluster: Cluster) -> Meant | None:
+def newest_comparison(cluster: Cluster) -> WaysCompared | None:
     """The newest such experiment; None where nobody asked for one."""
     asked = Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT, name=NAME)
     study = asked.defer("world", "work").first()
@@ -62,7 +62,7 @@ def meant(cluster: Cluster) -> Meant | None:
     found = results(study)
     rows = {_way_of(row): row for row in found.rows if row.variant.changes}
     before = next(way for way in Sharing if way not in rows)
-    return Meant(study, {before: found.base, **rows})
+    return WaysCompared(study, {before: found.base, **rows})
 
 
 def _way_of(row: FigureRow) -> Sharing:

@@ -27,7 +27,7 @@ FAULTS = 3
 """So many are told."""
 
 
-def kept() -> list[str]:
+def trace_names() -> list[str]:
     """Names of the traces that may be used, in order: files, and folders with a trace of the same name."""
     folder = _folder()
     if folder is None:
@@ -49,8 +49,8 @@ def _is_trace(entry: Path) -> bool:
 def of_kept(name: str) -> Trace:
     """Raises ServiceError for a name that is not listed, or a file that is broken."""
     folder = _folder()
-    if folder is None or name not in kept():
-        names = ", ".join(kept()) or "none: send a file"
+    if folder is None or name not in trace_names():
+        names = ", ".join(trace_names()) or "none: send a file"
         raise _fault("There is no such trace.", f"Choose one of those that are kept ({names}).")
     file = folder / name
     if file.is_dir():
@@ -112,7 +112,7 @@ def _read(file: Path, told_as: str = "") -> Trace:
         trace = read_trace(file)
     except TraceError as error:
         name = told_as or file.name
-        lines = [_told(replace(fault, file=name)) for fault in error.faults[:FAULTS]]
+        lines = [_fault_in_words(replace(fault, file=name)) for fault in error.faults[:FAULTS]]
         more = len(error.faults) - FAULTS
         rest = f" And {more} more." if more > 0 else ""
         raise _fault(f"{'; '.join(lines)}.{rest}", "Mend it; nothing of it was used.") from error
@@ -123,7 +123,7 @@ def _read(file: Path, told_as: str = "") -> Trace:
     return trace
 
 
-def _told(fault: Fault) -> str:
+def _fault_in_words(fault: Fault) -> str:
     return str(fault)[:200]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
-from scheduling.services.ledger.ready import Known, ready_in
+from scheduling.services.ledger.ready import Means, ready_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.whatif.changes import Changes
@@ -82,7 +82,7 @@ def _changes_within(cluster: Cluster, begin: datetime, end: datetime) -> int:
     return rows.order_by().values("effective_from").distinct().count()
 
 
-def _capacity(known: Known | None, lived: int, length_s: float) -> Json:
+def _capacity(known: Means | None, lived: int, length_s: float) -> Json:
     """Numbers of GPUs, None where none was sampled, and how many per cent of the period were."""
     if known is None:
         return {"ready": None, "installed": None, "lived": lived / MILLI, "known_pct": 0}
@@ -110,14 +110,14 @@ def _put_back(cluster: Cluster, rows: PolicyRows, at: datetime) -> bool:
         (GpuClass, ("exchange_rate",), rows.gpu_classes),
         (Cluster, OF_POLICY, (rows.cluster,)),
     ):
-        kept = _kept(model, [one.pk for one in each], fields, wall)
+        kept = _records_until(model, [one.pk for one in each], fields, wall)
         for one in each:
             for name, value in kept.get(one.pk, {}).items():
                 setattr(one, name, value)
-    return cluster.pk in _kept(Cluster, [cluster.pk], (), wall)
+    return cluster.pk in _records_until(Cluster, [cluster.pk], (), wall)
 
 
-def _kept(
+def _records_until(
     model: Any, pks: Iterable[int], fields: Iterable[str], wall: datetime
 ) -> Mapping[int, Json]:
     """The newest record of each up to ``wall``."""
@@ -130,7 +130,7 @@ def _kept(
 
 
 def _nodes_of(
-    today: m.Snapshot, ready: Mapping[str, Known]
+    today: m.Snapshot, ready: Mapping[str, Means]
 ) -> tuple[tuple[m.Node, ...], dict[str, int]]:
     """Today's nodes, as many of each class ready as were then; of a class nobody sampled as they are. Also
     the milli-GPU that are ready of each."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.web.nodes.letters import letters
-from portal.web.nodes.tiles import Held, Owner, runs
+from portal.web.nodes.tiles import Owner, Seat, runs
 from scheduling.models import Node
 
 G = 1000
@@ -19,7 +19,7 @@ def node(**fields):
 
 
 def held(name="w1", gpus=4 * G, *, share=False):
-    return Held(f"uid-{name}", name, gpus, share, VISION)
+    return Seat(f"uid-{name}", name, gpus, share, VISION)
 
 
 def shown(*args, wanted=G):

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import User
 from portal.audit.models import AuditEntry
-from portal.reports.capacity import capacity, shown
+from portal.reports.capacity import capacity, newest_study
 from portal.web.studies import capacity as page
 from scheduling.models import Cluster, GpuClass, Study, StudyState, Workload
 from scheduling.services.events import deliver_due
@@ -55,7 +55,7 @@ def seen(client: Client, **query: str) -> str:
 
 
 def found(cluster: Cluster) -> Any:
-    return capacity(cluster, shown(cluster), User.objects.get(username="admin"))
+    return capacity(cluster, newest_study(cluster), User.objects.get(username="admin"))
 
 
 def test_short_class_says_what_it_needs_and_what_it_has(cluster: Cluster, admin: Client) -> None:

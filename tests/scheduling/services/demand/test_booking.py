@@ -10,7 +10,7 @@ import pytest
 
 from scheduling.models import Cluster, Queue, State, UsageSample, Workload
 from scheduling.models.ledger import Resolution
-from scheduling.services.demand.booking import Asked, book, hourly
+from scheduling.services.demand.booking import WantedSpan, book, hourly
 from scheduling.services.ledger.rollup import roll_up
 from tests.factories import make_workload
 from tests.scheduling.services.test_workdays import HOUR, T0, cluster, live, stand_at  # noqa: F401
@@ -137,7 +137,7 @@ def test_means_between_edges_are_exact() -> None:
     begin = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
     edges = begin + 3600 * np.arange(4.0)
     asked = [
-        Asked((1, 1), begin - 1e6, begin + 1800, 2000),
-        Asked((1, 1), begin + 5400, begin + 1e6, 500),
+        WantedSpan((1, 1), begin - 1e6, begin + 1800, 2000),
+        WantedSpan((1, 1), begin + 5400, begin + 1e6, 500),
     ]
     assert hourly(asked, edges)[1, 1].tolist() == pytest.approx([1000, 250, 500])

@@ -11,7 +11,7 @@ from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.models import Change, ForecastRun, Quota, StartForecast, State, ToldStart
 from scheduling.services.starts import record, refresh
-from scheduling.services.starts.tell import DUE, PASSED, said, said_of
+from scheduling.services.starts.tell import DUE, PASSED, predicted_start, said_of
 from tests.factories import NOW, make_cluster, make_workload
 from tests.scheduling.kube import World
 
@@ -30,7 +30,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 )
 def test_time_that_has_passed_is_no_time_to_come(in_, p50, p90, why_not) -> None:
     row = StartForecast(at=NOW - 5 * HOUR, p50_at=NOW + in_, p90_at=NOW + in_ + HOUR)
-    found = said(row, NOW)
+    found = predicted_start(row, NOW)
     left = [None if at is None else (at - NOW) / MINUTE for at in (found.p50, found.p90)]
     assert (*left, found.why_not) == (p50, p90, why_not)
 

@@ -149,7 +149,7 @@ def experiment(cluster: Cluster, more: Json) -> Json:
         "begin": NOW - timedelta(days=5), "end": NOW - timedelta(days=3), "warm_up": timedelta(days=1),
         **more,
     }  # fmt: skip
-    asked = experiments.Asked(name="golden", **given)
+    asked = experiments.Question(name="golden", **given)
     made = experiments.ask(cluster=cluster, author="admin", asked=asked)
     while running.work(made.pk):
         pass

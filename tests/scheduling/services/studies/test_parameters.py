@@ -4,7 +4,7 @@ import pytest
 
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import BY_FIELD
-from scheduling.services.studies.adapting.judging import Told
+from scheduling.services.studies.adapting.judging import FigureChange
 from scheduling.services.studies.adapting.parameters import BY_NAME, PARAMETERS, parameter_of
 from scheduling.services.studies.adapting.words import change, difference
 
@@ -86,4 +86,4 @@ def test_change_reads_with_its_unit(name, before, after, told):
     ],
 )
 def test_difference_has_its_sign_and_its_unit(key, mean, half, told):
-    assert difference(key, Told(0.0, mean, half, "noise")) == told
+    assert difference(key, FigureChange(0.0, mean, half, "noise")) == told

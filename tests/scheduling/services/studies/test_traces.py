@@ -110,7 +110,7 @@ def test_only_traces_of_the_folder_may_be_used(settings, tmp_path: Path) -> None
     (folder / "week.ledger.csv").write_bytes(ledger(3))
     (folder / "readme.txt").write_text("none")
     settings.WEIR_LAB_TRACES = folder
-    assert traces.kept() == ["philly", "week.ledger.csv"]
+    assert traces.trace_names() == ["philly", "week.ledger.csv"]
     assert len(traces.of_kept("week.ledger.csv")) == 3
     assert len(traces.of_kept("philly")) == 1
     for name in ("../outside.ledger.csv", str(outside), "readme.txt", ""):
@@ -120,7 +120,7 @@ def test_only_traces_of_the_folder_may_be_used(settings, tmp_path: Path) -> None
 
 def test_without_a_folder_no_trace_is_kept(settings) -> None:
     settings.WEIR_LAB_TRACES = None
-    assert traces.kept() == []
+    assert traces.trace_names() == []
 
 
 def mapped(one, **more):

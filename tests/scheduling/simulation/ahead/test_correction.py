@@ -11,9 +11,9 @@ from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import (
     LEAST,
     LEVELS,
-    Came,
     Correction,
     ForecastKind,
+    JudgedForecast,
     correction_from,
     levels_of,
 )
@@ -30,7 +30,7 @@ def outcomes(dice, count, *, every_s=600.0, since_s=0.0, bias=0.0, noise=0.7):
         width = float(dice.uniform(0.1, 0.8))
         off = bias + noise * width * float(dice.normal())
         band = Band(p50_s, p50_s * float(np.exp(width)))
-        told.append(Came(band, since_s + every_s * number, p50_s * float(np.exp(off))))
+        told.append(JudgedForecast(band, since_s + every_s * number, p50_s * float(np.exp(off))))
     return told
 
 
@@ -139,7 +139,7 @@ def test_too_few_outcomes_correct_nothing():
 
 
 def test_what_waits_still_is_no_outcome():
-    waiting = [Came(Band(60, 120), 0.0, 7200.0, started=False)] * (2 * LEAST)
+    waiting = [JudgedForecast(Band(60, 120), 0.0, 7200.0, started=False)] * (2 * LEAST)
     assert correction_from(waiting, 7200.0) == Correction()
 
 
@@ -148,7 +148,7 @@ def test_who_starts_soon_and_is_heard_of_first_shortens_no_band():
     all_told = outcomes(dice, 600, every_s=60.0, bias=1.0)
     now_s = 600 * 60.0
     known = [
-        Came(o.told, o.at_s, min(o.after_s, now_s - o.at_s), o.at_s + o.after_s <= now_s)
+        JudgedForecast(o.told, o.at_s, min(o.after_s, now_s - o.at_s), o.at_s + o.after_s <= now_s)
         for o in all_told
     ]
     later = outcomes(dice, 1000, bias=1.0)
@@ -176,7 +176,8 @@ def test_who_is_unsure_is_corrected_by_more():
 )
 def test_told_band_is_in_order_and_ahead_whatever_came(known, p50_s, wider_s):
     came = [
-        Came(Band(p50, p50 + wider), 0.0, after, started) for p50, wider, after, started in known
+        JudgedForecast(Band(p50, p50 + wider), 0.0, after, started)
+        for p50, wider, after, started in known
     ]
     band = correction_from(came, DAY_S).correct(Band(max(1.0, p50_s), max(1.0, p50_s) + wider_s))
     assert 1 <= band.p50_s <= band.p90_s < np.inf

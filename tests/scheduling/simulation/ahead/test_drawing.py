@@ -5,7 +5,7 @@ import pytest
 
 from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.rhythm import DAY_S, WEEK_S, Rhythm
-from scheduling.simulation.ahead.runs import Asked, RunTimes
+from scheduling.simulation.ahead.runs import Question, RunTimes
 
 KINDS = (("u", "a"), ())
 
@@ -19,20 +19,20 @@ def test_rest_is_drawn_among_runs_that_lasted_longer(dice):
     times = RunTimes()
     for run_s in (10, 20, 1000, 1100, 1200):
         times.note(KINDS, run_s)
-    rests = times.rests([Asked(KINDS, age_s=500)], 200, dice)
+    rests = times.rests([Question(KINDS, age_s=500)], 200, dice)
     assert set(np.unique(rests)) == {500.0, 600.0, 700.0}
 
 
 def test_own_prediction_goes_before_history(dice):
     times = RunTimes()
     times.note(KINDS, 5)
-    rests = times.rests([Asked(KINDS, p50_s=1000, p90_s=4000)], 2000, dice)
+    rests = times.rests([Question(KINDS, p50_s=1000, p90_s=4000)], 2000, dice)
     assert np.median(rests) == pytest.approx(1000, rel=0.05)
     assert np.quantile(rests, 0.9) == pytest.approx(4000, rel=0.08)
 
 
 def test_prediction_that_was_outlived_still_lies_ahead(dice):
-    rests = RunTimes().rests([Asked((), age_s=50_000, p50_s=1000, p90_s=4000)], 100, dice)
+    rests = RunTimes().rests([Question((), age_s=50_000, p50_s=1000, p90_s=4000)], 100, dice)
     assert (rests >= 1).all()
 
 
@@ -41,7 +41,7 @@ def test_narrow_kind_outweighs_the_wide_one_as_it_grows(dice):
     for _ in range(40):
         times.note(((),), 10_000)
         times.note((("u", "a"),), 10)
-    assert np.median(times.rests([Asked(KINDS)], 500, dice)) == 10
+    assert np.median(times.rests([Question(KINDS)], 500, dice)) == 10
 
 
 def test_arrivals_come_at_their_hour_of_the_week(dice):
