@@ -17,23 +17,22 @@ from scheduling.cluster.connection.client import ApiError
 from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services import events, forecasts
+from scheduling.services import events, run_times
 from scheduling.services.clusters import guardrails
-from scheduling.services.demand import booking as demand
-from scheduling.services.demand import looking as demand_ahead
 from scheduling.services.explain import fragmentation
+from scheduling.services.ledger import demand, workdays
+from scheduling.services.ledger import demand_forecasts as demand_ahead
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
-from scheduling.services.ledger import workdays
-from scheduling.services.metrics import measure as measuring
 from scheduling.services.starts import refresh
 from scheduling.services.studies import doors as studies
 from scheduling.services.studies import running
-from scheduling.services.studies.adapting import looking as adapting
+from scheduling.services.studies.adapting import steps as adapting
 from scheduling.services.studies.capacity import asking as capacity
 from scheduling.services.worker import cycles, lanes
+from scheduling.services.worker.cluster_turns import held_of
 from scheduling.services.worker.consuming import queue_of
-from scheduling.services.worker.held import held_of
+from scheduling.services.workloads import measure as measuring
 
 log = logging.getLogger(__name__)
 
@@ -208,7 +207,7 @@ def book_demand(cluster_id: int) -> None:
 def request_learning() -> None:
     """Ask for a new model of every cluster where enough has run since the last was learned."""
     for cluster in Cluster.objects.all():
-        if forecasts.is_due(cluster=cluster):
+        if run_times.is_due(cluster=cluster):
             learn.apply_async(args=[cluster.pk], expires=LEARN_EXPIRES_S)
 
 
@@ -219,7 +218,7 @@ def learn(cluster_id: int) -> None:
     if cluster is None:
         log.info("cluster %s is gone", cluster_id)
         return
-    forecasts.learn(cluster=cluster)
+    run_times.learn(cluster=cluster)
 
 
 @shared_task(name="scheduling.tasks.request_predictions")
@@ -236,13 +235,13 @@ def predict(cluster_id: int) -> None:
     if cluster is None:
         log.info("cluster %s is gone", cluster_id)
         return
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
 
 
 @shared_task(name="scheduling.tasks.answer_run_time")
 def answer_run_time(question_id: int) -> None:
     """How long work would run that somebody is about to submit; not on the queue of the cluster's cycles."""
-    forecasts.answer(question_id)
+    run_times.answer(question_id)
 
 
 @shared_task(name="scheduling.tasks.retention")

@@ -17,7 +17,7 @@ from scheduling.models import (
 )
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors
-from scheduling.services.studies.adapting import looking, trials
+from scheduling.services.studies.adapting import steps, trials
 from tests.factories import NOW
 from tests.foresight import live_of
 from tests.lab import with_work
@@ -59,7 +59,7 @@ def answer(study: Study, told: Mapping[str, Mapping[str, float]]) -> None:
 
 def asked(cluster: Cluster) -> AdaptingTrial:
     """A trial whose replays are waited for."""
-    looking.look(cluster)
+    steps.look(cluster)
     trial = trials.open_trial(cluster)
     assert trial is not None
     return trial
@@ -69,7 +69,7 @@ def stepped(cluster: Cluster) -> AdaptingTrial:
     """Half-life of use on trial: the step up was better."""
     trial = asked(cluster)
     answer(trial.study, {"C": BETTER})
-    looking.look(cluster)
+    steps.look(cluster)
     trial.refresh_from_db()
     return trial
 
@@ -77,11 +77,11 @@ def stepped(cluster: Cluster) -> AdaptingTrial:
 def checked(cluster: Cluster, told: Mapping[str, float]) -> None:
     """A day later: the days since are replayed, and the value now is ``told``."""
     later(cluster, days=1, minutes=1)
-    looking.look(cluster)
+    steps.look(cluster)
     trial = trials.open_trial(cluster)
     assert trial is not None
     answer(trial.study, {"A": told})
-    looking.look(cluster)
+    steps.look(cluster)
     cluster.refresh_from_db()
 
 

@@ -21,7 +21,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from portal.audit.guard import unguarded
 from portal.web.frame.remembered import remembered
-from scheduling.services.forecasts import holding
+from scheduling.services.run_times import loaded
 from scheduling.services.starts import known
 from tests import browser
 from tests.scheduling.control_plane import ON, control_plane
@@ -106,7 +106,7 @@ def static_files_listed_once():
 def unhurried(monkeypatch):
     """Nothing is kept from test to test, and tests may ask in a second what people ask in a day."""
     cache.clear()
-    monkeypatch.setattr(holding, "_loaded", {})
+    monkeypatch.setattr(loaded, "_loaded", {})
     monkeypatch.setattr(known, "_pasts", {})
     monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
     monkeypatch.setattr(remembered, "_slots", OrderedDict())

@@ -10,7 +10,7 @@ import numpy as np
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ForecastOutcome, Queue, State, Study, Workload
 from scheduling.models.workloads import HOLDING, WAITING
-from scheduling.services.policy import rows as policy
+from scheduling.services.queues import rows as policy
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import refresh
 from scheduling.services.starts.futures import look_ahead

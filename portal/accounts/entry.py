@@ -17,7 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from requests import RequestException
 
-from portal.accounts import kept, proof, saml
+from portal.accounts import proof, saml, typed_forms
 from portal.accounts.identity import SAML, is_connected, kind, provider_name
 
 View = Callable[..., HttpResponseBase]
@@ -98,9 +98,9 @@ def confirm_by_provider(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def go_on(request: HttpRequest) -> HttpResponse:
     """What was typed before the proof, for the person to send or to throw away (POST)."""
-    typed = kept.kept_by(request)
+    typed = typed_forms.kept_by(request)
     if request.method == "POST" or typed is None or not proof.is_proved(request):
-        kept.drop(request)
+        typed_forms.drop(request)
         return redirect("accounts:account")
     return render(request, "accounts/go_on.html", {"typed": typed})
 

@@ -26,7 +26,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from portal.accounts import kept
+from portal.accounts import typed_forms
 from portal.accounts.identity import is_connected
 
 View = Callable[..., HttpResponseBase]
@@ -71,7 +71,7 @@ def proving(view: View, *, reading: bool = False) -> View:
         if not waits:
             return view(request, *args, **kwargs)
         if is_proved(request):
-            kept.drop(request)
+            typed_forms.drop(request)
             return view(request, *args, **kwargs)
         return _lead(request, to_proof(request))
 
@@ -85,7 +85,7 @@ def to_proof(request: HttpRequest) -> HttpResponse:
         messages.warning(request, f"{SENTENCE} {remedy(request)}")
         return redirect("accounts:account")
     if request.method == "POST":
-        kept.keep(request)
+        typed_forms.keep(request)
         after = reverse("accounts:go_on")
     return redirect(f"{way}?{urlencode({'next': after})}")
 

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from portal.alerts import words
-from portal.alerts.looking import Tried
 from portal.alerts.models import Rule
+from portal.alerts.page import Tried
 from portal.reports.figures import Figure as Drawn
 from portal.reports.figures import theme
 

@@ -11,8 +11,8 @@ from portal.api.calls import call
 from portal.api.clusters import ClusterAdminView
 from portal.teams.access import is_admin, is_operator
 from scheduling.services.studies.adapting import trials
+from scheduling.services.studies.adapting.documents import adapting, document, row_document
 from scheduling.services.studies.adapting.parameters import BY_NAME
-from scheduling.services.studies.adapting.told import adapting, document, row_document
 
 
 class AdaptingParameterSerializer(serializers.Serializer[Any]):

@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
 from portal.accounts.models import Scope
-from portal.alerts.looking import RuleRow, rows
 from portal.alerts.models import Figure, Rule
+from portal.alerts.page import RuleRow, rows
 from portal.alerts.past import RulePast, Took, past
 from portal.alerts.rules import Wish, as_json, may_watch, set_circle, visible
 from portal.alerts.testing import send_test

@@ -14,7 +14,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.studies import what_if
 from scheduling.services.studies.capacity import asking as capacities
 from scheduling.services.studies.experiments import asking, periods
-from scheduling.services.studies.experiments.taken import TraceAsked
+from scheduling.services.studies.experiments.past import TraceAsked
 
 
 class AskSerializer(serializers.Serializer[Any]):

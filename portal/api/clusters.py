@@ -20,8 +20,8 @@ from portal.teams.access import is_admin, is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, Guardrail, Node
 from scheduling.services.clusters.add import set_mode
 from scheduling.services.clusters.connecting import Credentials, connect
-from scheduling.services.policy import knobs
-from scheduling.services.policy.knobs import KNOBS
+from scheduling.services.queues import knobs
+from scheduling.services.queues.knobs import KNOBS
 
 LONGEST = 131_072
 

@@ -12,8 +12,8 @@ from portal.api.foresight import OperatedView
 from portal.api.nouns import ClusterNoun
 from portal.api.scope import RowSerializer, named
 from scheduling.models import PARTLY_DONE, Consolidation, ConsolidationState
-from scheduling.services.consolidation import orders
-from scheduling.services.consolidation.moves import MOST_MOVES, MOST_NODES
+from scheduling.services.clusters import consolidation_orders
+from scheduling.services.clusters.consolidation import MOST_MOVES, MOST_NODES
 from scheduling.services.errors import ServiceError
 
 
@@ -71,7 +71,7 @@ class Consolidations(OperatedView, ClusterNoun):
     def make(self) -> Any:
         """Have the next cycle move work together until so many more nodes are whole."""
         told = self.given
-        return orders.order(
+        return consolidation_orders.order(
             cluster=self.cluster,
             gpu_class=self._gpu_class(told["gpu_class"]),
             nodes=told["nodes"],
@@ -91,7 +91,7 @@ class Consolidations(OperatedView, ClusterNoun):
         return found
 
     def remove(self, row: Consolidation) -> None:
-        if not orders.cancel(row, author=self.person):
+        if not consolidation_orders.cancel(row, author=self.person):
             raise ServiceError(
                 "taken", "A cycle took it already.", "Look at what came of it instead."
             )

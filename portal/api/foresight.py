@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from portal.api.scope import ClusterView
 from portal.boundary.reading import whole_or
 from portal.teams.access import is_operator
-from scheduling.services.starts.held import Score, groups, score, scored
+from scheduling.services.starts.accuracy import Score, groups, score, scored
 
 MOST_DAYS = 90
 

@@ -21,7 +21,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api import versions
-from portal.idempotency import kept
+from portal.idempotency import answers
 
 Handler = Callable[..., Response]
 IF_MATCH, KEY = "If-Match", "Idempotency-Key"
@@ -170,7 +170,7 @@ def _once(view: Any, handler: Handler) -> Handler:
         key = request.headers.get(KEY)
         if key is None:
             return handler(request, *args, **kwargs)
-        claim = kept.claim(view.person, key, _as_text(request))
+        claim = answers.claim(view.person, key, _as_text(request))
         if claim.answer is not None:
             return _again(claim.answer)
         try:
@@ -189,16 +189,16 @@ def _as_text(request: Request) -> str:
     return f"{request.method} {request.get_full_path()}\n{request.headers.get(IF_MATCH)}\n{body}"
 
 
-def _settle(claim: kept.Claim, answer: Response) -> None:
+def _settle(claim: answers.Claim, answer: Response) -> None:
     """A refusal changed nothing, so it is not kept: the same call may go well later."""
     if answer.status_code >= 300:
-        kept.release(claim)
+        answers.release(claim)
         return
     data = None if answer.data is None else json.loads(JSONRenderer().render(answer.data))
     headers = {n: answer.headers[n] for n in ("Location", "ETag") if n in answer.headers}
-    kept.settle(claim, kept.KeptReply(answer.status_code, data, headers))
+    answers.settle(claim, answers.KeptReply(answer.status_code, data, headers))
 
 
-def _again(answer: kept.KeptReply) -> Response:
+def _again(answer: answers.KeptReply) -> Response:
     headers = {**answer.headers, "Idempotency-Replayed": "true"}
     return Response(answer.data, status=answer.status, headers=headers)

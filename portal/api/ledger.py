@@ -14,7 +14,7 @@ from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import visible_workloads
 from portal.teams.reading import reader_of
 from scheduling.models import Cycle, Decision, Eviction
-from scheduling.services.words.told import Reader, name_of, queue_of, readable
+from scheduling.services.words.sentences import Reader, name_of, queue_of, readable
 
 
 class ToldSerializer(RowSerializer[Any]):

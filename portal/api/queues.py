@@ -24,9 +24,9 @@ from portal.boundary.reading import one_line
 from portal.selectors.fields import CpusField, GpusField
 from portal.teams.access import dividable_queues, editable_queues, visible_queues
 from scheduling.models import Queue, Share, StepKind, Stop
-from scheduling.services.policy.sharing import SAID
-from scheduling.services.quotas.tree import create_queue, delete_queue
-from scheduling.services.quotas.tree_files import apply_figures, apply_tree, parse, tree_of
+from scheduling.services.queues.sharing import SAID
+from scheduling.services.queues.tree import create_queue, delete_queue
+from scheduling.services.queues.tree_files import apply_figures, apply_tree, parse, tree_of
 
 
 class StepSerializer(serializers.Serializer[Any]):

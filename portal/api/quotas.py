@@ -32,9 +32,9 @@ from portal.teams.access import (
     visible_queues,
 )
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
-from scheduling.services.quotas.save import Field, QuotaCell, QuotaError
-from scheduling.services.whatif.documents import changes_of
-from scheduling.services.whatif.preview import preview
+from scheduling.services.queues.save import Field, QuotaCell, QuotaError
+from scheduling.services.studies.whatif.documents import changes_of
+from scheduling.services.studies.whatif.preview import preview
 
 
 class QuotaSerializer(RowSerializer[Quota]):

@@ -17,7 +17,7 @@ from portal.approvals.wishes import MOST_REASON
 from portal.boundary.reading import one_line, printable, within_calendar
 from portal.selectors.fields import GpusField
 from portal.teams.reading import reader_of
-from scheduling.services.words.told import queue_of
+from scheduling.services.words.sentences import queue_of
 
 
 class RequestStepSerializer(RowSerializer[Step]):

@@ -12,10 +12,10 @@ from portal.api.scope import RowSerializer
 from portal.selectors.costs import Cost, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from scheduling.models import Prediction, ToldStart, Transition, Workload
-from scheduling.services.merit.leads import standing
+from scheduling.services.queues.leads import standing
 from scheduling.services.starts.tell import PredictedStart, predicted_start
 from scheduling.services.words import endings
-from scheduling.services.words.told import home_of
+from scheduling.services.words.sentences import home_of
 from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
 
 

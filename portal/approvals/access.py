@@ -15,7 +15,7 @@ from portal.approvals.models import QuotaRequest
 from portal.approvals.states import GRANTED, Kind
 from portal.teams import service
 from scheduling.models import Cluster
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses, is_within
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses, is_within
 
 Given = tuple[str, str, str]
 """Path of the queue, GPU class, priority class; one of the classes is empty."""

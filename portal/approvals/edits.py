@@ -15,13 +15,13 @@ from portal.approvals.previews import is_late, outcome_of
 from portal.approvals.unplanned import or_fault
 from scheduling.models import Cluster, Queue, QuotaChange, Study, StudyKind, StudyState
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import QuotaCell, as_typed
-from scheduling.services.quotas.save import cells_back, grid, revert_change, save_quotas
+from scheduling.services.queues.faults import QuotaCell, as_typed
+from scheduling.services.queues.save import cells_back, grid, revert_change, save_quotas
 from scheduling.services.studies import doors
 from scheduling.services.studies.what_if import ask_of_edit
-from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.documents import changes_of
-from scheduling.services.whatif.preview import preview
+from scheduling.services.studies.whatif.changes import read
+from scheduling.services.studies.whatif.documents import changes_of
+from scheduling.services.studies.whatif.preview import preview
 
 Json = dict[str, Any]
 STILL_TRUE = timedelta(days=1)

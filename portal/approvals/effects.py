@@ -15,8 +15,8 @@ from portal.approvals.wishes import Wish
 from portal.teams.namespaces import made_for
 from scheduling.models import QuotaChange, Stop
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.shift import Shift, edited_since, shift_quotas
-from scheduling.services.quotas.tree import change_queue, create_queue, delete_queue
+from scheduling.services.queues.shift import Shift, edited_since, shift_quotas
+from scheduling.services.queues.tree import change_queue, create_queue, delete_queue
 
 
 def grant(request: QuotaRequest, *, by: User | None, now: datetime) -> None:

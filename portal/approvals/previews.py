@@ -22,11 +22,11 @@ from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
 from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
-from scheduling.services.quotas.shift import QuotaSum, Shift, figures, given_to, sums
-from scheduling.services.quotas.values import Field
-from scheduling.services.whatif.documents import COLUMNS
-from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
-from scheduling.services.words.told import Sentence, tell
+from scheduling.services.queues.shift import QuotaSum, Shift, figures, given_to, sums
+from scheduling.services.queues.values import Field
+from scheduling.services.studies.whatif.documents import COLUMNS
+from scheduling.services.studies.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
+from scheduling.services.words.sentences import Sentence, tell
 
 Json = dict[str, Any]
 PARTS = (4, 2)

@@ -21,9 +21,9 @@ from portal.teams.reading import Reading
 from scheduling.models import MILLI, GpuClass, PriorityClass, Queue, State, Workload
 from scheduling.models.clusters import dns_label
 from scheduling.services.errors import ServiceError, name_refused
-from scheduling.services.quotas.faults import figure
-from scheduling.services.quotas.shift import Shift, given_to, givers
-from scheduling.services.quotas.values import Field
+from scheduling.services.queues.faults import figure
+from scheduling.services.queues.shift import Shift, given_to, givers
+from scheduling.services.queues.values import Field
 
 MOST_GPUS = 999_999
 MOST_REASON = 1000

@@ -2,10 +2,10 @@
 
 from celery import shared_task
 
-from portal.idempotency import kept
+from portal.idempotency import answers
 
 
 @shared_task(name="portal.idempotency.tasks.forget")
 def forget() -> None:
     """Drop answers that are older than they are kept."""
-    kept.forget()
+    answers.forget()

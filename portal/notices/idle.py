@@ -18,7 +18,7 @@ from portal.teams.models import Membership
 from scheduling.models import Cluster, IdleSpell
 from scheduling.models.workloads import HOLDING
 from scheduling.services.errors import ServiceError
-from scheduling.services.metrics.idle import culled_at, going_on, tell_owner
+from scheduling.services.workloads.idle import culled_at, going_on, tell_owner
 
 AGAIN = timedelta(days=1)
 SOONEST = timedelta(minutes=10)

@@ -27,7 +27,7 @@ from portal.teams.reading import Reading
 from scheduling.models import Announcement, Cluster, Eviction, StartForecast, State, Transition
 from scheduling.services.starts.tell import predicted_start as said_now
 from scheduling.services.words.endings import RAN_OUT
-from scheduling.services.words.told import name_of, readable
+from scheduling.services.words.sentences import name_of, readable
 
 LONG_WAIT = timedelta(hours=2)
 AT_ONCE = 500

@@ -21,7 +21,7 @@ from portal.notices.outbox import tell
 from portal.teams.models import Membership
 from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, ToldStart, Workload
 from scheduling.models.workloads import WAITING
-from scheduling.services.policy.entitlements import month, used_gpu_hours
+from scheduling.services.queues.entitlements import month, used_gpu_hours
 from scheduling.services.starts.tell import predicted_start
 
 SOON = timedelta(minutes=15)

@@ -12,8 +12,8 @@ from portal.display.spread import share
 from portal.reports import samples
 from portal.reports.evicted import evictions_in
 from portal.reports.filters import ReportFilters
-from portal.reports.held import read as read_held
 from portal.reports.scope import Scope
+from portal.reports.timelines import read as read_held
 from portal.reports.usage import Usage
 from portal.reports.worked import gpu_seconds, hours_held
 from scheduling.services.ledger.prices import Stretch

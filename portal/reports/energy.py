@@ -17,8 +17,8 @@ from portal.display.periods import HOUR_S, Floats, Periods
 from portal.display.sentences import and_list
 from portal.reports.declared import Finding, Letter, Report
 from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
+from portal.reports.timelines import workload_filter
 from scheduling.models import Cluster, GpuUse
 
 J_PER_KWH = 3.6e6

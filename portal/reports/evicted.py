@@ -14,13 +14,13 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.reports import prices
 from portal.reports.filters import OUTSIDE, ReportFilters
-from portal.reports.held import batched, workload_filter
 from portal.reports.scope import Scope
+from portal.reports.timelines import batched, workload_filter
 from portal.teams.reading import Reading
 from scheduling.models import MILLI, Cluster, Eviction, GpuClass, State, Transition, Workload
 from scheduling.services.ledger.prices import Stretch
 from scheduling.services.words.rules import cause_of, label_of
-from scheduling.services.words.told import (
+from scheduling.services.words.sentences import (
     OTHERS_QUEUE,
     Reader,
     may_name,

@@ -12,11 +12,11 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.reports.entitled import Entitlement, entitlement
 from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
+from portal.reports.timelines import workload_filter
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, Workload, headline
-from scheduling.services.merit.leads import Late, QueueLead, by_queue, ended, ended_late
+from scheduling.services.queues.leads import Late, QueueLead, by_queue, ended, ended_late
 
 LATE_SHOWN = 50
 EVICTED = "evicted"

@@ -20,8 +20,8 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.reports import samples
 from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
+from portal.reports.timelines import workload_filter
 from portal.teams.access import visible_workloads
 from scheduling.models import Action, Cluster, Decision, Reason, Workload
 from scheduling.services.tables.instants import Epoch

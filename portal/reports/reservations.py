@@ -13,8 +13,8 @@ from portal.display.csv import Table
 from portal.display.format import counted, number, percent
 from portal.reports.declared import Finding, Letter, Report
 from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
+from portal.reports.timelines import workload_filter
 from portal.teams.access import visible_workloads
 from scheduling.models import Action, Cluster, Decision, Reason, Workload
 

@@ -18,12 +18,12 @@ from portal.accounts.models import User
 from portal.display.csv import Table
 from portal.display.periods import Floats, Periods
 from portal.display.spread import share
-from portal.reports import held, prices, samples
-from portal.reports.asked import AskedRow, asked_against_used
+from portal.reports import prices, samples, timelines
 from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
+from portal.reports.requests_and_use import AskedRow, asked_against_used
 from portal.reports.scope import Scope, report_scope
 from portal.reports.showback import idle_cost
+from portal.reports.timelines import workload_filter
 from portal.reports.usage import Readings, Usage
 from portal.reports.utilization import allocated_gpu_hours, before
 from portal.teams.access import sees_everything, visible_workloads
@@ -31,7 +31,7 @@ from scheduling.models import MILLI, Cluster, IdleEnd, IdleSpell
 from scheduling.models.workloads import HOLDING
 from scheduling.services.ledger.holds import Hold, charged
 from scheduling.services.ledger.prices import Change
-from scheduling.services.metrics.idle import culled_at, going_on
+from scheduling.services.workloads.idle import culled_at, going_on
 
 SHOWN = 12
 
@@ -129,7 +129,7 @@ class UseReport:
 def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
     """What ``user`` may see of the real use of ``cluster`` in the range. Raises as ``utilization``."""
     scope = report_scope(cluster, filters, user)
-    readings = held.read(scope, filters) if filters.by_work else samples.read(scope, filters)
+    readings = timelines.read(scope, filters) if filters.by_work else samples.read(scope, filters)
     weights = scope.unit.weights
     total = sum((u.weighed(weights[pk]) for pk, u in readings.classes.items()), Usage())
     total = total.charged(allocated_gpu_hours(scope, filters))

@@ -12,7 +12,7 @@ from django.db.models import Sum
 from portal.accounts.models import User
 from portal.display.csv import Table
 from portal.display.periods import HOUR_S, Floats
-from portal.reports import held, samples
+from portal.reports import samples, timelines
 from portal.reports.evicted import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
@@ -120,7 +120,7 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
         ValidationError: the filters name a queue or class that is not there to see.
     """
     scope = report_scope(cluster, filters, user)
-    readings = held.read(scope, filters) if filters.by_work else samples.read(scope, filters)
+    readings = timelines.read(scope, filters) if filters.by_work else samples.read(scope, filters)
     lost = _lost(scope, filters)
     found = worked(scope, filters, filters.start, filters.end)
     held_hours = hours_held({kin: work.held_gpu_s for kin, work in found.items()})
@@ -150,7 +150,7 @@ def allocated_gpu_hours(scope: Scope, filters: ReportFilters) -> float:
 
 def _usages(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     if filters.by_work:
-        return held.class_usage(scope, filters)
+        return timelines.class_usage(scope, filters)
     return samples.class_usage(scope, filters, samples.best_resolution(scope, filters))
 
 

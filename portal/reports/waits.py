@@ -29,8 +29,8 @@ from portal.display.periods import (
 from portal.display.spread import Spread
 from portal.reports import samples
 from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
+from portal.reports.timelines import workload_filter
 from scheduling.models import Cluster, State, Transition, Workload
 from scheduling.services.tables.instants import Epoch
 

@@ -13,8 +13,8 @@ from typing import Any
 from portal.display.format import counted
 from portal.selectors.costs import Cost, amount_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
-from scheduling.services import forecasts
-from scheduling.services.forecasts import Expected, HeldBack
+from scheduling.services import run_times
+from scheduling.services.run_times import Expected, HeldBack
 from scheduling.services.starts.tell import predicted_start as said_now
 
 Span = tuple[datetime, datetime]
@@ -56,7 +56,7 @@ def held_back(work: Workload, now: datetime) -> list[ClassWait]:
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state != State.PENDING or work.cluster.class_order != ClassOrder.WAITS:
         return []
-    held = forecasts.held_back(said.by_class, work.submitted_at)
+    held = run_times.held_back(said.by_class, work.submitted_at)
     return [
         ClassWait(name, held[name], said.by_class[held[name].faster]["wait_s"])
         for name, _ in in_order(said.by_class)
@@ -78,8 +78,8 @@ def elsewhere(work: Workload, gpu_classes: Sequence[str], now: datetime) -> dict
     if not gpu_classes:
         return {}
     names = list(dict.fromkeys([*work.gpu_classes, *gpu_classes]))
-    question = forecasts.ask(cluster=work.cluster, work=work, gpu_classes=names)
-    said = forecasts.answer_of(question, wait_s=WAIT_S) if question else None
+    question = run_times.ask(cluster=work.cluster, work=work, gpu_classes=names)
+    said = run_times.answer_of(question, wait_s=WAIT_S) if question else None
     if not said:
         return {}
     waits, there = _forecast(work, now)

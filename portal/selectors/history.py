@@ -13,7 +13,7 @@ from portal.display.timeline import Step
 from portal.selectors.workloads import gang
 from scheduling.models import Action, Decision, Eviction, State, ToldStart, Transition, Workload
 from scheduling.models.workloads import WAITING
-from scheduling.services.words.told import (
+from scheduling.services.words.sentences import (
     OTHERS_QUEUE,
     Reader,
     may_name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scheduling.models import Cluster, Share
-from scheduling.services.lending import Key, guarantees_at
+from scheduling.services.queues.lending import Key, guarantees_at
 
 
 def loans_in(shares: Iterable[Share], cluster: Cluster) -> dict[Key, int]:

@@ -33,7 +33,7 @@ from scheduling.models import (
 from scheduling.models.ledger import Resolution
 from scheduling.models.queues import below
 from scheduling.models.workloads import HOLDING
-from scheduling.services.merit import leads
+from scheduling.services.queues import leads
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations

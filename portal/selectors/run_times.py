@@ -10,7 +10,7 @@ from typing import Any
 
 from portal.display.format import counted, duration, number
 from scheduling.models import Prediction, State, Workload
-from scheduling.services.forecasts import Expected
+from scheduling.services.run_times import Expected
 
 OF = {
     "recipe": "of this name, size and limit by {user}, in its queue",

@@ -12,7 +12,7 @@ from portal.teams.reach import reach_of
 from portal.teams.reading import Reading
 from scheduling.models import StartChanges, Workload
 from scheduling.services.explain.sooner import plan_now, planned_changes
-from scheduling.services.words.told import answers
+from scheduling.services.words.sentences import answers
 
 Json = dict[str, Any]
 

@@ -15,8 +15,8 @@ from scheduling.models import PriorityClass, Reason, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
-from scheduling.services.policy import judge
-from scheduling.services.words import told
+from scheduling.services.queues import judge
+from scheduling.services.words import sentences
 from scheduling.services.workloads import change as changes
 from scheduling.services.workloads import turns
 from scheduling.services.workloads.change import Change, Draft
@@ -137,6 +137,6 @@ def _foreseen(
     decision = answer.decision
     if decision.reason is Reason.HELD and work.reason:
         # What a cycle found of it, which no plan knows: what its persona allows, a start that failed.
-        return Foreseen(answer, work.reason, told.readable(work, Reading(user)).sentence)
+        return Foreseen(answer, work.reason, sentences.readable(work, Reading(user)).sentence)
     asked = asking.said_of(work, decision)
-    return Foreseen(answer, decision.reason.value, told.tell(asked, Reading(user)).sentence)
+    return Foreseen(answer, decision.reason.value, sentences.tell(asked, Reading(user)).sentence)

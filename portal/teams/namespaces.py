@@ -9,7 +9,7 @@ from portal.teams.access import dividable_queues, is_admin
 from scheduling.models import Queue
 from scheduling.services.clusters.discovery import has_namespace, what_stands
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree import offering
+from scheduling.services.queues.tree import offering
 
 PREFIX = "weir-"
 """Begins the namespaces that queues get without an admin."""

@@ -21,7 +21,7 @@ from portal.teams.models import Membership
 from portal.teams.personas import PersonaValues, as_json, save_persona
 from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import HOLDING
-from scheduling.services.policy.judge import Rules, judge_kept
+from scheduling.services.queues.judge import Rules, judge_kept
 
 NONE = "may not"
 LIMITS = {

@@ -1,4 +1,4 @@
-"""A person as the reader of sentences: which names ``services.words.told`` leaves standing."""
+"""A person as the reader of sentences: which names ``services.words.sentences`` leaves standing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from portal.accounts.capabilities import Capability
 from portal.teams.access import WIDE, tops
 from portal.teams.rights import Person, Rights, rights_of
-from scheduling.services.words.told import Reader
+from scheduling.services.words.sentences import Reader
 
 
 class Reading:

@@ -12,7 +12,7 @@ from portal.accounts.capabilities import Capability, Reach
 from portal.accounts.models import Persona
 from portal.teams.models import Membership, Team
 from scheduling.models import Cluster, PriorityClass, WorkloadType
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
 
 
 def service_classes(cluster: Cluster) -> ServiceClasses:

@@ -23,8 +23,8 @@ from scheduling.services import events
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import DraftWork
-from scheduling.services.policy import judge, service_classes
-from scheduling.services.words import told
+from scheduling.services.queues import judge, service_classes
+from scheduling.services.words import sentences
 from scheduling.services.workloads import shapes, turns
 from scheduling.services.workloads import submit as workloads
 
@@ -269,7 +269,7 @@ def never_faults(user: User, asked: DraftWork) -> list[ServiceError]:
         decision = asking.can_never_start(asked)
     if decision is None:
         return []
-    said = told.tell(asked.said(decision), Reading(user))
+    said = sentences.tell(asked.said(decision), Reading(user))
     return [ServiceError(NEVER_FITS, said.sentence, _remedy(said.numbers), field="gpus_per_pod")]
 
 

@@ -1,4 +1,4 @@
-"""Consolidations that people ordered. Only ``services.consolidation`` writes these rows.
+"""Consolidations that people ordered. Only ``services.clusters.consolidation`` writes these rows.
 
 Times are cluster time; GPU columns milli-GPU.
 """

@@ -1,4 +1,4 @@
-"""What will be asked of the GPUs, as last forecast. Only ``services.demand`` writes these rows."""
+"""What will be asked of the GPUs, as last forecast. Only ``services.ledger.demand`` writes these rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What was learned of run times, and what was said of each workload by it.
 
-Times are cluster time, durations seconds. Only ``services.forecasts`` writes these rows.
+Times are cluster time, durations seconds. Only ``services.run_times`` writes these rows.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class RunTimeQuestion(models.Model):
     asked = models.JSONField()
     asked_at = models.DateTimeField()
     answer = models.JSONField(null=True, blank=True)
-    """By class, as ``services.forecasts.Expected``."""
+    """By class, as ``services.run_times.Expected``."""
     answered_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.rate import Allowance
 from scheduling.models import State
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.costs.counting import counted
 from tests.scheduling.kube import World, add_node, eventually, node, policy

@@ -24,7 +24,7 @@ from portal.notices import idle, outbox, watch
 from scheduling import tasks
 from scheduling.engine import Planner
 from scheduling.models import Cluster
-from scheduling.services import forecasts
+from scheduling.services import run_times
 from scheduling.services.explain import fragmentation
 from scheduling.services.ledger import retention, rollup, workdays
 from scheduling.services.starts import outcomes
@@ -54,8 +54,8 @@ BACKGROUND: dict[str, Callable[[Cluster], Any]] = {
     "tell people": outbox.look,
     "tell of starts": watch.look,
     "tell of idle GPUs": idle.look,
-    "learn run times": lambda cluster: forecasts.learn(cluster=cluster),
-    "predict run times": lambda cluster: forecasts.predict(cluster=cluster),
+    "learn run times": lambda cluster: run_times.learn(cluster=cluster),
+    "predict run times": lambda cluster: run_times.predict(cluster=cluster),
     "prune": retention.retain,
     "book demand": lambda cluster: tasks.book_demand(cluster.pk),
 }

@@ -27,7 +27,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from portal.accounts.sessions import SessionStore
 from scheduling.models import Cluster, Workload
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests import browser as chrome
 from tests.e2e.firefox import opened
 from tests.factories import example_cluster

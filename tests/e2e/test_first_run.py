@@ -10,8 +10,8 @@ from portal.setup import inviting
 from portal.teams.shipped import ensure_personas, ensure_priority_classes
 from scheduling import tasks
 from scheduling.models import Cluster, Guardrail, Standing, Workload
+from scheduling.services.worker.cluster_turns import close_all
 from scheduling.services.worker.cycles import run_cycle
-from scheduling.services.worker.held import close_all
 from tests.e2e import venue
 from tests.portal.setup.conftest import PASSWORD
 from tests.scheduling.control_plane import ON

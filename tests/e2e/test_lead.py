@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from portal.accounts.models import User
 from portal.teams.models import Team
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
+from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
 from workshop.demo.organisation import H100

@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.teams.submission import submit
 from scheduling.models import Cluster, Quota, Workload
 from scheduling.services import events
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.e2e.conftest import axe, sign_in
 from tests.e2e.test_requests import JOB

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from portal.accounts.models import Persona, User
 from scheduling.models import Workload
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster, make_workload

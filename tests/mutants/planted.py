@@ -37,7 +37,7 @@ MUTANTS = (
         walked("web:workload"),
     ),
     Mutant(
-        "sentence names a queue out of sight", "scheduling/services/words/told.py",
+        "sentence names a queue out of sight", "scheduling/services/words/sentences.py",
         "            if self.sees_all_named:\n", "            if True:\n",
         walked("web:workload"),
     ),

@@ -33,8 +33,8 @@ SUITES = (
     "tests/portal/web/test_group_rules.py",
     "tests/scheduling/models",
     "tests/scheduling/services/studies",
-    "tests/scheduling/services/demand",
-    "tests/scheduling/services/metrics/test_booking.py",
+    "tests/scheduling/services/ledger",
+    "tests/scheduling/services/workloads/test_booking.py",
     "tests/scheduling/services/test_ledger.py",
     "tests/scheduling/services/test_lifecycle.py",
     "tests/scheduling/services/test_passes.py",
@@ -50,7 +50,7 @@ MOVES_THE_CLOCK = "not process_that_died and not answer_is_as_it_was"
 """The one test that moves a clock which Redis does not follow; and answers that no database changes."""
 PARTLY = (
     (
-        ("tests/scheduling/services/test_checkpoints.py", "tests/scheduling/services/quotas"),
+        ("tests/scheduling/services/test_checkpoints.py", "tests/scheduling/services/queues"),
         "two_saves or save or revert or fit or grid or outlive",
     ),
     (

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from celery.worker import state
 
 from scheduling.models import Role
-from scheduling.services.worker import hearts, held, parts
+from scheduling.services.worker import cluster_turns, hearts, parts
 from scheduling.services.worker.names import GENERAL, STUDIES
 from scheduling.services.worker.parts import START_S, Controller, beating, end
 
@@ -34,4 +34,4 @@ def embedded_worker() -> Iterator[None]:
         thread.join(JOIN_S)
         state.should_stop = None
         hearts.leave(*Role)
-        held.close_all()
+        cluster_turns.close_all()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.connection.client import Client
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"

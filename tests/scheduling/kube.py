@@ -12,7 +12,7 @@ from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.reflector import version_of
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Sharing, Workload
 from scheduling.services.cycle.run import CycleResult
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
 from workshop.testbed.kubelets import SIMULATED

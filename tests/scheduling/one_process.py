@@ -56,7 +56,7 @@ def main() -> int:
 
 def closed(cluster: Cluster) -> bool:
     """Whether the worker lets go of a cluster whose row is gone."""
-    from scheduling.services.worker import held as workers
+    from scheduling.services.worker import cluster_turns as workers
 
     pk, until = cluster.pk, time.monotonic() + 60
     while not deleted(cluster):

@@ -54,7 +54,7 @@ from scheduling.models import (
 from scheduling.models.ledger import UsageSample
 from scheduling.services.events import announce, deliver_due
 from scheduling.services.studies.experiments.figures import BY_QUEUE, FIGURES
-from scheduling.services.words.told import sealed_of
+from scheduling.services.words.sentences import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
 from tests.lab import empty_experiment

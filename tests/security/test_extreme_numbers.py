@@ -18,9 +18,9 @@ from django.urls import get_resolver
 from scheduling.engine.document import parse
 from scheduling.engine.model import SnapshotError
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import KNOBS as EVERY_KNOB
-from scheduling.services.quotas.tree_files import apply_tree
-from scheduling.services.quotas.tree_files import parse as parse_tree
+from scheduling.services.queues.knobs import KNOBS as EVERY_KNOB
+from scheduling.services.queues.tree_files import apply_tree
+from scheduling.services.queues.tree_files import parse as parse_tree
 from tests.portal.test_permission_matrix import ADDRESSES, ROWS
 from tests.security.sealed import GPUS
 from tests.security.test_hostile_input import (

@@ -18,7 +18,7 @@ from portal.teams import namespaces, people, service_accounts
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.models import Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree import change_queue, create_queue
+from scheduling.services.queues.tree import change_queue, create_queue
 from tests.factories import example_cluster, make_workload
 
 

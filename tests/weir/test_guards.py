@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
+from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.weir.conftest import Portal
 from weir import api
 

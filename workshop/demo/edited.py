@@ -14,8 +14,8 @@ from portal.alerts.models import Figure, Firing
 from portal.alerts.rules import acknowledge
 from portal.approvals.edits import save
 from scheduling.models import Cluster, QuotaChange
-from scheduling.services.quotas.faults import QuotaCell
-from scheduling.services.quotas.values import Field
+from scheduling.services.queues.faults import QuotaCell
+from scheduling.services.queues.values import Field
 from workshop.demo.organisation import H100
 
 

@@ -22,7 +22,7 @@ from portal.display.later import MONTHS, STARTS, note, progress
 from scheduling.engine.document import dump, parse
 from scheduling.models import Cluster, DemandForecast, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.demand.looking import forecast_queues, look_ahead
+from scheduling.services.ledger.demand_forecasts import forecast_queues, look_ahead
 from scheduling.services.ledger.rollup import floor
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker.children import Part

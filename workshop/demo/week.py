@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, ForecastOutcome
-from scheduling.services.policy import rows as policy
-from scheduling.services.starts.held import score
+from scheduling.services.queues import rows as policy
+from scheduling.services.starts.accuracy import score
 from workshop.demo import seed
 from workshop.demo.past import live
 from workshop.demo.past.live import DEMAND, Say

@@ -19,8 +19,8 @@ from portal.approvals.moves import MOVED_ON
 from scheduling.models import MILLI, GpuClass, Loan, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
-from scheduling.services.quotas.faults import figure
-from scheduling.services.quotas.loans import check, lend, set_end
+from scheduling.services.queues.faults import figure
+from scheduling.services.queues.loans import check, lend, set_end
 
 MOST_REASON, MOST_NOTICE_H = 500, 24 * 30
 

@@ -8,8 +8,8 @@ from typing import Any
 from portal.approvals.loans.models import QuotaLoan
 from portal.approvals.unplanned import or_fault
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
-from scheduling.services.lending import guaranteed, moved_at, parts, places_of
-from scheduling.services.whatif.preview import preview
+from scheduling.services.queues.lending import guaranteed, moved_at, parts, places_of
+from scheduling.services.studies.whatif.preview import preview
 
 Json = dict[str, Any]
 Figures = tuple[int, int | None]

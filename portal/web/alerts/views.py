@@ -14,8 +14,8 @@ from portal.accounts.models import User
 from portal.alerts import words
 from portal.alerts.figure import drawn, is_drawable
 from portal.alerts.firing import RuleState
-from portal.alerts.looking import RuleRow, Tried, rows, tried
 from portal.alerts.models import Figure, Firing, Rule, Tell
+from portal.alerts.page import RuleRow, Tried, rows, tried
 from portal.alerts.rules import Wish, led, may_watch, save, visible
 from portal.alerts.rules import acknowledge as acknowledge_it
 from portal.alerts.rules import delete as delete_it

@@ -11,7 +11,7 @@ from portal.display.format import gpus as gpus_of
 from portal.display.sentences import and_list
 from portal.web.cycles.figures import Line, Pass
 from scheduling.models import Action, Workload
-from scheduling.services.words.told import Reader, home_of
+from scheduling.services.words.sentences import Reader, home_of
 
 NAMED = 3
 """Queues that a sentence names; the others are one figure."""

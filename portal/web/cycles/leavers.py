@@ -9,7 +9,7 @@ from datetime import datetime
 from portal.display import format as show
 from scheduling.models import Cluster, Queue
 from scheduling.services.explain.documents import Candidate, Verdict, VictimSearch
-from scheduling.services.words.told import OTHERS_WORK, Reader
+from scheduling.services.words.sentences import OTHERS_WORK, Reader
 
 WORDS = {
     Verdict.CHOSEN: ("Chosen", "warn"),

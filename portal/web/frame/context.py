@@ -21,7 +21,7 @@ from portal.teams.factors import asked_of, must_have
 from portal.web.frame.menu import Section, begin, sections
 from portal.web.frame.remembered import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
-from scheduling.services.starts.held import held_of
+from scheduling.services.starts.accuracy import held_of
 from scheduling.services.starts.tell import Held
 
 THEMES = ("light", "dark")

@@ -20,7 +20,7 @@ from portal.web.frame.shell import get_cluster
 from portal.web.overview.views import class_of_queue
 from scheduling.models import Cluster, ForecastRun, GpuClass, Node, Queue, StartForecast, Workload
 from scheduling.models.workloads import HOLDING, WAITING
-from scheduling.services.starts.held import HORIZONS, Share, held_of
+from scheduling.services.starts.accuracy import HORIZONS, Share, held_of
 from scheduling.services.starts.tell import PredictedStart, predicted_start
 
 MOST = 40

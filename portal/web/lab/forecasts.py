@@ -15,7 +15,7 @@ from portal.display.format import duration, number, zone
 from portal.display.line_labels import Label, roomy
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cause, Cluster, ForecastOutcome, ForecastRun, Workload
-from scheduling.services.starts.held import Score, Share, groups, score, scored
+from scheduling.services.starts.accuracy import Score, Share, groups, score, scored
 
 RANGES = ("7", "30", "90")
 LOW, HIGH = 30.0, 100.0

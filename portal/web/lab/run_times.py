@@ -10,8 +10,8 @@ from portal.display.format import number
 from portal.display.line_labels import Label
 from portal.web.ahead import Ahead
 from scheduling.models import Cluster, Prediction, Predictor, PredictorKind, PredictorState
-from scheduling.services.forecasts import due
-from scheduling.services.starts.held import Share
+from scheduling.services.run_times import due
+from scheduling.services.starts.accuracy import Share
 
 LEAST = timedelta(hours=1)
 HELD_LOW, HELD_HIGH = 60.0, 100.0

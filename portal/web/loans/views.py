@@ -34,7 +34,7 @@ from portal.web.quotas.preview import EditPreview, readable
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
-from scheduling.services.lending import in_force, nominal_of
+from scheduling.services.queues.lending import in_force, nominal_of
 
 IDLE_DAYS, MOST_IDLE = 7, 8
 LAST_OVER = 20

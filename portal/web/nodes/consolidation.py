@@ -18,7 +18,7 @@ from portal.web.nodes.tiles import Run, Seat, runs
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
-from scheduling.services.consolidation.moves import MOST_NODES, Freed, Move
+from scheduling.services.clusters.consolidation import MOST_NODES, Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 

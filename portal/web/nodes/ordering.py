@@ -12,8 +12,8 @@ from django.shortcuts import get_object_or_404, redirect
 from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.operations.mode import operated
 from scheduling.models import PARTLY_DONE, Cluster, Consolidation, ConsolidationState, GpuClass
-from scheduling.services.consolidation import orders
-from scheduling.services.consolidation.moves import Freed
+from scheduling.services.clusters import consolidation_orders
+from scheduling.services.clusters.consolidation import Freed
 from scheduling.services.errors import ServiceError
 
 TONES = {
@@ -63,7 +63,7 @@ class Ordered:
 
 
 def listed(cluster: Cluster) -> list[Ordered]:
-    return [Ordered(order) for order in orders.latest(cluster)]
+    return [Ordered(order) for order in consolidation_orders.latest(cluster)]
 
 
 def refusal(sent: QueryDict, answer: Freed) -> str:
@@ -82,7 +82,7 @@ def order(
     if fault := refusal(request.POST, answer):
         return fault
     try:
-        orders.order(
+        consolidation_orders.order(
             cluster=cluster,
             gpu_class=gpu_class,
             nodes=answer.nodes,
@@ -99,6 +99,6 @@ def order(
 def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     found = operated(request, cluster)
     waiting = get_object_or_404(Consolidation, cluster=found, pk=pk)
-    if not orders.cancel(waiting, author=request.user):
+    if not consolidation_orders.cancel(waiting, author=request.user):
         messages.info(request, "It was taken already.")
     return redirect("web:consolidation", cluster=found.name)

@@ -21,7 +21,7 @@ from portal.web.nodes.tiles import Owner, Run, Seat, runs
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
 from scheduling.services.explain.fragmentation import MemberSizes
-from scheduling.services.policy.knobs import levels_of
+from scheduling.services.queues.knobs import levels_of
 
 MOST = 400
 """Nodes drawn at once; a domain or a class is chosen to see the others."""

@@ -14,7 +14,7 @@ from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-from scheduling.services.metrics.settings import set_source
+from scheduling.services.workloads.gpu_metrics import set_source
 
 
 class SourceForm(WeirForm):

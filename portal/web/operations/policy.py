@@ -17,8 +17,8 @@ from portal.web.studies.compared import as_text
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_policy
-from scheduling.services.policy.sharing import SAID, name_of
+from scheduling.services.queues.knobs import KNOBS, Knob, check, policy_of, set_policy
+from scheduling.services.queues.sharing import SAID, name_of
 from scheduling.services.studies import doors
 from scheduling.services.studies.experiments.results import FigureRow
 from scheduling.services.studies.experiments.sharing import (
@@ -27,7 +27,7 @@ from scheduling.services.studies.experiments.sharing import (
     ask_of_sharing,
     newest_comparison,
 )
-from scheduling.services.whatif.documents import changes_of_policy
+from scheduling.services.studies.whatif.documents import changes_of_policy
 
 Json = dict[str, Any]
 HEADS = dict(

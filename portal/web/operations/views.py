@@ -42,7 +42,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.credentials import is_kept
-from scheduling.services.starts.held import FEW, SCORED, Share
+from scheduling.services.starts.accuracy import FEW, SCORED, Share
 from scheduling.services.worker.lanes import lanes_of
 
 LOOKED_AT = 2000

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from scheduling.services.quotas.save import Fault
+from scheduling.services.queues.save import Fault
 
 EVERY = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
 MOST = 60

@@ -14,10 +14,10 @@ from portal.approvals.edits import expectation
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.quotas.coming import Step
-from scheduling.services.quotas.coming import coming as steps_of
-from scheduling.services.quotas.faults import WORDS
-from scheduling.services.quotas.save import Field, history, may_revert
+from scheduling.services.queues.coming import Step
+from scheduling.services.queues.coming import coming as steps_of
+from scheduling.services.queues.faults import WORDS
+from scheduling.services.queues.save import Field, history, may_revert
 
 
 @dataclass(frozen=True, slots=True)

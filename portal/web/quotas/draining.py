@@ -9,7 +9,7 @@ from typing import Any
 from scheduling.models import MILLI, Queue, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.words.told import Reader, name_of
+from scheduling.services.words.sentences import Reader, name_of
 
 CONFIRMED = "confirm_drain"
 """Field by which the list is confirmed."""

@@ -38,8 +38,8 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.save import cells_back, grid, history
-from scheduling.services.whatif.preview import LEAVES
+from scheduling.services.queues.save import cells_back, grid, history
+from scheduling.services.studies.whatif.preview import LEAVES
 
 LOOKED_AT = timedelta(days=7)
 """So long after an edit what came is put down to it."""

@@ -17,13 +17,13 @@ from portal.web.frame.remembered import remembered
 from portal.web.quotas.replayed import Replayed
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import WORDS, QuotaCell, as_typed
-from scheduling.services.quotas.save import Fault, Field, Grid
-from scheduling.services.whatif.preview import LEAVES, preview
+from scheduling.services.queues.faults import WORDS, QuotaCell, as_typed
+from scheduling.services.queues.save import Fault, Field, Grid
+from scheduling.services.studies.whatif.preview import LEAVES, preview
 
 Json = dict[str, Any]
 SPARED = (Field.NOMINAL, Field.BORROWING_LIMIT, Field.WEIGHT)
-"""What a queue keeps of it for the grace, as ``services.policy.entitlements`` gives it to the engine."""
+"""What a queue keeps of it for the grace, as ``services.queues.entitlements`` gives it to the engine."""
 UNPLANNED = "None of the edited fields changes what the engine plans at this moment."
 NOTHING = "A budget of GPU-hours starts and stops nobody by itself."
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Sum
 
-from portal.web.quotas.typed import PostedEdit, cell_name, figure_text, parse_figure
+from portal.web.quotas.edit_form import PostedEdit, cell_name, figure_text, parse_figure
 from scheduling.models import Cluster, GpuClass, Node, Queue
-from scheduling.services.quotas.faults import WORDS, figure, stored
-from scheduling.services.quotas.save import Fault, Field, Grid, GridRow, Values
+from scheduling.services.queues.faults import WORDS, figure, stored
+from scheduling.services.queues.save import Fault, Field, Grid, GridRow, Values
 
 HEADS = {"Nominal": Field.NOMINAL, "Borrow": Field.BORROWING_LIMIT,
          "Lend": Field.LENDING_LIMIT, "Weight": Field.WEIGHT, "Hours": Field.BUDGET}  # fmt: skip

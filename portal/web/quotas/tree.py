@@ -22,9 +22,9 @@ from portal.web.quotas.preview import EditPreview, tried
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
-from scheduling.services.policy.sharing import SAID, name_of
-from scheduling.services.quotas.faults import figure
-from scheduling.services.quotas.tree import (
+from scheduling.services.queues.faults import figure
+from scheduling.services.queues.sharing import SAID, name_of
+from scheduling.services.queues.tree import (
     MOST_PRIORITY,
     NAME_TAKEN,
     Bounds,
@@ -33,7 +33,7 @@ from scheduling.services.quotas.tree import (
     create_queue,
     delete_queue,
 )
-from scheduling.services.whatif.documents import changes_of_queue
+from scheduling.services.studies.whatif.documents import changes_of_queue
 
 STOPS = [
     (Stop.NONE.value, "No: work is admitted"),

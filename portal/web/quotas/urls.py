@@ -2,17 +2,17 @@
 
 from django.urls import path
 
-from portal.web.quotas import history, looking, tree, views
+from portal.web.quotas import beside, history, tree, views
 
 urlpatterns = [
     path("quotas/", views.index, name="quotas_index"),
     path("quotas/<str:queue>/", views.quotas, name="quotas"),
-    path("quotas/<str:queue>/preview/", looking.preview, name="quota_preview"),
-    path("quotas/<str:queue>/replay/", looking.replay, name="quota_replay"),
-    path("quotas/<str:queue>/replay/<int:pk>/", looking.replay_state, name="quota_replay_state"),
+    path("quotas/<str:queue>/preview/", beside.preview, name="quota_preview"),
+    path("quotas/<str:queue>/replay/", beside.replay, name="quota_replay"),
+    path("quotas/<str:queue>/replay/<int:pk>/", beside.replay_state, name="quota_replay_state"),
     path(
         "quotas/<str:queue>/replay/<int:pk>/cancel/",
-        looking.replay_cancel,
+        beside.replay_cancel,
         name="quota_replay_cancel",
     ),
     path("quotas/<str:queue>/changes/", history.changes, name="quota_changes"),

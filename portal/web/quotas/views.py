@@ -25,19 +25,19 @@ from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.quotas.beside import shown_at, told_of
 from portal.web.quotas.changes import coming, entries
-from portal.web.quotas.looking import shown_at, told_of
+from portal.web.quotas.edit_form import PostedEdit, read
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import EditPreview, planned
 from portal.web.quotas.table import make_table
-from portal.web.quotas.typed import PostedEdit, read
 from portal.web.studies import drafts
 from portal.web.studies.forms import as_query
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.save import Fault, Grid, QuotaError, grid
-from scheduling.services.quotas.values import Field
-from scheduling.services.whatif.documents import changes_of
+from scheduling.services.queues.save import Fault, Grid, QuotaError, grid
+from scheduling.services.queues.values import Field
+from scheduling.services.studies.whatif.documents import changes_of
 
 FIELD = "%Y-%m-%dT%H:%M"
 """As a browser's field for a time takes it."""

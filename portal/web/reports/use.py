@@ -15,8 +15,8 @@ from portal.display.format import class_number, memory, money
 from portal.display.spread import share
 from portal.notices import idle as notices
 from portal.reports import words
-from portal.reports.asked import AskedRow
 from portal.reports.figures import use as figures
+from portal.reports.requests_and_use import AskedRow
 from portal.reports.use import SHOWN, IdleRow, UseReport
 from portal.teams.access import may_operate_workload, operable, visible_workloads
 from portal.web.frame.requests import PersonRequest, act_view
@@ -25,7 +25,7 @@ from portal.web.reports.pages import Meter
 from portal.web.workloads.actions import came_from
 from scheduling.models import IdleSpell, Workload, WorkloadType
 from scheduling.services.errors import ServiceError
-from scheduling.services.metrics import idle
+from scheduling.services.workloads import idle
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from portal.web.frame.forms import WeirForm
 from portal.web.moments import MomentField, local
 from scheduling.models import MILLI, Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import QuotaError
+from scheduling.services.queues.faults import QuotaError
 
 FIELDS = {
     Kind.QUOTA: ("queue", "gpu_class", "figure", "gpus", "giver", "starts_at", "ends_at", "reason"),

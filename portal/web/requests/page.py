@@ -24,7 +24,7 @@ from portal.teams.reading import Reading
 from portal.web.frame.remembered import remembered
 from scheduling.models import MILLI, GpuClass, Queue, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.words.told import OTHERS_QUEUE
+from scheduling.services.words.sentences import OTHERS_QUEUE
 
 PAST_DAYS = 30
 

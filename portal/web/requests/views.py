@@ -21,7 +21,7 @@ from portal.web.moments import local
 from portal.web.requests import lists, page
 from portal.web.requests.forms import DecisionForm
 from scheduling.models import MILLI, Cluster, Queue
-from scheduling.services.quotas.shift import givers
+from scheduling.services.queues.shift import givers
 
 MOST_GIVERS = 3
 

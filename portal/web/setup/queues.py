@@ -15,15 +15,15 @@ from django.shortcuts import redirect
 
 from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest, acted
+from portal.web.setup.cluster_facts import look
 from portal.web.setup.forms import TreeForm
-from portal.web.setup.looking import look
 from scheduling.models import Cluster, Sharing
 from scheduling.services.clusters.discovery import Discovery, propose
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import set_policy
-from scheduling.services.policy.sharing import SAID, name_of
-from scheduling.services.quotas.shift import given_to, room
-from scheduling.services.quotas.tree_files import (
+from scheduling.services.queues.knobs import set_policy
+from scheduling.services.queues.sharing import SAID, name_of
+from scheduling.services.queues.shift import given_to, room
+from scheduling.services.queues.tree_files import (
     QueueSpec,
     StandingError,
     TreeError,

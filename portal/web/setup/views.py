@@ -24,8 +24,8 @@ from portal.web.operations import leaving
 from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
+from portal.web.setup.cluster_facts import context_of, lacks
 from portal.web.setup.forms import ConnectForm, FirstForm
-from portal.web.setup.looking import context_of, lacks
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision
 from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters.checkup import check

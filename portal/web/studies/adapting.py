@@ -13,8 +13,13 @@ from portal.display.format import zone
 from portal.teams.access import is_admin
 from portal.teams.rights import Person
 from scheduling.models import Cluster, TrialState
+from scheduling.services.studies.adapting.documents import (
+    Adapting,
+    Standing,
+    adapting,
+    row_document,
+)
 from scheduling.services.studies.adapting.parameters import Parameter, Value
-from scheduling.services.studies.adapting.told import Adapting, Standing, adapting, row_document
 
 COLUMNS = (
     "name", "title", "field", "value", "shipped", "least", "most", "step", "is_pinned", "changed_at",

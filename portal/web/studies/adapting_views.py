@@ -14,8 +14,8 @@ from portal.web.studies.adapting import context, table
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies.adapting import trials
-from scheduling.services.studies.adapting.told import adapting as told
-from scheduling.services.studies.adapting.told import document
+from scheduling.services.studies.adapting.documents import adapting as told
+from scheduling.services.studies.adapting.documents import document
 
 
 @page_view

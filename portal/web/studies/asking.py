@@ -20,8 +20,8 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.studies.experiments import periods, traces
 from scheduling.services.studies.experiments import variants as changing
 from scheduling.services.studies.experiments.asking import LETTERS, Question
+from scheduling.services.studies.experiments.past import TraceAsked
 from scheduling.services.studies.experiments.results import resolution_s
-from scheduling.services.studies.experiments.taken import TraceAsked
 from scheduling.services.studies.experiments.variants import kinds_changed
 
 DAYS, WARM_UP_DAYS, REPLAYS = 7, 3, 10

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.teams.access import dividable_queues
-from portal.web.quotas.typed import cell_name
+from portal.web.quotas.edit_form import cell_name
 from scheduling.models import Cluster, GpuClass, Queue, Study
-from scheduling.services.whatif.documents import COLUMNS
+from scheduling.services.studies.whatif.documents import COLUMNS
 
 Json = dict[str, Any]
 DRAFT = "draft"

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from scheduling.services.errors import ServiceError
-from scheduling.services.whatif.kinds import ChangeError
+from scheduling.services.studies.whatif.kinds import ChangeError
 
 Json = dict[str, Any]
 PARAMETER = "change"

@@ -16,15 +16,15 @@ from portal.web.studies import asking, forms
 from portal.web.studies.what_if import WORDS
 from scheduling.models import Cluster, PriorityClass, Queue, Study
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import KNOBS
+from scheduling.services.queues.knobs import KNOBS
 from scheduling.services.studies import doors
 from scheduling.services.studies import what_if as questions
 from scheduling.services.studies.experiments import asking as experiments
 from scheduling.services.studies.experiments import traces
 from scheduling.services.studies.experiments.figures import FIGURES
 from scheduling.services.studies.kinds import EXPERIMENTS, WHAT_IFS
-from scheduling.services.whatif import told
-from scheduling.services.whatif.changes import read
+from scheduling.services.studies.whatif import answers
+from scheduling.services.studies.whatif.changes import read
 
 LISTED = 12
 SETTINGS = (
@@ -109,7 +109,7 @@ def _what_if(
 
 def _title(change: dict[str, Any]) -> str:
     try:
-        return told.title(read([change]))
+        return answers.title(read([change]))
     except ServiceError as error:
         return str(error)
 

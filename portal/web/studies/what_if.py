@@ -13,9 +13,9 @@ from portal.display.format import counted, duration, hmin, money, number, reason
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cluster, Queue, Study, Workload
 from scheduling.services.explain.asking import rows_of
-from scheduling.services.whatif import told
-from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.kinds import Change
+from scheduling.services.studies.whatif import answers
+from scheduling.services.studies.whatif.changes import read
+from scheduling.services.studies.whatif.kinds import Change
 
 Json = Mapping[str, Any]
 WORDS = {
@@ -45,7 +45,7 @@ class AskedChange:
     @classmethod
     def all_of(cls, question: Study) -> list[AskedChange]:
         each = read(question.changes).each
-        return [cls(WORDS[one.kind], told.short(one), one) for one in each]
+        return [cls(WORDS[one.kind], answers.short(one), one) for one in each]
 
 
 @dataclass(frozen=True, slots=True)

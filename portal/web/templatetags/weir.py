@@ -24,7 +24,7 @@ from portal.teams.reading import reader_of
 from scheduling.models import Eviction, GpuClass, Queue, Share, Workload
 from scheduling.services.starts.tell import PredictedStart, like, predicted_start, trust
 from scheduling.services.words.rules import cause_of, label_of
-from scheduling.services.words.told import (
+from scheduling.services.words.sentences import (
     Row,
     home_of,
     may_name,

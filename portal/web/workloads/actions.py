@@ -20,7 +20,7 @@ from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import visible
 from scheduling.models import Cluster, State, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.words.told import Reader, place_of
+from scheduling.services.words.sentences import Reader, place_of
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.checkpoints import last_checkpoint, outlook
 

@@ -20,12 +20,12 @@ from portal.selectors.run_times import expected_words, short_limit
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
-from scheduling.services import forecasts
+from scheduling.services import run_times
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
-from scheduling.services.forecasts import Expected
-from scheduling.services.words.told import Reader, name_of, tell
+from scheduling.services.run_times import Expected
+from scheduling.services.words.sentences import Reader, name_of, tell
 from scheduling.services.workloads import turns
 
 NEVER = (datetime.max.replace(tzinfo=UTC),) * 2
@@ -127,7 +127,7 @@ def outlook(
     except ServiceError as fault:
         return Outlook(size=size_of(asked), fault=str(fault))
     whole, *single = answers
-    said = forecasts.answer_of(question, wait_s=RUN_TIME_S) if question else {}
+    said = run_times.answer_of(question, wait_s=RUN_TIME_S) if question else {}
     telling = _Telling(asked, user, reader, said or {}, unread)
     on = _axis(answers, asked)
     rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}

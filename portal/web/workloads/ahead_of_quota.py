@@ -7,7 +7,7 @@ from datetime import datetime
 
 from portal.display.format import duration
 from scheduling.models import State, Workload, headline
-from scheduling.services.merit.leads import is_waiting_alone, standing
+from scheduling.services.queues.leads import is_waiting_alone, standing
 
 EVEN_S = 60.0
 """Less than that is neither ahead nor behind."""

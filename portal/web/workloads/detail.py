@@ -33,7 +33,7 @@ from portal.web.workloads.ahead_of_quota import standing_of
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words import endings
-from scheduling.services.words.told import home_of
+from scheduling.services.words.sentences import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 from scheduling.services.workloads.kubectl import commands_for
 from scheduling.services.workloads.turns import turn_of

@@ -24,7 +24,7 @@ from portal.web.sorting import PARAMETER, Sort, heads
 from portal.web.workloads import sorting
 from portal.web.workloads.sorting import FINISHED
 from scheduling.models import MILLI, Cluster, Workload
-from scheduling.services.words.told import Reader, Sentence, tell
+from scheduling.services.words.sentences import Reader, Sentence, tell
 
 GPUS = 1.0 / MILLI
 HOURS = 1.0 / 3600

@@ -17,7 +17,7 @@ from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
 if TYPE_CHECKING:
-    from scheduling.cluster.adapters.asked import Demand
+    from scheduling.cluster.adapters.demand import Demand
 
 Json = dict[str, Any]
 

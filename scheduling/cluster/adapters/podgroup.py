@@ -22,9 +22,9 @@ from scheduling.cluster.adapters import (
     unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.asked import Demand, named_by, priority_class
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.cel import DEADLINE, gpus_of, policy_kind
+from scheduling.cluster.adapters.demand import Demand, named_by, priority_class
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.limit_ranges import Defaults

@@ -24,9 +24,9 @@ from scheduling.cluster.adapters import (
     unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.asked import Demand, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.cel import PolicyKind
+from scheduling.cluster.adapters.demand import Demand, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.vocabulary import endings, labels, limit_ranges

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, Observed
-from scheduling.cluster.adapters.asked import Demand
+from scheduling.cluster.adapters.demand import Demand
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.kinship import Kinship
 

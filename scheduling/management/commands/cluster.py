@@ -18,7 +18,7 @@ from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails, outside
 from scheduling.services.clusters.connecting import take_in
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.sharing import SAID
+from scheduling.services.queues.sharing import SAID
 
 ADDRESS = ("api_url", "token_file", "portal_token_file", "ca_file", "kubeconfig", "context")
 FILES = ("token_file", "portal_token_file", "ca_file", "kubeconfig")

@@ -25,7 +25,7 @@ from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services.clusters import guardrails, tokens
-from scheduling.services.policy.knobs import levels_of
+from scheduling.services.queues.knobs import levels_of
 
 Json = dict[str, Any]
 

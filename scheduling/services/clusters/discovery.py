@@ -21,7 +21,7 @@ from scheduling.models import MILLI, Cluster, GpuClass
 from scheduling.services.clusters.connection import talking_to
 from scheduling.services.clusters.naming import name_origin
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree_files import QueueSpec
+from scheduling.services.queues.tree_files import QueueSpec
 
 Json = dict[str, Any]
 

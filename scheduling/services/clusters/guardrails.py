@@ -29,9 +29,9 @@ from scheduling.models import MILLI, Cluster, ClusterMode, Guardrail, Queue, Sta
 from scheduling.services.clusters import namespaces
 from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.clusters.namespaces import Bound, Machine
-from scheduling.services.policy import rows as policies
-from scheduling.services.policy.rows import PolicyRows
-from scheduling.services.policy.service_classes import ServiceClass
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues.rows import PolicyRows
+from scheduling.services.queues.service_classes import ServiceClass
 
 log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from scheduling.cluster.vocabulary.devices import RESOURCES
 from scheduling.engine import Action, Decision, Outline, Reason, Waits
 from scheduling.services.clusters.guardrails import namespace_rails
 from scheduling.services.clusters.namespaces import Amounts, Bound, Machine, machines_in
-from scheduling.services.policy.rows import PolicyRows
-from scheduling.services.quotas.faults import figure
+from scheduling.services.queues.faults import figure
+from scheduling.services.queues.rows import PolicyRows
 
 Json = dict[str, Any]
 Find = Callable[[str], Observed | None]

@@ -15,7 +15,7 @@ from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.cycle.changes import Changes
 from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.view import View
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Blocked, all_blocked, barred, left_out
 from scheduling.services.snapshot.situations import Known

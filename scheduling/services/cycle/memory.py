@@ -17,9 +17,9 @@ from scheduling.services.cycle.record.claims import Word
 from scheduling.services.cycle.record.nodes import NodeRows
 from scheduling.services.cycle.record.plan import Telling
 from scheduling.services.cycle.record.shares import ShareRows
-from scheduling.services.forecasts.told import Foreseen
-from scheduling.services.merit.own_quotas import OwnQuotas
-from scheduling.services.merit.standings import RunTimes, Standings
+from scheduling.services.queues.own_quotas import OwnQuotas
+from scheduling.services.queues.standings import RunTimes, Standings
+from scheduling.services.run_times.remaining import Foreseen
 from scheduling.services.snapshot.blocked import Refusals
 from scheduling.services.snapshot.failed import FailedGroups
 from scheduling.services.snapshot.situations import Known

@@ -35,9 +35,9 @@ from scheduling.cluster.picture import compose as pictures
 from scheduling.engine import Outline, Snapshot, outline, plan_frame
 from scheduling.models import Cluster, ClusterMode, Cycle, Workload
 from scheduling.services import tracing
+from scheduling.services.clusters import consolidation_orders
 from scheduling.services.clusters.connection import ClusterLink
-from scheduling.services.consolidation import orders
-from scheduling.services.consolidation.orders import TakenError
+from scheduling.services.clusters.consolidation_orders import TakenError
 from scheduling.services.cycle import backstops
 from scheduling.services.cycle.backstops import ahead_of, portion, served_by
 from scheduling.services.cycle.changes import save
@@ -51,10 +51,10 @@ from scheduling.services.cycle.record import plan as recording
 from scheduling.services.cycle.record.plan import Pass, Recorded
 from scheduling.services.cycle.record.records import Watch
 from scheduling.services.cycle.view import Call, Planned, View
-from scheduling.services.merit import own_quotas
-from scheduling.services.merit.own_quotas import Layout, node_gpus
-from scheduling.services.policy import rows as policies
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues import own_quotas
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues.own_quotas import Layout, node_gpus
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.blocked import reworded
 from scheduling.services.snapshot.situations import Situation
@@ -165,7 +165,7 @@ def _act(
     patience_s = max(PATIENCE_S, watch.passed_s())
     report = _enforce(one, view, planned.plan, recorded, patience_s) if enforces else Report()
     if planned.ordered is not None:
-        orders.settle(planned.ordered, report.writes)
+        consolidation_orders.settle(planned.ordered, report.writes)
     watch.lap(records.WRITING)
     if not planned.is_whole and len(one.link.enforcer.starts) <= ADMISSIONS // 2:
         one.call()  # Where more are on their way, their ends ask for it.
@@ -223,7 +223,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
     one.memory.word.hold(snapshot, one.rows.projection.claims)
     watch.lap("Make the snapshot")
     enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
-    ordered = orders.open_order(view.cluster, snapshot) if enforce else None
+    ordered = consolidation_orders.open_order(view.cluster, snapshot) if enforce else None
     if ordered is not None:
         watch.lap("Plan the moves that were ordered")
     made = _decide(one, ordered.after if ordered else snapshot, watch)
@@ -304,7 +304,7 @@ def _commit(one: _Pass, view: View, planned: Planned) -> tuple[Recorded, bool]:
     recorded.cycle.took_ms, recorded.cycle.lag_s = _ms_since(one.began), view.lag_s
     recorded.cycle.save(update_fields=["took_ms", "lag_s"])
     if planned.ordered is not None:
-        orders.claim(planned.ordered, recorded.cycle, one.rows.projection.by_name)
+        consolidation_orders.claim(planned.ordered, recorded.cycle, one.rows.projection.by_name)
     return recorded, bool(view.changes or moved or recorded.visible)
 
 

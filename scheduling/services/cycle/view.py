@@ -10,9 +10,9 @@ from typing import Protocol
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import Outline, Snapshot
 from scheduling.models import Cluster, Workload
-from scheduling.services.consolidation.orders import OpenOrder
+from scheduling.services.clusters.consolidation_orders import OpenOrder
 from scheduling.services.cycle.changes import Changes
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked
 from scheduling.services.snapshot.situations import Known
 from scheduling.services.snapshot.supposed import Supposed

@@ -20,19 +20,19 @@ from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, Queue, RunTimeQuestion, State, Workload
-from scheduling.services import forecasts
+from scheduling.services import run_times
 from scheduling.services.clusters.connection import Address, address_of
-from scheduling.services.consolidation.moves import Freed
-from scheduling.services.consolidation.moves import freed as engine_freed
+from scheduling.services.clusters.consolidation import Freed
+from scheduling.services.clusters.consolidation import freed as engine_freed
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.snapshot.asked import told_when_unreachable
+from scheduling.services.snapshot.live import told_when_unreachable
 from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.starts.refresh import KNOWN_RUNS, OWN_CHANGE, rounded
-from scheduling.services.words.told import Sentence, sealed_of
+from scheduling.services.words.sentences import Sentence, sealed_of
 from scheduling.simulation.ahead.correction import Correction, ForecastKind
 
 FRESH_S = 5.0
@@ -156,7 +156,7 @@ def ask_run_times(asked: DraftWork, gpu_classes: Sequence[str]) -> RunTimeQuesti
         gpus=one.gpus, memory_mib=one.memory_mib, min_members=one.min_members,
         run_time_limit_s=one.run_time_limit_s, gpu_classes=list(one.gpu_classes),
     )  # fmt: skip
-    return forecasts.ask(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
+    return run_times.ask(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
 
 
 def can_never_start(asked: DraftWork) -> m.Decision | None:

@@ -26,7 +26,7 @@ from scheduling.models import Cluster, StartChanges, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain.documents import relaxation_document
-from scheduling.services.snapshot.asked import live_or_refused
+from scheduling.services.snapshot.live import live_or_refused
 
 __all__ = ["Reach", "log", "plan_now", "planned_changes", "refresh"]
 

@@ -18,7 +18,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.kept import (
+from scheduling.services.ledger.lifetimes import (
     CONTESTED_KEPT,
     CYCLES_KEPT,
     FORECASTS_KEPT,

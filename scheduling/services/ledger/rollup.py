@@ -9,7 +9,7 @@ from django.db import transaction
 
 from scheduling.models import Cluster, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger.kept import HOURS_KEPT, MINUTES_KEPT
+from scheduling.services.ledger.lifetimes import HOURS_KEPT, MINUTES_KEPT
 
 STEPS = (
     (Resolution.MINUTE, Resolution.HOUR, MINUTES_KEPT),

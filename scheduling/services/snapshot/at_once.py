@@ -15,9 +15,9 @@ from datetime import datetime
 from scheduling.cluster.adapters import Observed
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import amount, are, gpus_in_words
-from scheduling.services.policy.judge import open_to
-from scheduling.services.policy.rows import PolicyRows
-from scheduling.services.policy.service_classes import ServiceClass
+from scheduling.services.queues.judge import open_to
+from scheduling.services.queues.rows import PolicyRows
+from scheduling.services.queues.service_classes import ServiceClass
 from scheduling.services.snapshot.blocked import Blocked
 from scheduling.services.snapshot.situations import Known, Situation
 

@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import clock
-from scheduling.services.policy.judge import MISROUTED, NO_LEVEL, Judgement
+from scheduling.services.queues.judge import MISROUTED, NO_LEVEL, Judgement
 from scheduling.services.workloads.turns import EARLIEST
 
 START_BACK_OFF_S = (60.0, 3600.0)

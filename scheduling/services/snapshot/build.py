@@ -16,11 +16,11 @@ from scheduling.cluster.vocabulary import conditions
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
-from scheduling.services.forecasts.told import NONE, Rests, rests
 from scheduling.services.ledger.claims import NOTHING, remembered
-from scheduling.services.merit.standings import standing_in
-from scheduling.services.policy import rows as policies
-from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues.rows import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.queues.standings import standing_in
+from scheduling.services.run_times.remaining import NONE, Rests, rests
 from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden

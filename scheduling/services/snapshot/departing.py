@@ -17,8 +17,8 @@ from scheduling.cluster.adapters import Observed
 from scheduling.cluster.picture.compose import Orphans, Picture
 from scheduling.engine import model as m
 from scheduling.models import Queue, Workload
-from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
-from scheduling.services.quotas.faults import figure
+from scheduling.services.queues.faults import figure
+from scheduling.services.queues.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.parts import BESIDE
 from scheduling.services.snapshot.situations import Known, Situation
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.engine import model as m
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.situations import (
     Known,
     Situation,

@@ -11,8 +11,8 @@ from scheduling.cluster.adapters import Observed
 from scheduling.engine import model as m
 from scheduling.models import PriorityClass, State, Workload
 from scheduling.services.ledger.claims import NOTHING, Remembered
-from scheduling.services.policy.judge import Judgement
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.judge import Judgement
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked
 
 

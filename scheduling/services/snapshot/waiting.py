@@ -10,7 +10,7 @@ from scheduling.cluster.adapters import Observed
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.engine import model as m
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.situations import Known
 
 

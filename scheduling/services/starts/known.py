@@ -15,9 +15,9 @@ from scheduling.engine import Frame
 from scheduling.engine.model import Members, Snapshot
 from scheduling.engine.model import Workload as Work
 from scheduling.models import Cluster, Outcome, Workload
-from scheduling.services.forecasts.told import Rest, rests_by_name
 from scheduling.services.ledger.past import kinds_of_row, useful_s
-from scheduling.services.policy.knobs import levels_of
+from scheduling.services.queues.knobs import levels_of
+from scheduling.services.run_times.remaining import Rest, rests_by_name
 from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
 from scheduling.simulation.ahead.runs import RunTimes

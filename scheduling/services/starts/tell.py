@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.models import StartForecast, Workload
-from scheduling.services.starts.held import FEW, Share, held_of
+from scheduling.services.starts.accuracy import FEW, Share, held_of
 from scheduling.simulation.ahead.bands import horizon
 
 Held = Mapping[tuple[str, int], Share]

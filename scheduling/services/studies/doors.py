@@ -24,7 +24,7 @@ from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.studies.kinds import KINDS, StudyRules, kind_of
-from scheduling.services.whatif.replay import CancelledError
+from scheduling.services.studies.whatif.replay import CancelledError
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from scheduling.services.studies.capacity import lives as capacity
 from scheduling.services.studies.experiments import lives as experiments
 from scheduling.services.studies.experiments.figures import Json
 from scheduling.services.studies.kinds import AWAITED, kind_of
-from scheduling.services.whatif.replay import CancelledError
+from scheduling.services.studies.whatif.replay import CancelledError
 from scheduling.simulation.run.options import UnsettledError
 
 log = logging.getLogger(__name__)

@@ -14,15 +14,15 @@ from scheduling.models import Cluster, Result, Study, StudyKind
 from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.past import past_of
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.snapshot.asked import live_or_refused
+from scheduling.services.snapshot.live import live_or_refused
 from scheduling.services.starts.futures import Ahead, look_ahead
 from scheduling.services.starts.known import known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.studies import doors
-from scheduling.services.whatif import told
-from scheduling.services.whatif.changes import Changes, read
-from scheduling.services.whatif.now import at_once
-from scheduling.services.whatif.replay import replayed
+from scheduling.services.studies.whatif import answers
+from scheduling.services.studies.whatif.changes import Changes, read
+from scheduling.services.studies.whatif.now import at_once
+from scheduling.services.studies.whatif.replay import replayed
 from scheduling.simulation.ahead.correction import ForecastKind
 
 DAYS, MOST_DAYS = 7, 28
@@ -55,7 +55,7 @@ def ask_of_edit(*, cluster: Cluster, document: Any, base: Any, author: str) -> S
 
 
 def _write(cluster: Cluster, changes: Changes, kind: StudyKind, author: str, **more: Any) -> Study:
-    name, document = told.title(changes), changes.document()
+    name, document = answers.title(changes), changes.document()
     return doors.write(
         cluster=cluster, kind=kind, author=author, name=name, is_drawn=False,
         question={"changes": document, **more}, ways=[("B", name, document)],
@@ -77,11 +77,11 @@ def live(row: Result) -> tuple[Json, Json]:
         answer |= {"base": study.question["base"], "at": snapshot.now.isoformat()}
         answer["replay"] = _live_again(study, before, changes, note, from_pct=0)
     else:
-        answer |= {"at": snapshot.now.isoformat()} | told.of_plans(
+        answer |= {"at": snapshot.now.isoformat()} | answers.of_plans(
             at_once(snapshot, changes), snapshot
         )
         note(AT_ONCE_PCT)
-        answer["starts"] = told.of_futures(*_ahead(study.cluster, snapshot, changes), snapshot)
+        answer["starts"] = answers.of_futures(*_ahead(study.cluster, snapshot, changes), snapshot)
         note(AHEAD_PCT)
     if study.kind == StudyKind.REPLAY:
         answer["replay"] = _live_again(study, snapshot, changes, note, from_pct=AHEAD_PCT)
@@ -97,7 +97,7 @@ def _live_again(
     found = replayed(
         snapshot, past, changes, progress=lambda p: note(from_pct + p * (100 - from_pct) // 100)
     )
-    return told.of_replay(found, past)
+    return answers.of_replay(found, past)
 
 
 def _compare_alone(study: Study, snapshot: m.Snapshot, changes: Changes) -> Json:
@@ -107,7 +107,7 @@ def _compare_alone(study: Study, snapshot: m.Snapshot, changes: Changes) -> Json
     past = past_of(study.cluster, days=study.days, snapshot=snapshot)
     return {
         "alone": [
-            told.alone(
+            answers.alone(
                 one,
                 at_once(snapshot, one),
                 replayed(snapshot, past, one, replays=0, with_own=False),

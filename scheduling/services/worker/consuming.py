@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
 from scheduling.models import Cluster
-from scheduling.services.worker.held import close_others
+from scheduling.services.worker.cluster_turns import close_others
 from scheduling.services.worker.names import CLUSTERS
 
 log = logging.getLogger(__name__)

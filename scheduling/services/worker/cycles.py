@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services.cycle.run import CycleResult, run
-from scheduling.services.worker.held import held_of
+from scheduling.services.worker.cluster_turns import held_of
 
 
 def run_cycle(

@@ -12,7 +12,7 @@ from celery import bootsteps
 from celery.signals import beat_init, worker_shutdown, worker_shutting_down
 
 from scheduling.models import Role
-from scheduling.services.worker import held
+from scheduling.services.worker import cluster_turns
 from scheduling.services.worker.consuming import is_for_clusters
 from scheduling.services.worker.names import GENERAL, STUDIES
 from scheduling.services.worker.processes import Heart, nothing
@@ -24,7 +24,7 @@ def begin(role: Role) -> None:
     """Beat in ``role`` until the process ends or leaves it."""
     if former := _hearts.pop(role, None):
         former.stop()
-    told = held.as_json if role == Role.ENGINE else nothing
+    told = cluster_turns.as_json if role == Role.ENGINE else nothing
     _hearts[role] = Heart(role, told).start()
 
 
@@ -89,9 +89,9 @@ def _leave_all() -> None:
 
 @worker_shutting_down.connect
 def hurry(**_: Any) -> None:
-    held.leave_all()
+    cluster_turns.leave_all()
 
 
 @worker_shutdown.connect
 def let_go(**_: Any) -> None:
-    held.close_all()
+    cluster_turns.close_all()

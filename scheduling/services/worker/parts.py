@@ -20,7 +20,7 @@ from celery.worker import WorkController, state
 from django.conf import settings
 
 from scheduling.models import Cluster
-from scheduling.services.worker import broker, held
+from scheduling.services.worker import broker, cluster_turns
 from scheduling.services.worker.children import Part
 from scheduling.services.worker.consuming import is_served, queue_of
 from scheduling.services.worker.names import CLUSTERS, GENERAL, NICE, STUDIES
@@ -136,12 +136,12 @@ def consume(app: Celery, queues: Sequence[str], threads: int) -> None:
     try:
         Controller(app, queues, threads).start()
     finally:
-        held.close_all()
+        cluster_turns.close_all()
 
 
 def end() -> None:
     """Let what runs end, then the worker. Safe in a signal handler."""
-    held.leave_all()
+    cluster_turns.leave_all()
     state.should_stop = 0
 
 

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import connections
 
 from scheduling.engine.reasons.wording import span
-from scheduling.services.worker import hearts, held, looks
+from scheduling.services.worker import cluster_turns, hearts, looks
 from scheduling.services.worker.looks import Look
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def alive() -> Answer:
     faults = [f"no heart beats any more in {role}" for role in hearts.stopped()]
     faults += [
         f"a cycle has run for {span(seconds)}"
-        for seconds in held.running_s().values()
+        for seconds in cluster_turns.running_s().values()
         if seconds > STUCK_S
     ]
     return Answer(503, "\n".join(faults).encode()) if faults else Answer(200, b"ok\n")
@@ -203,11 +203,13 @@ ENGINE: tuple[tuple[str, str, Callable[[dict[str, Any]], float]], ...] = (
 
 
 def _engine() -> Iterator[Metric]:
-    told = held.as_json()
+    told = cluster_turns.as_json()
     for name, says, value in ENGINE:
         yield _gauge(name, says, "cluster", ((key, value(one)) for key, one in told.items()))
     says = "Since the cycle that runs began; 0 where none does."
-    yield _gauge("weir_engine_cycle_running_seconds", says, "cluster", held.running_s().items())
+    yield _gauge(
+        "weir_engine_cycle_running_seconds", says, "cluster", cluster_turns.running_s().items()
+    )
 
 
 def _tasks() -> Iterator[Metric]:

@@ -31,7 +31,7 @@ from scheduling.models.workloads import WAITING
 from scheduling.services.clusters.connection import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
-from scheduling.services.policy.judge import Rules, judge, priority_fault
+from scheduling.services.queues.judge import Rules, judge, priority_fault
 from scheduling.services.workloads import shapes
 from scheduling.services.workloads.written import as_written, unmark
 

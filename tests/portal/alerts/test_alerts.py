@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.alerts import looking, watching, words
+from portal.alerts import page, watching, words
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
 from portal.alerts.rules import FIRST, Wish, save
 from portal.alerts.series import series
@@ -390,7 +390,7 @@ def test_page_shows_what_the_last_look_found_and_works_out_nothing(
 ) -> None:
     waiting(small, 5)
     look(small)
-    monkeypatch.setattr(looking, "series", None)
+    monkeypatch.setattr(page, "series", None)
     client = client_of(small.operator)
     (row,) = client.get(reverse("web:alerts", args=["fra1"])).context["rows"]
     assert (row.value, row.work) == ("5 h", Workload.objects.get())

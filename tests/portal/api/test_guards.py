@@ -16,7 +16,7 @@ from portal.accounts.models import ApiToken, Persona, User
 from portal.alerts.models import Rule
 from portal.api import guards, personas
 from portal.approvals.models import ApprovalRule, LoanOffer
-from portal.idempotency import kept, tasks
+from portal.idempotency import answers, tasks
 from portal.idempotency.models import KeptAnswer
 from portal.reports.models import SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
@@ -309,7 +309,7 @@ def test_call_that_was_cut_off_is_never_done_twice(admin):
         )
     again = admin.post("/api/v1/personas", {"name": "p"}, format="json", **once)
     assert (again.status_code, again.json()["code"]) == (409, "under_way")
-    KeptAnswer.objects.update(at=timezone.now() - kept.LONGEST_CALL * 2)
+    KeptAnswer.objects.update(at=timezone.now() - answers.LONGEST_CALL * 2)
     again = admin.post("/api/v1/personas", {"name": "p"}, format="json", **once)
     assert (again.status_code, again.json()["code"]) == (409, "outcome_unknown")
 

@@ -138,7 +138,7 @@ def test_decision_without_a_reason_is_refused(cluster, people, wish):
 
 
 def test_access_to_a_priority_reaches_submission_and_ends_by_the_clock(cluster, people, wish):
-    from scheduling.services.policy import service_classes
+    from scheduling.services.queues import service_classes
     from tests.portal.approvals.conftest import set_clock
 
     assert PriorityClass.objects.filter(name="inference").exists()

@@ -12,7 +12,7 @@ from portal.audit.models import AuditEntry
 from scheduling.models import MILLI, Queue, QuotaChange, Stop
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import deliver_due
-from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
+from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.factories import NOW
 from tests.portal.approvals.conftest import nominal, queue_of, set_clock
 from workshop.demo.organisation import H100

@@ -16,8 +16,8 @@ from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import LoanState
 from scheduling.models import MILLI, Announcement, Loan, Quota
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy import rows as policies
-from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.factories import NOW
 from tests.portal.approvals.conftest import queue_of, set_clock
 from workshop.demo.organisation import H100

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from portal.display.later import MONTHS, STARTS, note, progress, unfinished
 from scheduling.models import UsageSample
-from scheduling.services.demand.looking import forecast_queues
+from scheduling.services.ledger.demand_forecasts import forecast_queues
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker.names import STUDIES
 from tests.factories import example_cluster, make_member

@@ -8,7 +8,7 @@ from portal.accounts.models import User
 from portal.approvals.who import Bound, Decider
 from scheduling.engine.model import GpuClass, Node, Snapshot
 from scheduling.models import Queue, Quota, Workload
-from scheduling.services.policy.judge import Rules, judge
+from scheduling.services.queues.judge import Rules, judge
 from scheduling.services.workloads import submit as workloads
 from tests.factories import example_cluster
 from workshop.demo import organisation as org

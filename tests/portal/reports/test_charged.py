@@ -22,7 +22,7 @@ from scheduling.services.ledger import workdays
 from scheduling.services.ledger.below import Hours
 from scheduling.services.ledger.singles import Chosen
 from scheduling.services.ledger.workdays import roll_days
-from scheduling.services.policy.entitlements import used_gpu_hours
+from scheduling.services.queues.entitlements import used_gpu_hours
 from scheduling.services.workloads import lifecycle
 from tests.portal.reports.conftest import END, HOUR, Small
 from tests.portal.reports.test_pages import client_of

@@ -11,7 +11,7 @@ from portal.reports.filters import OUTSIDE
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import report_scope
 from scheduling.models import Eviction, EvictionRule, State, Transition, Workload
-from scheduling.services.words.told import OTHERS_QUEUE, OTHERS_WORK
+from scheduling.services.words.sentences import OTHERS_QUEUE, OTHERS_WORK
 from tests.factories import make_member, make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
 from tests.portal.reports.test_pages import client_of, filled, url  # noqa: F401 - a fixture

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from portal.notices import idle as notices
 from portal.notices.models import Kind, Notice, Preference, When
-from portal.reports.asked import would_do
+from portal.reports.requests_and_use import would_do
 from portal.reports.use import use
 from scheduling.models import Cluster, GpuClass, GpuUse, IdleEnd, IdleSpell, Queue, State, Workload
 from tests.factories import make_member, make_user, make_workload

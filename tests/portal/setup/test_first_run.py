@@ -23,7 +23,7 @@ from scheduling.models import (
     Quota,
 )
 from scheduling.models.credentials import read
-from scheduling.services.policy.sharing import SAID
+from scheduling.services.queues.sharing import SAID
 from workshop.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db

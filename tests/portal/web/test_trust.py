@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from scheduling.models import MILLI, ForecastOutcome, StartForecast
-from scheduling.services.starts.held import Share, held_of
+from scheduling.services.starts.accuracy import Share, held_of
 from scheduling.services.starts.tell import like, trust
 from scheduling.simulation.ahead.bands import HORIZONS_S, horizon
 from tests.factories import make_workload

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduling.cluster.connection.client import Client
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World, add_node, node, policy
 from tests.scheduling.real_server import RealServer, real_server

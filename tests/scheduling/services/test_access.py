@@ -13,8 +13,8 @@ from scheduling.cluster.guardrails import rights as access
 from scheduling.cluster.vocabulary import runtimes
 from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
 from scheduling.services.clusters.guardrails import guard
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
-from scheduling.services.worker import held as workers
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World, eventually
 from workshop.testbed.server.http.routing import parse_path
 from workshop.testbed.server.kinds.resources import Resource

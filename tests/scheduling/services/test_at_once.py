@@ -12,9 +12,9 @@ from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, PriorityClass, Queue, State
-from scheduling.services.policy.entitlements import Entitlements
-from scheduling.services.policy.rows import PolicyRows
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.queues.entitlements import Entitlements
+from scheduling.services.queues.rows import PolicyRows
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Blocked
 from scheduling.services.snapshot.situations import Known, Situation

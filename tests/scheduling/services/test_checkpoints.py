@@ -16,7 +16,7 @@ from scheduling.services.cycle import run as cycle
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.build import Known, checkpoint_of
 from scheduling.services.snapshot.situations import Situation
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.workloads.checkpoints import FELLOWS, KEPT, Habits, Source, outlook, save
 from tests.scheduling.killing import KilledError, restart
 from tests.scheduling.kube import JOBS, World, policy

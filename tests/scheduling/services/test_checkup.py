@@ -12,7 +12,7 @@ from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
 from scheduling.services.clusters import checkup
 from scheduling.services.clusters.checkup import Grade, Item, check
 from scheduling.services.clusters.guardrails import guard
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World, node
 
 

@@ -15,7 +15,7 @@ from scheduling.models import Cluster, Decision, Eviction, LapseCause, State
 from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.project import claims as projected
 from scheduling.services.snapshot import build
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import JOBS, World
 
 GRACE_S = 3600

@@ -7,7 +7,7 @@ import pytest
 from scheduling.models import Cluster, ClusterMode, GpuClass, Sharing
 from scheduling.services.clusters import add as clusters
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.rows import engine_policy, load
+from scheduling.services.queues.rows import engine_policy, load
 from tests.scheduling.kube import World, node
 
 

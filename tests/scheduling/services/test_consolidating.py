@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from scheduling.engine import model as m
-from scheduling.services.consolidation.moves import freed
+from scheduling.services.clusters.consolidation import freed
 from scheduling.services.explain import asking
 from tests.scheduling.kube import World
 

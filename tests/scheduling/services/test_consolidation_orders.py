@@ -18,7 +18,7 @@ from scheduling.models import (
     Quota,
     State,
 )
-from scheduling.services.consolidation import orders
+from scheduling.services.clusters import consolidation_orders
 from scheduling.services.cycle.enforce.acts import MOVED
 from scheduling.services.errors import ServiceError
 from scheduling.services.worker.cycles import run_cycle
@@ -49,7 +49,7 @@ def ordered(world: World, **more: Any) -> Consolidation:
         "most_moves": 1,
         "author": User(username="ada"),
     }
-    return orders.order(**(fields | more))
+    return consolidation_orders.order(**(fields | more))
 
 
 def moved(world: World) -> bool:
@@ -116,7 +116,7 @@ def test_killed_before_a_line_of_the_ledger_it_is_carried_out_once(
         raise KilledError
 
     with monkeypatch.context() as fragile:
-        fragile.setattr(orders, line, die)
+        fragile.setattr(consolidation_orders, line, die)
         with pytest.raises(KilledError):
             world.cycle()
     assert outcome().state == (Of.WAITING if line == "claim" else Of.MOVING)
@@ -130,15 +130,15 @@ def test_cycle_that_finds_it_taken_commits_nothing(
 ) -> None:
     scattered(world)
     order = ordered(world)
-    plan = orders.open_order
+    plan = consolidation_orders.open_order
 
     def cancelled_meanwhile(*args: Any) -> Any:
         found = plan(*args)
-        orders.cancel(order, author=User(username="ada"))
+        consolidation_orders.cancel(order, author=User(username="ada"))
         return found
 
     with monkeypatch.context() as late:
-        late.setattr(orders, "open_order", cancelled_meanwhile)
+        late.setattr(consolidation_orders, "open_order", cancelled_meanwhile)
         assert world.cycle().skipped == "taken"
     world.cycle()
     assert outcome().state == Of.CANCELLED

@@ -24,7 +24,7 @@ from scheduling.models import (
 from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.record import plan as telling
 from scheduling.services.cycle.record import shares as share_rows
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 from workshop.testbed.server import EmbeddedServer

@@ -12,7 +12,7 @@ from scheduling.cluster.connection import client as client_module
 from scheduling.cluster.connection.client import ApiError
 from scheduling.cluster.enforcement.enforcer import Enforcer
 from scheduling.models import Cycle, Decision, Eviction, Quota, State, Transition
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.auditing import audited
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart

@@ -9,9 +9,9 @@ import pytest
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Queue, Quota, Transition, UserUsage, Workload
-from scheduling.services.policy import rows as policies
-from scheduling.services.policy import user_usage
-from scheduling.services.policy.entitlements import month
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues import user_usage
+from scheduling.services.queues.entitlements import month
 from tests.factories import make_workload
 from tests.scheduling.kube import policy
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduling.models import Eviction, Workload
-from scheduling.services.policy.rows import engine_queues, load
+from scheduling.services.queues.rows import engine_queues, load
 from tests.scheduling.kube import policy
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)

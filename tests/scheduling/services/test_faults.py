@@ -22,7 +22,7 @@ from scheduling.cluster.connection import client as client_module
 from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cluster, Eviction, Quota, State
 from scheduling.services.cycle.run import CycleResult
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.auditing import audited, gpus_of, jobs_of, put_under_one_roof
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart

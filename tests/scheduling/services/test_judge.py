@@ -10,8 +10,8 @@ import pytest
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import topology
 from scheduling.models import PriorityClass
-from scheduling.services.policy.judge import Rules, judge
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.queues.judge import Rules, judge
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
 
 TEAM = "research/vision"
 LEVELS = topology.parse("zone=example.com/zone; example.com/switch")

@@ -29,7 +29,7 @@ from scheduling.services.clusters.connection import for_people
 from scheduling.services.clusters.guardrails import guard
 from scheduling.services.clusters.outside import look
 from scheduling.services.errors import ServiceError
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
 from tests.factories import make_user

@@ -11,7 +11,7 @@ from scheduling.services.cycle.record import booking as module
 from scheduling.services.cycle.record.booking import Ledger, minutes_between, usage_at
 from scheduling.services.ledger.retention import retain
 from scheduling.services.ledger.rollup import roll_up
-from scheduling.services.policy import rows as policies
+from scheduling.services.queues import rows as policies
 from tests.scheduling.kube import policy
 
 T0 = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

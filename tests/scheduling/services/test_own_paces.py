@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from scheduling.models import Cluster, GpuClass, Outcome, Prediction, Queue, State, Workload
-from scheduling.services.merit import leads
-from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s, longer, ratios_of
+from scheduling.services.queues import leads
+from scheduling.services.queues.own_quotas import Layout, OwnQuotas, lead_s, longer, ratios_of
 from tests.scheduling.kube import policy
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ import pytest
 
 from scheduling.engine.merit.gittins import UNKNOWN_S
 from scheduling.models import Cluster, Outcome, Queue, Sharing, State, Workload
-from scheduling.services.merit import leads, own_quotas
-from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s
-from scheduling.services.merit.standings import RunTimes
-from scheduling.services.policy.sharing import sharing_of
+from scheduling.services.queues import leads, own_quotas
+from scheduling.services.queues.own_quotas import Layout, OwnQuotas, lead_s
+from scheduling.services.queues.sharing import sharing_of
+from scheduling.services.queues.standings import RunTimes
 from scheduling.services.snapshot import build as snapshots
 from tests.scheduling.killing import KilledError, restart
 from tests.scheduling.kube import World, policy

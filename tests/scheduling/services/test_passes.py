@@ -24,10 +24,9 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
-from scheduling.services import forecasts
-from scheduling.services.demand import booking
-from scheduling.services.forecasts import predicting
-from scheduling.services.ledger import workdays
+from scheduling.services import run_times
+from scheduling.services.ledger import demand, workdays
+from scheduling.services.run_times import predicting
 from scheduling.services.starts import outcomes
 from scheduling.simulation.ahead.correction import Correction, ForecastKind
 from tests.costs.scenario import busy_cluster
@@ -45,9 +44,9 @@ class Task(NamedTuple):
 
 TASKS = {
     "days": Task(workdays, workdays.roll_days, WorkDay, ("start", "user", "started", "waited_s")),
-    "demand": Task(booking, booking.book, UsageSample, ("queue", "start", "demand_gpus")),
+    "demand": Task(demand, demand.book, UsageSample, ("queue", "start", "demand_gpus")),
     "run times": Task(
-        predicting, lambda cluster: forecasts.predict(cluster=cluster), Prediction,
+        predicting, lambda cluster: run_times.predict(cluster=cluster), Prediction,
         ("workload__uid", "p10_s", "p50_s", "p90_s"),
     ),
     "correction": Task(
@@ -73,7 +72,7 @@ def lived_cluster(pending: int) -> Cluster:
         )
         for i in range(1, 30)
     )  # fmt: skip
-    forecasts.learn(cluster=cluster)
+    run_times.learn(cluster=cluster)
     return cluster
 
 
@@ -173,7 +172,7 @@ def test_pass_within_the_hour_predicts_what_is_new_runs_or_may_have_news(
     at_one_moment: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = lived_cluster(60)
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
     leaf = Workload.objects.get(uid="more-wait-0").queue
     make_workload(leaf, name="new", user="other", submitted_at=NOW)
     asked: list[str] = []
@@ -184,10 +183,10 @@ def test_pass_within_the_hour_predicts_what_is_new_runs_or_may_have_news(
         return prediction(models, predictor, row, *rest)
 
     monkeypatch.setattr(predicting, "_prediction", heard)
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
     once, asked[:] = set(asked), []
     Workload.objects.filter(uid="more-ended-0").update(finished_at=NOW)
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
 
     assert "new" in once
     assert "more-wait-0" not in once

@@ -15,7 +15,7 @@ from django.utils import timezone
 from kombu import Connection
 
 from scheduling.models import Cluster, ClusterMode, Role
-from scheduling.services.worker import hearts, held, looks, probes
+from scheduling.services.worker import cluster_turns, hearts, looks, probes
 from scheduling.services.worker.processes import Heart
 from scheduling.services.worker.turns import Turn
 
@@ -167,11 +167,11 @@ def test_cycle_that_never_ends_is_not_alive(
     one = Stuck()
     one.turn.take()
     one.turn._since_s -= since_s
-    monkeypatch.setattr(held, "_held", {1: one})
+    monkeypatch.setattr(cluster_turns, "_held", {1: one})
 
     assert probes.alive().status == status
     one.turn.give_back()
-    assert held.running_s() == {"fra1": 0.0}
+    assert cluster_turns.running_s() == {"fra1": 0.0}
 
 
 @pytest.fixture

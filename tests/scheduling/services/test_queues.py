@@ -4,7 +4,7 @@ import pytest
 
 from scheduling.models import Cluster, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree import (
+from scheduling.services.queues.tree import (
     Bounds,
     change_queue,
     create_queue,

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.services.quotas.values import Field, Segment, Values, patched, value_at
+from scheduling.services.queues.values import Field, Segment, Values, patched, value_at
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

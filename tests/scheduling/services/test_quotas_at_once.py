@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from scheduling.models import Cluster, Queue, Quota
-from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, save_quotas
+from scheduling.services.queues.save import Field, QuotaCell, QuotaError, save_quotas
 from tests.factories import example_cluster
 from workshop.demo.organisation import H100
 

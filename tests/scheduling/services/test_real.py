@@ -13,7 +13,7 @@ from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.clusters import connection
 from scheduling.services.errors import ServiceError
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.manifest import build_job_manifest

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduling.models import Queue, Sharing
-from scheduling.services.policy.sharing import evictions_left
+from scheduling.services.queues.sharing import evictions_left
 from tests.factories import NOW, make_cluster, make_workload
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.models import Cluster, State
 from scheduling.services.cycle.project import missing
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World
 from tests.scheduling.manifests import job_set, train_job
 from tests.scheduling.operators import PODS, Operator, adapter_of, install

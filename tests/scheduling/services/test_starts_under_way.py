@@ -19,7 +19,7 @@ from scheduling.services.cycle.run import CycleResult
 from scheduling.services.snapshot import supposed
 from scheduling.services.snapshot.situations import Known, Situation
 from scheduling.services.snapshot.supposed import ON_ITS_WAY, slow_starts, suppose
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.auditing import audited
 from tests.scheduling.killing import KilledError, restart

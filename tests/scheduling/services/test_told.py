@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import OTHERS_QUEUE, OTHERS_WORK, Facts
-from scheduling.services.words.told import Sentence, answers, sealed_of, tell
+from scheduling.services.words.sentences import Sentence, answers, sealed_of, tell
 from tests.said import figures
 
 OWN, THEIRS = "research/nlp", "research/zebra"

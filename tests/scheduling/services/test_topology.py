@@ -11,7 +11,7 @@ import pytest
 
 from scheduling.models import State
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import set_policy
+from scheduling.services.queues.knobs import set_policy
 from tests.scheduling.kube import JOBS, World, add_node
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ from scheduling.cluster.connection.client import Client, Person
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import Cluster, PriorityClass, Queue, State
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.manifest import build_job_manifest
 from tests.scheduling.kube import World

@@ -6,7 +6,7 @@ import pytest
 
 from scheduling.models import Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.tree import change_queue
+from scheduling.services.queues.tree import change_queue
 from scheduling.services.workloads import submit as workloads
 from tests.scheduling.kube import World
 

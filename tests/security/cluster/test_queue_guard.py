@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import PriorityClass, Queue, State
-from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
 from scheduling.services.snapshot import build as snapshots
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World
@@ -197,7 +197,7 @@ def test_work_that_runs_stays_in_its_queue_when_that_gets_another_namespace(worl
 
 @pytest.mark.skipif(ON, reason="others write to objects there as well")
 def test_quiet_work_is_judged_no_second_time(bound: World, monkeypatch: Any) -> None:
-    from scheduling.services.policy.rows import PolicyRows
+    from scheduling.services.queues.rows import PolicyRows
 
     kubectl(bound, "greedy", gpus=8)
     assert refused(bound, "greedy") == "not_allowed"

@@ -75,11 +75,11 @@ def main(runs: int, live: int, found: Path) -> None:
 
 def _figures(runs: int, live: int) -> dict[str, float]:
     from scheduling.models import Predictor, State, Workload
-    from scheduling.services import forecasts
+    from scheduling.services import run_times
 
     cluster = _filled(runs, live)
     figures = {"runs": float(runs), "live": float(live)}
-    figures["learn_cpu_s"] = _cpu_s(lambda: forecasts.learn(cluster=cluster))
+    figures["learn_cpu_s"] = _cpu_s(lambda: run_times.learn(cluster=cluster))
     figures["model_mib"] = round(len(bytes(Predictor.objects.get().state)) / 2**20, 2)
     figures["predict_first_cpu_s"] = _cpu_s(lambda: _predict(cluster))
     figures["predict_again_cpu_s"] = _cpu_s(lambda: _predict(cluster))
@@ -94,9 +94,9 @@ def _figures(runs: int, live: int) -> dict[str, float]:
 
 
 def _predict(cluster: Cluster) -> None:
-    from scheduling.services import forecasts
+    from scheduling.services import run_times
 
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
 
 
 def _cpu_s(call: Callable[[], Any]) -> float:

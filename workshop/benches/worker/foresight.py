@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from scheduling.services.ledger.past import Past
-from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.now import at_once
-from scheduling.services.whatif.replay import Replayed, replayed
+from scheduling.services.studies.whatif.changes import read
+from scheduling.services.studies.whatif.now import at_once
+from scheduling.services.studies.whatif.replay import Replayed, replayed
 from scheduling.simulation.traces import Trace
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.registry import busy_months

@@ -132,7 +132,7 @@ def main(hours: float, seed: int, found: Path) -> None:
 def lived(works: Sequence[Work], hours: float) -> Course:
     """Through the embedded API server, the ledger and the whole cycle. Django has to be set up."""
     from scheduling.cluster.connection.client import Client
-    from scheduling.services.worker import held as workers
+    from scheduling.services.worker import cluster_turns as workers
     from scheduling.services.worker.cycles import run_cycle
     from workshop.testbed.server import EmbeddedServer
     from workshop.testbed.server.kinds.clock import ManualClock
@@ -274,7 +274,7 @@ def _set_clock(cluster: Cluster, now: datetime) -> None:
 def _catch_up(cluster: Cluster, client: Client) -> None:
     """Wait until the mirror, if there is one, holds what the server holds."""
     from scheduling.cluster.connection.reflector import version_of
-    from scheduling.services.worker import held as workers
+    from scheduling.services.worker import cluster_turns as workers
 
     worker = workers._held.get(cluster.pk)
     if worker is None:
@@ -292,7 +292,7 @@ def _catch_up(cluster: Cluster, client: Client) -> None:
 
 
 def _await_starts(cluster: Cluster) -> None:
-    from scheduling.services.worker import held as workers
+    from scheduling.services.worker import cluster_turns as workers
 
     until = time.monotonic() + SETTLED_S
     while workers._held[cluster.pk].link.enforcer.starts and time.monotonic() < until:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from scheduling.models import Cluster, State, Workload
-from scheduling.services.merit.own_quotas import Layout, OwnQuotas
+from scheduling.services.queues.own_quotas import Layout, OwnQuotas
 
 
 def play_back(rows: Iterable[Workload], layout: Layout, cluster: Cluster) -> None:

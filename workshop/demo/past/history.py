@@ -33,7 +33,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.services.tables.bulk import insert_keyed, insert_rows, insert_values
-from scheduling.services.words.told import sealed_of
+from scheduling.services.words.sentences import sealed_of
 from scheduling.services.workloads import lifecycle
 from workshop.demo.past.hourly import SAMPLE, HourlyUsage
 from workshop.demo.past.scattered import Scattered

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
-from scheduling.services.demand.booking import book
-from scheduling.services.merit.own_quotas import Layout, node_gpus
-from scheduling.services.policy import rows as policies
+from scheduling.services.ledger.demand import book
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues.own_quotas import Layout, node_gpus
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
 from workshop.demo import organisation as org

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from scheduling.models import MILLI, Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.demand.booking import Floats, Place, WantedSpan, hourly, with_inner
+from scheduling.services.ledger.demand import Floats, Place, WantedSpan, hourly, with_inner
 from scheduling.services.tables.bulk import insert_rows
 from scheduling.simulation.run.jobs import Submission
 from workshop.scenario import Organisation, generate

@@ -14,9 +14,9 @@ from scheduling.models import Cluster, ForecastOutcome
 from scheduling.prediction.baselines import Baselines
 from scheduling.prediction.learner import Learner, say
 from scheduling.prediction.quantiles import log2_s, rest_s
-from scheduling.services.forecasts.learning import FITTED_AGAIN
-from scheduling.services.forecasts.runs import ran_s, run_of, work_of
-from scheduling.services.forecasts.told import Rest
+from scheduling.services.run_times.learning import FITTED_AGAIN
+from scheduling.services.run_times.remaining import Rest
+from scheduling.services.run_times.runs import ran_s, run_of, work_of
 from scheduling.services.starts.known import Known, known_from
 from workshop.demo.past.foretold import Foretold, Moment, Teller, compare_with_simple
 from workshop.simulator.jobs import Job

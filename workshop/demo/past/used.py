@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduling.cluster.metrics import PodUse
 from scheduling.models import MILLI, GpuClass, IdleEnd, IdleSpell, Workload
-from scheduling.services.metrics.booking import FIGURES, IDLE_BELOW, add
+from scheduling.services.workloads.gpu_use import FIGURES, IDLE_BELOW, add
 from workshop.demo.work.uses import memory_of, use_of
 from workshop.testbed.server.kinds.use import BUSY_W, REST_W, activity_at
 

@@ -37,7 +37,7 @@ from scheduling.services.cycle.project.steps import (
 )
 from scheduling.services.ledger.claims import remembered
 from scheduling.services.ledger.evictions import eviction_of
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked, Refusals, forbidden, may_be_blocked
 from scheduling.services.snapshot.departing import Heir, Heirs, orphans_stay, sentence, stays
 from scheduling.services.snapshot.situations import (

@@ -11,7 +11,7 @@ from scheduling.cluster.picture.compose import Picture
 from scheduling.engine.model import Action, Reason
 from scheduling.models import Decision, EndCause, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.blocked import RAN_OUT
 from scheduling.services.snapshot.situations import Situation, class_of, placement_of
 from scheduling.services.words import endings

@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from scheduling.models import Cluster, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.rollup import MEANS, floor_minute
-from scheduling.services.policy import user_usage
-from scheduling.services.policy.rows import Key, PolicyRows
+from scheduling.services.queues import user_usage
+from scheduling.services.queues.rows import Key, PolicyRows
 
 MINUTE_S = 60
 FEW = 200

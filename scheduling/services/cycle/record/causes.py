@@ -14,7 +14,7 @@ from typing import Any
 
 from scheduling.models import State, Transition, Workload
 from scheduling.services.cycle.changes import Changes
-from scheduling.services.policy.rows import PolicyRows, engine_policy
+from scheduling.services.queues.rows import PolicyRows, engine_policy
 
 Json = dict[str, Any]
 MOST = 12

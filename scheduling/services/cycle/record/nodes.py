@@ -12,7 +12,7 @@ from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Node, NodePool
 from scheduling.services.cycle.record.causes import What
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.tables.bulk import write_columns
 
 COLUMNS = ["node_pool", "gpus", "allocated_gpus", "foreign_gpus", "topology", "ready", "troubles"]

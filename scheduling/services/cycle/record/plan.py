@@ -19,9 +19,9 @@ from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.ledger.evictions import numbers_at
-from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.tables.bulk import insert_rows, write_columns
-from scheduling.services.words.told import sealed_of
+from scheduling.services.words.sentences import sealed_of
 
 TOLD = ["reason", "sentence", "sealed", "numbers", "until", "position"]
 TOLD_ROWS = 500

@@ -9,7 +9,7 @@ from dataclasses import replace
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Share
-from scheduling.services.policy.rows import Key, PolicyRows
+from scheduling.services.queues.rows import Key, PolicyRows
 from scheduling.services.tables.bulk import write_columns
 
 COLUMNS = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import BY_FIELD, Knob
+from scheduling.services.queues.knobs import BY_FIELD, Knob
 
 HOUR_S, DAY_S = 3600, 86400
 Value = float | int

@@ -22,7 +22,7 @@ from scheduling.models import (
     TrialState,
 )
 from scheduling.services.events import announce
-from scheduling.services.policy.knobs import set_policy
+from scheduling.services.queues.knobs import set_policy
 from scheduling.services.studies.adapting import words
 from scheduling.services.studies.adapting.parameters import (
     BY_NAME,

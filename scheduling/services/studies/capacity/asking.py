@@ -28,7 +28,7 @@ from scheduling.models import (
 from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.ready import ready_in
-from scheduling.services.snapshot.asked import live_or_refused
+from scheduling.services.snapshot.live import live_or_refused
 from scheduling.services.studies import doors
 from scheduling.services.studies.capacity.curves import Recorded, recorded
 from scheduling.services.studies.capacity.ladder import (

@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 
 from scheduling.engine import model as m
 from scheduling.services.ledger.past import Past
-from scheduling.services.whatif.changes import Changes
-from scheduling.services.whatif.kinds import CapacityChange
-from scheduling.services.whatif.now import ready
+from scheduling.services.studies.whatif.changes import Changes
+from scheduling.services.studies.whatif.kinds import CapacityChange
+from scheduling.services.studies.whatif.now import ready
 
 STEPS = (-2, -1, 0, 1, 2, 3, 4)
 """Steps down and up from what there is."""

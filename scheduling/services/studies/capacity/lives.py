@@ -23,7 +23,7 @@ from scheduling.services.studies.capacity.ladder import (
     only,
     with_quota,
 )
-from scheduling.services.whatif.replay import life
+from scheduling.services.studies.whatif.replay import life
 from scheduling.simulation.ahead.compare import Lived
 
 

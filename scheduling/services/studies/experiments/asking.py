@@ -10,10 +10,10 @@ from typing import Any
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Study, StudyKind
 from scheduling.services.errors import ServiceError
-from scheduling.services.snapshot.asked import live_or_refused
+from scheduling.services.snapshot.live import live_or_refused
 from scheduling.services.studies import doors
 from scheduling.services.studies.experiments import periods, variants
-from scheduling.services.studies.experiments.taken import (
+from scheduling.services.studies.experiments.past import (
     Days,
     TraceAsked,
     days_of_past,

@@ -18,7 +18,7 @@ from django.db import transaction
 from scheduling.models import Cluster, Quota, Study, StudyState, Variant
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
-from scheduling.services.policy.knobs import BY_FIELD
+from scheduling.services.queues.knobs import BY_FIELD
 from scheduling.services.studies.experiments.results import FigureRow, Results, Verdict
 from scheduling.services.studies.experiments.variants import kinds_changed
 from scheduling.services.studies.experiments.worlds import OF_POLICY, wall_of

@@ -9,7 +9,7 @@ from datetime import timedelta
 from scheduling.models import Cluster, Sharing, Study, StudyKind
 from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.sharing import name_of
+from scheduling.services.queues.sharing import name_of
 from scheduling.services.studies.experiments.asking import Question, ask
 from scheduling.services.studies.experiments.periods import known_since
 from scheduling.services.studies.experiments.results import FigureRow, results

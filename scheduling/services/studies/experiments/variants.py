@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scheduling.engine import model as m
-from scheduling.services.whatif.changes import read
-from scheduling.services.whatif.kinds import ChangeError, PriorityChange, QueueChange
-from scheduling.services.whatif.told import title
+from scheduling.services.studies.whatif.answers import title
+from scheduling.services.studies.whatif.changes import read
+from scheduling.services.studies.whatif.kinds import ChangeError, PriorityChange, QueueChange
 
 Document = Sequence[Mapping[str, Any]]
 CHANGED = ("policy", "queue", "quota", "capacity", "class", "priority")

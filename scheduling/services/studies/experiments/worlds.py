@@ -17,10 +17,10 @@ from typing import Any
 from scheduling.engine import model as m
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
 from scheduling.services.ledger.ready import Means, ready_in
-from scheduling.services.policy import rows as policies
-from scheduling.services.policy.rows import PolicyRows
-from scheduling.services.whatif.changes import Changes
-from scheduling.services.whatif.kinds import CapacityChange
+from scheduling.services.queues import rows as policies
+from scheduling.services.queues.rows import PolicyRows
+from scheduling.services.studies.whatif.changes import Changes
+from scheduling.services.studies.whatif.kinds import CapacityChange
 
 Json = dict[str, Any]
 OF_QUEUE = (

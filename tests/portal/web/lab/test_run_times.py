@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from portal.accounts.models import User
 from scheduling.models import Workload
-from scheduling.services import forecasts
+from scheduling.services import run_times
 from tests.factories import example_cluster
 from tests.foresight import with_past
 from tests.seeding import laid_down
@@ -23,8 +23,8 @@ def cluster():
 
 def predict_from_a_past(cluster):
     with_past(cluster)
-    forecasts.learn(cluster=cluster)
-    forecasts.predict(cluster=cluster)
+    run_times.learn(cluster=cluster)
+    run_times.predict(cluster=cluster)
 
 
 def seen_by(username, address):

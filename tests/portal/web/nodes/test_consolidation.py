@@ -7,7 +7,7 @@ import re
 import pytest
 
 from scheduling.models import ClusterMode, Consolidation, ConsolidationState, Workload
-from scheduling.services.consolidation.moves import Freed, Move
+from scheduling.services.clusters.consolidation import Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 

@@ -7,7 +7,7 @@ import pytest
 from portal.web.operations.policy import each_way
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster, Study, Workload
-from scheduling.services.policy.sharing import SAID
+from scheduling.services.queues.sharing import SAID
 from scheduling.services.studies import running
 from scheduling.services.studies.experiments.sharing import ask_of_sharing
 from tests.factories import example_cluster

@@ -9,8 +9,8 @@ import pytest
 from portal.accounts.models import User
 from portal.web.quotas.again import repeated
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.quotas.coming import coming
-from scheduling.services.quotas.save import Fault, Field, QuotaCell, revert_change, save_quotas
+from scheduling.services.queues.coming import coming
+from scheduling.services.queues.save import Fault, Field, QuotaCell, revert_change, save_quotas
 from tests.factories import NOW
 from tests.portal.web.quotas.test_quotas_page import URL, cluster, lead, name, nominal, post
 

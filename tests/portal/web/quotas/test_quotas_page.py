@@ -10,7 +10,7 @@ from django.utils.html import escape
 
 from portal.accounts.models import User
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
-from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
+from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.factories import NOW, example_cluster, make_member
 from workshop.demo.organisation import A100, H100, L4
 

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from portal.web.quotas.typed import figure_text, parse_figure
-from scheduling.services.quotas.save import Fault, Field, Values
+from portal.web.quotas.edit_form import figure_text, parse_figure
+from scheduling.services.queues.save import Fault, Field, Values
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.prediction import boosted, stored
-from scheduling.services import forecasts
+from scheduling.services import run_times
 from tests.factories import NOW, make_workload
 from tests.foresight import with_past
 from tests.portal.web.workloads.test_submit import FORM, PREVIEW
@@ -43,7 +43,7 @@ def learn_from_two_classes(cluster):
         row.finished_at = row.started_at + SLOWER * run
         twice.append(row)
     Workload.objects.bulk_create(twice)
-    assert forecasts.learn(cluster=cluster)
+    assert run_times.learn(cluster=cluster)
 
 
 def asked(client, **change):
@@ -54,7 +54,7 @@ def answered(client, **change):
     """What the page says once the worker has spoken."""
     asked(client, **change)
     for question in RunTimeQuestion.objects.filter(answer__isnull=True):
-        forecasts.answer(question.pk)
+        run_times.answer(question.pk)
     return asked(client, **change)
 
 
@@ -110,8 +110,8 @@ def test_answer_serves_until_the_model_is_another(as_user, cluster, kube, learne
     client = as_user("researcher")
     answered(client)
     assert not asked(client).context["outlook"].awaits_run_times
-    forecasts.serving(cluster).delete()
-    forecasts.learn(cluster=cluster)
+    run_times.serving(cluster).delete()
+    run_times.learn(cluster=cluster)
     assert asked(client).context["outlook"].awaits_run_times
 
 
@@ -140,7 +140,7 @@ def waiting(cluster, learned):
 def answered_elsewhere(work, *names):
     elsewhere(work, names, work.cluster.now())
     for question in RunTimeQuestion.objects.filter(answer__isnull=True):
-        forecasts.answer(question.pk)
+        run_times.answer(question.pk)
     return elsewhere(work, names, work.cluster.now())
 
 
@@ -173,7 +173,7 @@ def test_workload_page_says_for_which_class_it_waits_and_until_when(as_user, clu
     ways = {"h100-80gb": (0, 3600, 240), "a100-40gb": (1, 7200, 0)}
     waiting.gpu_classes = list(ways)
     waiting.save()
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
     waiting.prediction.by_class = {
         name: {"place": place, "p50_s": p50_s, "wait_s": wait_s, "ratio": 1, "runs": 9, "groups": 2,
                "own_runs": 1}
@@ -192,7 +192,7 @@ def test_workload_page_says_for_which_class_it_waits_and_until_when(as_user, clu
 def test_workload_page_prices_the_run_on_each_class_that_is_known(as_user, cluster, waiting):
     waiting.gpu_classes = ["h100-80gb", "a100-40gb"]
     waiting.save()
-    forecasts.predict(cluster=cluster)
+    run_times.predict(cluster=cluster)
     text = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
     assert "Whole run, expected, h100-80gb" in text
     assert "Whole run, expected, a100-40gb" in text

@@ -9,7 +9,7 @@ import pytest
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, PriorityClass, Queue, Quota
 from scheduling.services.clusters.guardrails import Guarded, guard
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.canary import wait_until_taken_up
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import policy

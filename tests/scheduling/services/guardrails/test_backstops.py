@@ -8,7 +8,7 @@ from scheduling.cluster.connection.client import ApiError, Person
 from scheduling.models import GpuClass, PriorityClass, Queue, Quota
 from scheduling.services.clusters import guardrails
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy import rows as policies
+from scheduling.services.queues import rows as policies
 from scheduling.services.workloads.submit import submit
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually

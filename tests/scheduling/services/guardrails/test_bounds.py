@@ -13,7 +13,7 @@ from scheduling.cluster.vocabulary.quantities import mib, milli
 from scheduling.models import GpuClass, Queue, Quota
 from scheduling.services.clusters import guardrails
 from scheduling.services.clusters.namespaces import Machine
-from scheduling.services.policy import rows as policies
+from scheduling.services.queues import rows as policies
 from tests.scheduling.kube import eventually
 
 from .lab import Lab, Pass, standing

@@ -9,7 +9,7 @@ import pytest
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, configuration_of
 from scheduling.cluster.vocabulary.quantities import milli
 from scheduling.models import Cluster, ClusterMode, Guardrail, PriorityClass, Queue, Quota, Standing
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.operators import adapter_of
 

@@ -11,13 +11,13 @@ from portal.reports.capacity import capacity as capacity_report
 from scheduling.models import Announcement, Cluster, Queue
 from scheduling.services.studies import running
 from scheduling.services.studies import what_if as questions
-from scheduling.services.studies.adapting import looking
-from scheduling.services.studies.adapting.told import document as adapting_document
+from scheduling.services.studies.adapting import steps
+from scheduling.services.studies.adapting.documents import document as adapting_document
 from scheduling.services.studies.capacity import asking as capacities
 from scheduling.services.studies.experiments import asking as experiments
+from scheduling.services.studies.experiments.past import TraceAsked
 from scheduling.services.studies.experiments.promoting import lacking
 from scheduling.services.studies.experiments.results import document, results
-from scheduling.services.studies.experiments.taken import TraceAsked
 from tests.adapting import BETTER, WORSE, answer, checked, later, stepped
 from tests.adapting import asked as trial_asked
 from tests.factories import NOW
@@ -84,7 +84,7 @@ EXPERIMENTS: Mapping[str, Json] = {
 def _judged(told: Mapping[str, Mapping[str, float]]) -> Callable[[Cluster], None]:
     def live(cluster: Cluster) -> None:
         answer(trial_asked(cluster).study, told)
-        looking.look(cluster)
+        steps.look(cluster)
 
     return live
 

@@ -17,9 +17,9 @@ from scheduling.models import (
     Variant,
     Workload,
 )
-from scheduling.services.policy.knobs import set_policy
+from scheduling.services.queues.knobs import set_policy
 from scheduling.services.studies import doors, running
-from scheduling.services.studies.adapting import looking, trials
+from scheduling.services.studies.adapting import steps, trials
 from scheduling.services.studies.adapting.parameters import BY_NAME
 from tests.adapting import AS_EVER, BETTER, WORSE, answer, asked, checked, later, stepped, turned_on
 from tests.factories import NOW, example_cluster
@@ -54,32 +54,32 @@ def test_first_look_replays_the_last_week_with_one_step_either_way(cluster):
 
 def test_off_nothing_is_asked(cluster):
     trials.switch(cluster=cluster, is_on=False, author=None)
-    looking.look(cluster)
+    steps.look(cluster)
     assert not Study.objects.exists()
 
 
 def test_paused_cluster_is_left_alone(cluster):
     cluster.mode = "paused"
-    looking.look(cluster)
+    steps.look(cluster)
     assert not Study.objects.exists()
 
 
 def test_second_look_asks_nothing_while_it_is_lived(cluster):
     asked(cluster)
-    looking.look(cluster)
+    steps.look(cluster)
     assert Study.objects.count() == 1
 
 
 def test_second_of_two_looks_at_once_begins_no_trial(cluster, monkeypatch):
-    def other_was_first(*args, real=looking.ask, **more):
+    def other_was_first(*args, real=steps.ask, **more):
         made = real(*args, **more)
         AdaptingTrial.objects.create(
             cluster=cluster, parameter="charge", value_from=1, asked_at=cluster.now()
         )
         return made
 
-    monkeypatch.setattr(looking, "ask", other_was_first)
-    looking.look(cluster)
+    monkeypatch.setattr(steps, "ask", other_was_first)
+    steps.look(cluster)
     assert not AdaptingTrial.objects.exists()
     assert not Study.objects.exists()
 
@@ -117,14 +117,14 @@ def test_better_value_comes_into_force_with_its_evidence_in_the_log(cluster, set
 def test_step_is_taken_only_if_waits_are_better_and_nobody_pays(cluster, told, half_life, state):
     trial = asked(cluster)
     answer(trial.study, told)
-    looking.look(cluster)
+    steps.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (half_life, state)
 
 
 def test_no_better_value_says_what_the_replays_showed(cluster):
     trial = asked(cluster)
     answer(trial.study, {"B": WORSE})
-    looking.look(cluster)
+    steps.look(cluster)
     assert only_trial().sentence.startswith(
         "Half-life of use stays at 7 d: no value in bounds better than noise (6 d: wait +10."
     )
@@ -136,7 +136,7 @@ def test_wait_that_varies_more_than_it_gains_is_noise(cluster):
     for row in Variant.objects.get(letter="C").results.all():
         row.figures["avg_wait_s"] += -400 if row.seed % 2 else 300
         row.save()
-    looking.look(cluster)
+    steps.look(cluster)
     assert only_trial().state == TrialState.NO_BETTER
 
 
@@ -164,7 +164,7 @@ def test_step_stays_on_trial_while_nothing_speaks_against_it(cluster, told):
     trial = only_trial()
     assert (half_life_d(cluster), trial.state) == (8, TrialState.TRYING)
     assert len(trial.evidence["checks"]) == 1
-    looking.look(cluster)
+    steps.look(cluster)
     assert Study.objects.count() == 2
 
 
@@ -181,7 +181,7 @@ def test_after_a_week_it_is_kept_only_if_the_week_agrees(cluster, told, half_lif
 def test_check_replays_the_days_since_with_both_values(cluster):
     trial = stepped(cluster)
     later(cluster, days=2)
-    looking.look(cluster)
+    steps.look(cluster)
     made = trials.open_trial(cluster).study
     assert made.begin == trial.begun_at
     assert [one.name for one in made.variants.all()] == ["As in force", "7 d"]
@@ -190,7 +190,7 @@ def test_check_replays_the_days_since_with_both_values(cluster):
 def test_step_that_no_replay_tells_of_is_taken_back_after_two_weeks(cluster):
     stepped(cluster)
     later(cluster, days=14)
-    looking.look(cluster)
+    steps.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (7, TrialState.TAKEN_BACK)
 
 
@@ -199,8 +199,8 @@ def test_next_parameter_in_turn_is_asked_a_day_later(cluster):
         trial = asked(cluster)
         assert trial.parameter == name
         answer(trial.study, {})
-        looking.look(cluster)
-        looking.look(cluster)
+        steps.look(cluster)
+        steps.look(cluster)
         assert trials.open_trial(cluster) is None
         later(cluster, days=1)
 
@@ -213,7 +213,7 @@ def test_pinned_parameter_is_passed_over(cluster):
 def test_all_pinned_is_said_and_nothing_asked(cluster):
     for name in BY_NAME:
         trials.pin(cluster=cluster, name=name, is_pinned=True, author=None)
-    looking.look(cluster)
+    steps.look(cluster)
     assert Adaptation.objects.get().why == "Every parameter is pinned."
     assert not Study.objects.exists()
 
@@ -255,7 +255,7 @@ def test_value_that_was_set_elsewhere_ends_the_trial_and_is_left_alone(cluster, 
     if state == "judging":
         answer(trial.study, {"C": BETTER})
     set_policy(cluster=cluster, values={"usage_half_life_s": 3600}, author=None, reason="why")
-    looking.look(cluster)
+    steps.look(cluster)
     assert (half_life_d(cluster) * DAY_S, only_trial().state) == (3600, TrialState.STOPPED)
 
 
@@ -265,16 +265,16 @@ def test_edit_in_the_last_moment_is_not_overwritten(cluster, monkeypatch):
     cluster.usage_half_life_s = 3600
     cluster.save(update_fields=["usage_half_life_s"])
     monkeypatch.setattr(trials, "stop_if_edited", lambda trial: False)
-    looking.look(cluster)
+    steps.look(cluster)
     assert (half_life_d(cluster) * DAY_S, only_trial().state) == (3600, TrialState.JUDGING)
 
 
 def test_young_ledger_is_told_and_asked_again_tomorrow(cluster):
     Workload.objects.filter(submitted_at__lt=NOW - timedelta(days=14)).delete()
-    looking.look(cluster)
+    steps.look(cluster)
     row = Adaptation.objects.get()
     assert row.why.startswith("The ledger has not all of it.")
-    assert looking.due_at(cluster, row) == row.looked_at + timedelta(days=1)
+    assert steps.due_at(cluster, row) == row.looked_at + timedelta(days=1)
 
 
 @pytest.mark.parametrize("what", ["cancelled", "dropped", "failed"])
@@ -286,7 +286,7 @@ def test_replays_that_tell_nothing_leave_the_value_and_say_so(cluster, what):
         doors.drop(trial.study)
     else:
         Variant.objects.update(state=StudyState.FAILED, fault="The engine finds no rest.")
-    looking.look(cluster)
+    steps.look(cluster)
     assert only_trial().state == TrialState.NO_BETTER
     assert "not judged" in only_trial().sentence
 
@@ -295,7 +295,7 @@ def test_too_few_replays_tell_nothing(cluster, settings):
     settings.WEIR_ADAPTING_REPLAYS = 4
     trial = asked(cluster)
     answer(trial.study, {"C": BETTER})
-    looking.look(cluster)
+    steps.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (7, TrialState.NO_BETTER)
 
 
@@ -305,7 +305,7 @@ class KilledError(BaseException):
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [(trials, "set_policy"), (trials, "announce"), (looking, "_decide_step"), (looking, "_evidence")],
+    [(trials, "set_policy"), (trials, "announce"), (steps, "_decide_step"), (steps, "_evidence")],
 )  # fmt: skip
 def test_kill_in_a_step_leaves_all_or_nothing(cluster, monkeypatch, where, name):
     trial = asked(cluster)
@@ -317,9 +317,9 @@ def test_kill_in_a_step_leaves_all_or_nothing(cluster, monkeypatch, where, name)
     with monkeypatch.context() as broken:
         broken.setattr(where, name, killed)
         with pytest.raises(KilledError):
-            looking.look(cluster)
+            steps.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (7, TrialState.JUDGING)
-    looking.look(cluster)
+    steps.look(cluster)
     assert (half_life_d(cluster), only_trial().state) == (8, TrialState.TRYING)
 
 
@@ -328,9 +328,9 @@ def test_kill_while_replays_are_asked_leaves_none_behind(cluster, monkeypatch):
         raise KilledError
 
     with monkeypatch.context() as broken:
-        broken.setattr(looking.doors, "start", killed)
+        broken.setattr(steps.doors, "start", killed)
         with pytest.raises(KilledError):
-            looking.look(cluster)
+            steps.look(cluster)
     assert not Study.objects.exists()
     asked(cluster)
     assert Study.objects.count() == AdaptingTrial.objects.count() == 1
@@ -340,7 +340,7 @@ def test_replays_of_the_shipped_engine_judge_a_step(cluster):
     trial = asked(cluster)
     while running.work(trial.study_id):
         pass
-    looking.look(cluster)
+    steps.look(cluster)
     step = only_trial().evidence["step"]
     assert (step["fault"], step["lives"]) == ("", 6)
     assert [one["value"] for one in step["values"]] == [6 * DAY_S, 8 * DAY_S]
@@ -365,8 +365,8 @@ def test_task_looks_at_clusters_that_are_on(cluster, monkeypatch):
 def test_old_trials_are_forgotten_and_open_ones_stay(cluster):
     asked(cluster)
     later(cluster, days=500)
-    assert looking.forget(cluster) == 0
+    assert steps.forget(cluster) == 0
     trials.pin(cluster=cluster, name="half_life", is_pinned=True, author=None)
-    assert looking.forget(cluster) == 0
+    assert steps.forget(cluster) == 0
     later(cluster, days=500)
-    assert looking.forget(cluster) == 1
+    assert steps.forget(cluster) == 1

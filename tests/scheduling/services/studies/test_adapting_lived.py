@@ -19,7 +19,7 @@ from scheduling.models import (
 )
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors, running
-from scheduling.services.studies.adapting import looking, trials
+from scheduling.services.studies.adapting import steps, trials
 from tests.adapting import later
 from tests.factories import NOW, make_cluster
 from tests.foresight import live_of
@@ -82,11 +82,11 @@ def ended(
 
 def looked(cluster: Cluster) -> AdaptingTrial:
     """A look that asks, the replays lived by the engine, and a look that decides."""
-    looking.look(cluster)
+    steps.look(cluster)
     trial = AdaptingTrial.objects.latest("pk")
     while trial.study is not None and running.work(trial.study.pk):
         pass
-    looking.look(cluster)
+    steps.look(cluster)
     cluster.refresh_from_db()
     trial.refresh_from_db()
     return trial

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import BY_FIELD
+from scheduling.services.queues.knobs import BY_FIELD
 from scheduling.services.studies.adapting.judging import FigureChange
 from scheduling.services.studies.adapting.parameters import BY_NAME, PARAMETERS, parameter_of
 from scheduling.services.studies.adapting.words import change, difference

@@ -18,7 +18,7 @@ from scheduling.services.studies.capacity.ladder import (
     quota_ladders,
     with_quota,
 )
-from scheduling.services.whatif.now import ready
+from scheduling.services.studies.whatif.now import ready
 from scheduling.simulation.ahead.compare import lived
 from scheduling.simulation.run.jobs import Submission
 from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world

@@ -15,7 +15,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.studies import running
 from scheduling.services.studies.experiments import periods, traces
 from scheduling.services.studies.experiments.mapped import leaves_of, period_of_trace, placed
-from scheduling.services.studies.experiments.taken import TraceAsked, days_of_trace
+from scheduling.services.studies.experiments.past import TraceAsked, days_of_trace
 from tests.factories import example_cluster
 from tests.lab import CHANGES, ORDER, experiment
 

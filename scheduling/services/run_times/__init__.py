@@ -1,0 +1,28 @@
+"""The doors to learned run times."""
+
+from scheduling.services.run_times.predicting import due
+from scheduling.services.run_times.questions import Expected
+
+from .learning import is_due, learn
+from .predicting import predict
+from .questions import answer, answer_of, ask
+from .remaining import HeldBack, Rest, held_back, rests
+from .serving import demote, promote, serving
+
+__all__ = [
+    "Expected",
+    "HeldBack",
+    "Rest",
+    "answer",
+    "answer_of",
+    "ask",
+    "demote",
+    "due",
+    "held_back",
+    "is_due",
+    "learn",
+    "predict",
+    "promote",
+    "rests",
+    "serving",
+]
