@@ -108,7 +108,7 @@ Grants = Mapping[Any, str]
 CLASS_OF_SERVICE = (Capability.SUBMIT,)
 """Handed out within the class of service that the giver has, not within their own reach."""
 NOT_BY_RIGHT = frozenset({Capability.SUBMIT, Capability.ASK})
-"""Not held by superusers as such: who submits and asks does so as the member of a team."""
+"""Not held by superusers as such: whoever submits and asks does so as the member of a team."""
 
 
 def ordered(grants: Grants) -> dict[str, str]:

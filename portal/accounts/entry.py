@@ -25,7 +25,7 @@ View = Callable[..., HttpResponseBase]
 
 @require_POST
 def begin(request: HttpRequest) -> HttpResponse:
-    """Lead to the provider: to sign in, or, for who is signed in, to connect their account with it.
+    """Lead to the provider: to sign in, or, for whoever is signed in, to connect their account with it.
 
     By a page that goes on by itself, not by a redirect: ``form-action`` holds every redirect of a form
     to this site, and a provider may lead on to hosts that nobody can list.
@@ -70,7 +70,8 @@ def _next(request: HttpRequest) -> str | None:
 
 
 def confirming(view: View) -> View:
-    """``view`` for who can confirm who they are; who has nothing to show is led back to their page."""
+    """``view`` for whoever can confirm who they are; whoever has nothing to show is led back to their
+    page."""
 
     view = proof.renewing(view)
 

@@ -16,7 +16,7 @@ from portal.accounts.codes import spend
 from portal.accounts.models import User
 
 CODE_OF = "second-factor:"
-"""Before a name, it counts tries at codes apart from those at passwords: who knows the password would
+"""Before a name, it counts tries at codes apart from those at passwords: whoever knows the password would
 otherwise begin a new count by signing in again. No user name holds a colon."""
 LONGEST_CODE = 32
 

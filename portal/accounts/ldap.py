@@ -30,7 +30,7 @@ NOBODY = ("invalidCredentials", "unwillingToPerform", "insufficientAccessRights"
 
 
 class AwayError(ValidationError):
-    """The directory does not answer, or not to Weir. ``why`` is for the log, not for who signs in."""
+    """The directory does not answer, or not to Weir. ``why`` is for the log, not for whoever signs in."""
 
     def __init__(self, why: str) -> None:
         self.why = why

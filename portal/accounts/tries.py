@@ -101,7 +101,7 @@ NO_ADDRESS = "unknown"
 
 def origin_of(address: str) -> str:
     """What counts as one address: of IPv6 the /64, because that is what one person is given. What is none at
-    all counts as one, and a zone says nothing of who asks."""
+    all counts as one, and a zone says nothing of whoever asks."""
     try:
         found = ip_address(address)
     except ValueError:

@@ -63,7 +63,7 @@ class PinSerializer(serializers.Serializer[Any]):
 
 
 class AdaptingView(ClusterAdminView):
-    """Operators read, who administers writes."""
+    """Operators read, admins write."""
 
     pagination_class = None
 

@@ -27,7 +27,7 @@ def call(
 ) -> Callable[[Handler], Callable[..., Response]]:
     """A handler of a ``PersonView`` that returns the row which ``gives`` writes; without it the answer is
     empty. It has the steps of the address that it names, and the body, as ``takes`` reads it, in
-    ``self.given``: asked for after whether the person may, so that who may not learns nothing of it."""
+    ``self.given``: asked for after whether the person may, so that whoever may not learns nothing of it."""
     answered = code or (HTTPStatus.OK if gives else HTTPStatus.NO_CONTENT).value
 
     def declare(handler: Handler) -> Callable[..., Response]:

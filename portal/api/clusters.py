@@ -163,7 +163,7 @@ class ClusterAdminView(ClusterView):
     write_scope = Scope.ALL
 
     def check(self) -> None:
-        """Raises Http404 for who sees no such cluster, or does not administer."""
+        """Raises Http404 for whoever sees no such cluster, or does not administer."""
         assert self.cluster  # noqa: S101 - fetching it is the check
         if not is_admin(self.person):
             raise Http404

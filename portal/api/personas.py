@@ -121,7 +121,7 @@ class PersonaPreviewSerializer(serializers.Serializer[Any]):
 
 
 class Personas(Noun):
-    """Personas of your teams; all of them for who hands some out, operates or administers."""
+    """Personas of your teams; all of them for whoever hands some out, operates or administers."""
 
     at, key, names = "personas", "<str:name>", ("personas", "persona")
     one = "One persona. For who administers."

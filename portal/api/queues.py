@@ -197,7 +197,7 @@ class Tree(ClusterAdminView):
 
     def top(self) -> Queue | None:
         """The queue that ``queue`` of the query names, if the person divides it; None where it names none,
-        for who administers. Raises Http404 for everything else."""
+        for whoever administers. Raises Http404 for everything else."""
         name = self.request.query_params.get("queue")
         if name is None:
             self.check()
@@ -208,7 +208,7 @@ class Tree(ClusterAdminView):
     @extend_schema(parameters=[AT, TOP], responses=TreeSerializer)
     def get(self, request: Request, cluster: str) -> Response:
         """Every queue below the root that there is today, with the figures in force, as PUT takes them. For
-        who administers; of ``queue`` for who divides it."""
+        whoever administers; of ``queue`` for whoever divides it."""
         top = self.top()
         return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster), top)})
 

@@ -97,7 +97,7 @@ class Workloads(ClusterNoun):
         user allow."""
 
         def write(workload: Workload, *, user: str) -> None:
-            # Read once the person may: who may not learns nothing of what could be sent.
+            # Read once the person may: whoever may not learns nothing of what could be sent.
             workloads.set_priority_class(workload, name=self.given["priority_class"], user=user)
 
         return self._act(write)

@@ -86,7 +86,7 @@ def tell(
 
 def as_event(request: QuotaRequest) -> dict[str, Any]:
     """What it is about as an event tells it, what it does not say left out. The giver stands in the change
-    of quotas, for who may read of both sides."""
+    of quotas, for whoever may read of both sides."""
     told: dict[str, Any] = {
         "kind": request.kind,
         "gpu_class": request.gpu_class,

@@ -72,7 +72,7 @@ class Bound:
 
 
 class Decider:
-    """One person as who decides: their personas are read once, for as long as it lives."""
+    """One person as one who decides: their personas are read once, for as long as it lives."""
 
     def __init__(self, user: User) -> None:
         self.user = user

@@ -1,8 +1,9 @@
 """What the database itself refuses: entries of the audit log are added, never changed and never deleted.
 
 Triggers, so that whoever reaches the database past Weir, by a shell or another program, is refused as well.
-Who owns the table can drop them: the chain then shows what was done, and ``manage.py audit verify`` that they
-are gone. A migration that makes the table anew, as SQLite does to change a column, calls ``guard`` again.
+Whoever owns the table can drop them: the chain then shows what was done, and ``manage.py audit verify`` that
+they are gone. A migration that makes the table anew, as SQLite does to change a column, calls ``guard``
+again.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def is_guarded(connection: BaseDatabaseWrapper) -> bool:
 
 @contextmanager
 def unguarded(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """As for who owns the table and dropped the triggers; made again at the end."""
+    """As for whoever owns the table and dropped the triggers; made again at the end."""
     unguard(connection)
     try:
         yield

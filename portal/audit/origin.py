@@ -17,7 +17,7 @@ from scheduling.services import events
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 TURNED_DOWN = (403, 404)
-"""Answers to who may not: absent and forbidden look alike."""
+"""Answers to whoever may not: absent and forbidden look alike."""
 
 
 class RequestOrigin(events.Origin):

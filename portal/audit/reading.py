@@ -27,7 +27,7 @@ def may_audit(user: Person) -> bool:
 
 
 def visible_entries(user: Person) -> QuerySet[AuditEntry]:
-    """All for who audits everything; else those about the queues where the person audits."""
+    """All for whoever audits everything; else those about the queues where the person audits."""
     if rights_of(user).everywhere(Capability.AUDIT):
         return AuditEntry.objects.all()
     found = Q(pk__in=[])

@@ -86,7 +86,7 @@ def target_of(address: str) -> Target:
     found = _lookup(host, port)
     named = {name.lower() for name in settings.WEIR_WEBHOOK_INSIDE}
     if not found or (not named & {host, f"{host}:{port}"} and any(map(is_inside, map(_ip, found)))):
-        # One sentence for both: who asks does not learn which names are known inside.
+        # One sentence for both: whoever asks does not learn which names are known inside.
         raise _refused(
             "That host is not known, or it lies inside the network of Weir.",
             "Name a host on the internet, or ask who runs Weir to add it to WEIR_WEBHOOK_INSIDE.",

@@ -1,4 +1,4 @@
-"""The web server's answers to who looks after it, and how long its other answers take."""
+"""The web server's answers to whoever looks after it, and how long its other answers take."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def csv_cell(cell: Cell) -> str:
 
 
 class _Echo:
-    """A file that hands each line straight back to who writes it."""
+    """A file that hands each line straight back to whoever writes it."""
 
     def write(self, line: str) -> str:
         return line

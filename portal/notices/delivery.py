@@ -1,7 +1,7 @@
 """Sending letters: claimed by one worker at a time, tried again with growing waits, dead in the end.
 
-A letter is marked sent once, by who holds its claim. What is killed between sending and marking is sent again
-under the same delivery number and Message-ID, by which a receiver knows it.
+A letter is marked sent once, by whoever holds its claim. What is killed between sending and marking is sent
+again under the same delivery number and Message-ID, by which a receiver knows it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Saved views of reports that people want each Monday: a notice, and by mail for who is told by mail."""
+"""Saved views of reports that people want each Monday: a notice, and by mail for whoever is told by mail."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def _before(scope: Scope, filters: ReportFilters) -> float | None:
 
 
 def _orders(scope: Scope, filters: ReportFilters, user: User) -> tuple[Consolidation, ...]:
-    """Of the cluster's operators, so told to who reports on the whole of it."""
+    """Of the cluster's operators, so told to whoever reports on the whole of it."""
     if not own_queues(user).filter(cluster=scope.cluster, parent=None).exists():
         return ()
     rows = Consolidation.objects.filter(

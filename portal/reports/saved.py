@@ -30,7 +30,7 @@ def save_view(
 ) -> SavedView:
     """Keep a view under ``name``; one of that name becomes this one.
 
-    Raises ServiceError at the field at fault, Http404 for who has no report in the cluster.
+    Raises ServiceError at the field at fault, Http404 for whoever has no report in the cluster.
     """
     name = _valid_name(name)
     if kind not in REPORTS:

@@ -1,4 +1,4 @@
-"""The one-time link of the first admin: made by who has a terminal on the machine, used once."""
+"""The one-time link of the first admin: made by whoever has a terminal on the machine, used once."""
 
 from __future__ import annotations
 

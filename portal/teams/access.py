@@ -1,7 +1,7 @@
 """What a person may see and touch: querysets narrowed to the user. To authorise is to fetch.
 
 A member sees names and figures of the whole subtree of their teams' queues and of the queues above it;
-whose workloads, and what they may do to them, their personas say. Who is not signed in, or in no team,
+whose workloads, and what they may do to them, their personas say. Whoever is not signed in, or in no team,
 sees nothing.
 """
 
@@ -104,7 +104,7 @@ def visible_queues(user: Person) -> QuerySet[Queue]:
 
 
 def team_queues(user: Person) -> QuerySet[Queue]:
-    """The subtrees of the user's teams, whatever the personas say; all for who sees everything."""
+    """The subtrees of the user's teams, whatever the personas say; all for whoever sees everything."""
     if sees_everything(user):
         return Queue.objects.all()
     return Queue.objects.filter(_or(map(_subtree, rights_of(user).grants)))

@@ -93,7 +93,7 @@ def add_rule(
 def delete_rule(by: User, rule: GroupRule, *, request: Asked) -> None:
     """What it gave goes with it, unless another rule gives the same people something in that team.
 
-    Raises ServiceError ``forbidden`` for who may not rule."""
+    Raises ServiceError ``forbidden`` for whoever may not rule."""
     _check_rules(by)
     record("group_rule.deleted", request, user=by, **_facts(rule))
     holders = list(User.objects.filter(memberships__rule=rule))

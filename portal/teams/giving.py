@@ -109,7 +109,7 @@ def _approves_more(giver: Giver, persona: Persona) -> bool:
 
 
 def _excess_of_service(giver: Giver, persona: Persona) -> Excess | None:
-    """A class of service is handed out by who has one like it in some team."""
+    """A class of service is handed out by whoever has one like it in some team."""
     own = [p for p in giver.personas if Capability.SUBMIT in p.grants]
     if not own:
         return Excess("It may submit, and no persona of yours may.")
@@ -188,7 +188,7 @@ def _gives(giver: Giver, persona: Persona, team: Team) -> bool:
 
 
 def check_may_give(giver: User, team: Team) -> None:
-    """Raises ServiceError ``forbidden`` for who gives no personas in ``team``."""
+    """Raises ServiceError ``forbidden`` for whoever gives no personas in ``team``."""
     if not _may_give(rights_of(giver), team):
         raise ServiceError(
             "forbidden", f"You give no personas in {team}.", "Ask a lead of the team, or an admin."

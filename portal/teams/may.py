@@ -147,7 +147,7 @@ def _upper(text: str) -> str:
 
 
 def may_not(reader: User, person: User) -> Iterator[Permission]:
-    """What no membership gives, and the personas that are withheld from who hands some out."""
+    """What no membership gives, and the personas that are withheld from whoever hands some out."""
     rights = rights_of(person)
     for capability, meaning in MEANINGS.items():
         if not any(rights.holding(capability)) and not rights.everywhere(capability):

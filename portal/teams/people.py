@@ -26,7 +26,7 @@ USER_NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 
 
 def visible_people(user: User) -> QuerySet[User]:
-    """Oneself, and the members of one's teams and those below; everybody for who administers."""
+    """Oneself, and the members of one's teams and those below; everybody for whoever administers."""
     if is_admin(user):
         return User.objects.all()
     seen = Team.objects.filter(queue__in=team_queues(user))
@@ -43,7 +43,7 @@ def led_teams(user: User) -> QuerySet[Team]:
 
 
 def visible_personas(user: User) -> QuerySet[Persona]:
-    """Those of one's teams and of those below; all for who hands personas out or looks after all."""
+    """Those of one's teams and of those below; all for whoever hands personas out or looks after all."""
     if is_admin(user) or is_operator(user) or may_add_people(user):
         return Persona.objects.all()
     return Persona.objects.filter(memberships__team__in=visible_teams(user)).distinct()

@@ -1,7 +1,7 @@
 """What the organisation's directory does by SCIM: people come and leave, groups get and lose members.
 
 It looks after people without a password of Weir's own and those connected with the provider. Superusers,
-programs and who has a password alone are none of its: it neither sees nor stops who is let in when the
+programs and people with a password alone are none of its: it neither sees nor stops who is let in when the
 directory is away. It gives no persona: that the rules of groups do.
 """
 
@@ -157,8 +157,8 @@ def set_group(
     members: Iterable[User],
     request: Request,
 ) -> DirectoryGroup:
-    """Make one, or have it be so: who comes in or goes has what rules give from then on. Raises ServiceError
-    ``name_taken``, ``bad_name``."""
+    """Make one, or have it be so: whoever comes in or goes has what rules give from then on. Raises
+    ServiceError ``name_taken``, ``bad_name``."""
     if not name or len(name) > 255 or not name.isprintable():
         raise ServiceError(
             "bad_name", "A group needs a name of up to 255 characters.", "", field="displayName"

@@ -16,7 +16,7 @@ from scheduling.services.queues.service_classes import ServiceClass, ServiceClas
 
 
 def service_classes(cluster: Cluster) -> ServiceClasses:
-    """Of everybody who may submit to a queue of ``cluster``; who is not active has none."""
+    """Of everybody who may submit to a queue of ``cluster``; whoever is not active has none."""
     members = Membership.objects.in_force(timezone.now()).filter(
         team__queue__cluster=cluster, persona__in=_submitting(), user__is_active=True
     )

@@ -79,8 +79,8 @@ def _account(name: str) -> User:
 def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
     """It and its tokens are gone; what it submitted goes on, and shows its name.
 
-    Raises ServiceError ``forbidden`` for who gives no personas in its team, ``not_yours`` where a persona of
-    the account is more than theirs.
+    Raises ServiceError ``forbidden`` for whoever gives no personas in its team, ``not_yours`` where a
+    persona of the account is more than theirs.
     """
     _check_within(by, account, "delete an account with")
     facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
@@ -133,7 +133,7 @@ def may_issue(by: User, account: ServiceAccount) -> bool:
 def revoke_token(
     by: User, account: ServiceAccount, token: ApiToken, *, request: HttpRequest | Request
 ) -> None:
-    """Raises ServiceError as ``delete`` does: who stops what is above them decides over it."""
+    """Raises ServiceError as ``delete`` does: whoever stops what is above them decides over it."""
     _check_within(by, account, "revoke tokens of an account with")
     doors.revoke_token(request, token, by=by)
 

@@ -31,7 +31,7 @@ from scheduling.services.workloads import submit as workloads
 Json = dict[str, Any]
 
 NEVER_FITS = "never_fits"
-"""Code of the refusal that may be overruled by who asks."""
+"""Code of the refusal that may be overruled by whoever asks."""
 MANIFESTS_KEPT = timedelta(days=90)
 
 

@@ -114,7 +114,7 @@ class Cluster(models.Model):
     metrics_activity = models.CharField(max_length=200, blank=True)
     """Series of SM activity, such as a recording rule's; "": the exporter's own."""
     idle_after_s = models.PositiveIntegerField(default=1800)
-    """Who holds GPUs on which nothing ran for so long is told."""
+    """Owners of GPUs on which nothing ran for so long are told."""
     cull_after_s = models.PositiveIntegerField(null=True, blank=True)
     """Notebooks whose GPUs idled for so long are cancelled, after they were told; NULL: none are."""
 

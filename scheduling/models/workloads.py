@@ -66,7 +66,7 @@ class PriorityClass(models.Model):
         default=WorkloadType.TRAINING.value,
     )
     max_wait_s = models.PositiveIntegerField(null=True, blank=True)
-    """Who has waited longer goes first in its leaf; NULL is never."""
+    """Whoever has waited longer goes first in its leaf; NULL is never."""
     is_default = models.BooleanField(default=False)
 
     class Meta:

@@ -2,7 +2,7 @@
 
 When a run ends, each quantile that was said of it is moved a step up if the run took longer, a step down
 otherwise, the steps such that they balance where the quantile holds what it promises (Gibbs and Candès 2021).
-Steps are in widths of what was said, so that who is unsure is corrected by more.
+Steps are in widths of what was said, so that whoever is unsure is corrected by more.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _slope(days: Floats) -> float:
     weeks = days[len(days) % 7 :].reshape(-1, 7).mean(axis=1)
     if len(weeks) < TREND_WEEKS:
         return 0.0
-    from scipy.stats import theilslopes  # a second to load, for who forecasts
+    from scipy.stats import theilslopes  # a second to load, for whoever forecasts
 
     slope, _, low, high = theilslopes(weeks, np.arange(len(weeks)), 0.9)
     return float(slope) if low > 0 or high < 0 else 0.0

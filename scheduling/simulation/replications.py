@@ -104,7 +104,7 @@ def _half(error: float, freedom: float, comparisons: int) -> float | None:
         raise ValueError(f"comparisons: expected 1 or more, found {comparisons}")
     if freedom <= 0:
         return None
-    from scipy.stats import t as student  # a second to load, for who compares lives
+    from scipy.stats import t as student  # a second to load, for whoever compares lives
 
     return float(student.ppf(1 - ERROR / comparisons / 2, freedom)) * error
 

@@ -27,7 +27,7 @@ from_file = click.option(
 
 @click.group()
 def study() -> None:
-    """Live a past period, or a trace, again with something changed; for who operates the cluster."""
+    """Live a past period, or a trace, again with something changed; for whoever operates the cluster."""
 
 
 study.add_command(adapting)

@@ -1,4 +1,4 @@
-"""Mail and a webhook for who signs in to a demo, so that a visitor sees what is sent."""
+"""Mail and a webhook for whoever signs in to a demo, so that a visitor sees what is sent."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Person(HttpUser):
             gevent.sleep(random.uniform(1, 3))  # noqa: S311 - a pause
 
     def read(self, page: str) -> None:
-        """``page``, or the list above it for who has no such thing."""
+        """``page``, or the list above it for whoever has no such thing."""
         address = page.format(**self.who).replace("w//", "workloads/").replace("//", "/")
         self.client.get(f"/c/large/{address}", name=page or "overview")
 

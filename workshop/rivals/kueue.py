@@ -2,11 +2,11 @@
 
 The *share* of a queue is what it borrows over what the cohort could lend it, by its weight. In a cycle each
 queue names the head of its line; the one whose queue has the least share with it goes first
-(``runTournament`` in ``pkg/scheduler/fair_sharing_iterator.go``). Who does not fit is parked until work ends
-or is evicted, and the next of its line is tried in the next cycle (BestEffortFIFO).
+(``runTournament`` in ``pkg/scheduler/fair_sharing_iterator.go``). Work that does not fit is parked until
+work ends or is evicted, and the next of its line is tried in the next cycle (BestEffortFIFO).
 
-Who does not fit may evict (``reclaimWithinCohort: Any``): again and again the queue with the greatest share
-loses what it started last, as long as a rule allows it (``pkg/scheduler/preemption/fair_strategy.go``).
+Work that does not fit may evict (``reclaimWithinCohort: Any``): again and again the queue with the greatest
+share loses what it started last, as long as a rule allows it (``pkg/scheduler/preemption/fair_strategy.go``).
 Inside its own quota the newcomer may evict all that is borrowed. Beyond it, its share with the new work has
 to be at most the other's without the victim (LessThanOrEqualToFinalShare); what that leaves over is asked
 once a queue whether the newcomer's share is below the other's with the victim (LessThanInitialShare). Victims

@@ -231,7 +231,8 @@ def _tell(loan: QuotaLoan, verb: LoanVerb, by: User | None, note: str = "") -> N
 
 
 def _terms(loan: QuotaLoan | LoanOffer) -> dict[str, Any]:
-    """As an event tells them. The other side is not named: who reads of one side may not see the other."""
+    """As an event tells them. The other side is not named: whoever reads of one side may not see the
+    other."""
     return {
         "gpu_class": loan.gpu_class.name,
         "gpus": loan.gpus / MILLI,

@@ -137,7 +137,7 @@ def _cell(value: Any) -> Any:
 
 
 def _check(request: PersonRequest) -> None:
-    """Raises Http404 for who audits nothing."""
+    """Raises Http404 for whoever audits nothing."""
     if not may_audit(request.user):
         raise Http404
 

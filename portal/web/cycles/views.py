@@ -80,7 +80,7 @@ def candidates(request: PersonRequest, cluster: str, number: int) -> HttpRespons
 
 @page_view
 def snapshot(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
-    """The file to plan again, for who sees all the work that it names."""
+    """The file to plan again, for whoever sees all the work that it names."""
     shown = _found(request, cluster, number)
     kept = _document(shown) if sees_all(request, shown) else None
     if kept is None:

@@ -165,7 +165,7 @@ def sections(request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> lis
 
 
 def begin(request: HttpRequest) -> list[Section]:
-    """The menu while there is no cluster: for who administers, the way to one."""
+    """The menu while there is no cluster: for whoever administers, the way to one."""
     user = getattr(request, "user", None)
     if user is None or not is_admin(user):
         return []

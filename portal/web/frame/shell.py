@@ -24,7 +24,7 @@ def get_cluster(request: HttpRequest, name: str) -> Cluster:
 
 
 def answers_for_others(user: Person) -> bool:
-    """Who divides quotas or sees all begins with everybody's work, the others with their own."""
+    """Whoever divides quotas or sees all begins with everybody's work, the others with their own."""
     return sees_everything(user) or bool(tops(user, Capability.EDIT_QUOTAS))
 
 

@@ -14,7 +14,7 @@ from portal.web.lab import forecasts, run_times
 
 @page_view
 def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
-    """How good forecasts of starts were; workloads are named to who may see them."""
+    """How good forecasts of starts were; workloads are named to whoever may see them."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     days = request.GET.get("days", "30")

@@ -132,7 +132,7 @@ def _usual_class(cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> G
     """The class the person waits for, else holds, else used last, else the first."""
     if found := class_waited_for(own(cluster, user), classes):
         return found
-    # Not the newest workload: a database finds it by walking everybody's, and who has none waits for all.
+    # Not the newest workload: a database finds it by walking everybody's, and whoever has none waits for all.
     mine = own(cluster, user).exclude(gpu_class=None).order_by().values_list("gpu_class")
     last = mine.annotate(last=Max("submitted_at")).order_by("-last").first()
     used = last[0] if last else None

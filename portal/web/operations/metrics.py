@@ -36,7 +36,7 @@ class SourceForm(WeirForm):
 
 @form_view
 def metrics(request: PersonRequest, cluster: str) -> HttpResponse:
-    """Operators see how measuring goes; who administers says where."""
+    """Operators see how measuring goes; whoever administers says where."""
     found = operated(request, cluster)
     known = {"url": found.metrics_url, "activity": found.metrics_activity}
     form = SourceForm(request.POST if request.method == "POST" else None, initial=known)

@@ -70,7 +70,7 @@ def live_each_way(request: PersonRequest, cluster: Cluster) -> HttpResponse:
 
 @form_view
 def policy(request: PersonRequest, cluster: str) -> HttpResponse:
-    """Operators read it; who administers changes it, with a reason."""
+    """Operators read it; whoever administers changes it, with a reason."""
     found = operated(request, cluster)
     faults: dict[str, str] = {}
     seen: EditPreview | None = None

@@ -96,7 +96,7 @@ class TeamForm(WeirForm):
 
 @form_view
 def teams(request: PersonRequest) -> HttpResponse:
-    """Every team that the person sees; who administers adds one."""
+    """Every team that the person sees; whoever administers adds one."""
     form = TeamForm(request.POST or None)
     if request.method == "POST" and not is_admin(request.user):
         raise Http404

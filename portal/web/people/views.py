@@ -38,7 +38,7 @@ class PersonForm(WeirForm):
 @form_view
 @proving
 def people(request: PersonRequest) -> HttpResponse:
-    """Everybody whom the person sees; who gives personas may add somebody."""
+    """Everybody whom the person sees; whoever gives personas may add somebody."""
     form, made = PersonForm(request.POST or None), None
     if request.method == "POST":
         if not may_add_people(request.user):

@@ -164,6 +164,6 @@ def _act(request: PersonRequest, name: str, uid: str, act: Act) -> HttpResponse:
 
 
 def _may(request: PersonRequest, work: Workload) -> None:
-    """Raises Http404 for who may do nothing to it, as where there is a spell."""
+    """Raises Http404 for whoever may do nothing to it, as where there is a spell."""
     if work.user != request.user.get_username() and not may_operate_workload(request.user, work):
         raise Http404

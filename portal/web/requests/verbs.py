@@ -28,7 +28,8 @@ def _request_of(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
 
 
 def _may(request: PersonRequest, asked: QuotaRequest, verb: str) -> None:
-    """Who sees it and could never do that gets what is absent; who comes too late is told by the door."""
+    """Whoever sees it and could never do that gets what is absent; whoever comes too late is told by the
+    door."""
     if verb not in verbs(request.user, asked) and not _acts_on(request, asked, verb):
         raise Http404
 

@@ -264,7 +264,7 @@ def _queue_words(row: QueueRow) -> str:
 
 
 def _best(found: Results) -> FigureRow | None:
-    """Who is better somewhere and worse nowhere, the shortest average wait among them."""
+    """Those that are better somewhere and worse nowhere, the shortest average wait among them."""
     good = [
         row
         for row in found.rows[1:]

@@ -32,7 +32,8 @@ NEVER = (datetime.max.replace(tzinfo=UTC),) * 2
 NAMED = 3
 """Of those who go before, so many are named; the others are counted."""
 RUN_TIME_S = 0.3
-"""So long the page waits for how long it would run, after the plans; who types on has it with the next."""
+"""So long the page waits for how long it would run, after the plans; whoever types on has it with the
+next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +175,9 @@ def _on_one_axis(rows: Sequence[Row], now: datetime) -> tuple[list[Row], datetim
 
 
 def _lead(whole: Verdict, gpu_class: str | None, rows: Sequence[Row]) -> tuple[Verdict, str | None]:
-    """What is said of the whole wish, and its class. Where it waits, who accepts several classes starts no
-    later than on the first of them: futures of the whole are drawn apart and would say another time than the
-    row."""
+    """What is said of the whole wish, and its class. Where it waits, whoever accepts several classes starts
+    no later than on the first of them: futures of the whole are drawn apart and would say another time than
+    the row."""
     waits = [row for row in rows if row.choice and row.verdict.start and not row.starts]
     if whole.start is None or not waits:
         return whole, gpu_class

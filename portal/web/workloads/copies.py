@@ -37,7 +37,7 @@ class Copy:
 
 
 def clone_of(user: User, cluster: Cluster, uid: str) -> Copy | None:
-    """Of a workload that ``user`` may see: whole for whom it belongs to, and who may submit to its queue."""
+    """Of a workload that ``user`` may see: whole for its owner, and for whoever may submit to its queue."""
     seen = visible_workloads(user).filter(cluster=cluster)
     work = seen.select_related("queue", "priority_class").filter(uid=uid).first()
     if work is None:

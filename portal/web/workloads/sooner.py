@@ -39,8 +39,8 @@ QUOTAS = ("limit", "gpu_hours")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A change: when it starts with it, what an hour costs there (empty for who reads no costs), and how to
-    make it: by an address, or by setting ``priority``."""
+    """A change: when it starts with it, what an hour costs there (empty for whoever reads no costs), and how
+    to make it: by an address, or by setting ``priority``."""
 
     change: Json
     end: Elsewhere | None

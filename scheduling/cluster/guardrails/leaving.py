@@ -19,7 +19,7 @@ Json = dict[str, Any]
 SCALE, GRACE, LEAVING = "weir-scale", "weir-grace", "weir-leaving"
 MOST_LEAVING_S = 1
 """`kubectl delete --now`. A controller makes the next pod at once, and the one before holds its GPUs until it
-is gone: who deletes in a loop would hold as many as there are pods on their way out."""
+is gone: whoever deletes in a loop would hold as many as there are pods on their way out."""
 _REPLICAS = "(has({0}.spec.replicas) ? {0}.spec.replicas : 0)"
 _GROWS = f"{_REPLICAS.format('object')} > {_REPLICAS.format('oldObject')}"
 _ASKED = "has(request.options) && has(request.options.gracePeriodSeconds)"

@@ -119,7 +119,7 @@ def _parameters(rail: NamespaceRail) -> Json:
 def _namespace(rail: NamespaceRail) -> Json:
     notes = {labels.QUEUES: ",".join(rail.queues)}
     body = _object("v1", "Namespace", rail.name, annotations=notes)
-    # Templates are only warned of, so that who sends one hears of it before its pods are refused.
+    # Templates are only warned of, so that whoever sends one hears of it before its pods are refused.
     body["metadata"]["labels"] = {
         f"{POD_SECURITY}/{mode}{what}": said
         for mode in ("enforce", "warn", "audit")

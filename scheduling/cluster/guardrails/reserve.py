@@ -4,7 +4,7 @@ Kubernetes has no way to keep a part of a node's CPU for pods with GPUs, and the
 first: pods without GPUs that fill the CPU of a GPU node make its GPUs useless. So a MutatingAdmissionPolicy
 gives such pods a required node affinity, which the scheduler and the kubelet hold to.
 
-Pods of a DaemonSet are left alone, by who makes them: they are there for the node.
+Pods of a DaemonSet are left alone, by whoever makes them: they are there for the node.
 """
 
 from __future__ import annotations

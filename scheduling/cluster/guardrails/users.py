@@ -2,7 +2,7 @@
 
 A MutatingAdmissionPolicy writes the caller's name on what people create. Where the API server has no such
 policies (before Kubernetes 1.36), the name may be left out; either way a ValidatingAdmissionPolicy takes
-no other, and lets nobody change it afterwards. Who may update ``marks.weir.dev`` acts for Weir and may
+no other, and lets nobody change it afterwards. Whoever may update ``marks.weir.dev`` acts for Weir and may
 name somebody else. What controllers make keeps what its template says.
 """
 

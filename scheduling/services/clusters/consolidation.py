@@ -87,7 +87,8 @@ def decided(
 
 
 def under_way(snapshot: m.Snapshot, decisions: Sequence[m.Decision]) -> m.Snapshot:
-    """``snapshot`` as the next cycle will see it: who moves is kept its place and still holds the old."""
+    """``snapshot`` as the next cycle will see it: work that moves is kept its place and still holds the
+    old."""
     to = {decision.workload: decision.placement for decision in decisions}
     workloads = (
         replace(

@@ -38,7 +38,7 @@ from scheduling.simulation.ahead.correction import Correction, ForecastKind
 FRESH_S = 5.0
 """A reading of the cluster answers questions for so long: people type faster than plans change."""
 BUSY_S = 5.0
-"""One question is planned at a time; who would wait longer is told to ask again."""
+"""One question is planned at a time; whoever would wait longer is told to ask again."""
 ASK_FUTURES = 10
 """Somebody waits for the answer while they type."""
 ASKED = "(asked)"
@@ -260,7 +260,7 @@ class _Reading:
         )
 
     def _start(self, asked: m.Snapshot, name: str) -> tuple[datetime, datetime] | None:
-        """As forecasts are told of who waits already."""
+        """As forecasts are told of work that waits already."""
         if self._known is None:
             now = self.snapshot.now
             self._known = known_of(self._cluster, now), correction_of(self._cluster, now)

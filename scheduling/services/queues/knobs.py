@@ -244,7 +244,7 @@ KNOBS = (
         "idle_after_s",
         IDLING,
         "Told after",
-        "Who holds GPUs on which nothing ran for so long is told, where GPUs are measured.",
+        "Owners of GPUs on which nothing ran for so long are told, where GPUs are measured.",
         "Whoever holds idle GPUs.",
         unit="s",
         least=60,

@@ -154,7 +154,7 @@ class Standings:
 def standing_in(
     snapshot: m.Snapshot, rows: PolicyRows, by_name: Mapping[str, Workload]
 ) -> m.Snapshot:
-    """``Standings.put`` for who keeps nothing from one snapshot to the next."""
+    """``Standings.put`` for whoever keeps nothing from one snapshot to the next."""
     if snapshot.policy.order != RANK and not leaves_by_merit(
         rows.queues, Sharing(rows.cluster.sharing)
     ):

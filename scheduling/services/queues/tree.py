@@ -27,7 +27,7 @@ from scheduling.services.queues.faults import figure
 from scheduling.services.queues.values import instants, value_at
 
 NAME_TAKEN = "name_taken"
-"""Code of the refusal that tells of another queue: only for who sees that one."""
+"""Code of the refusal that tells of another queue: only for whoever sees that one."""
 MOST_PRIORITY = 1000
 MOST_LIMIT = 2_000_000_000
 """What the columns hold."""

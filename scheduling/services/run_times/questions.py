@@ -1,7 +1,7 @@
 """How long work would run that nobody has submitted yet: asked in a row, answered by whoever holds the model.
 
 The process that asks reads no model. A question is the same as long as nothing of the work and no version of
-the model changes, so that who types the same twice has the answer at once.
+the model changes, so that whoever types the same twice has the answer at once.
 """
 
 from __future__ import annotations

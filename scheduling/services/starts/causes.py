@@ -150,7 +150,7 @@ class _Meanwhile:
         return self._hours(one, self._started <= told_s, told_s + one.p90_s, end)
 
     def _arrived(self, one: ForecastOutcome, end: datetime) -> float:
-        """GPU-hours held before its start by who was submitted after it was told."""
+        """GPU-hours held before its start by whoever was submitted after it was told."""
         told_s = one.told_at.timestamp()
         return self._hours(one, self._beside[1][:, 0] > told_s, told_s, end)
 

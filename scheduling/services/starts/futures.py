@@ -1,4 +1,4 @@
-"""Many futures of one snapshot: when each of who waits starts, and when each of who runs ends.
+"""Many futures of one snapshot: when each of whoever waits starts, and when each of whoever runs ends.
 
 The shipped engine lives each of them in the simulator; what differs are the drawn run times and arrivals.
 """

@@ -1,4 +1,4 @@
-"""What would move a start: of who waits, the run whose late end most delays it.
+"""What would move a start: of whoever waits, the run whose late end most delays it.
 
 Nothing is lived anew: in the futures of a pass the same runs end at other times, and what starts late when
 one of them ends late hangs on it.

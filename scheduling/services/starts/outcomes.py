@@ -50,7 +50,7 @@ def correction_of(cluster: Cluster, now: datetime) -> Correction:
 
 
 def keep_correction(cluster: Cluster, now: datetime) -> Correction:
-    """The same, and kept for who asks next."""
+    """The same, and kept for whoever asks next."""
     known = last_of(cluster, TASK)
     if known.mark == _hour(now):
         return _correction(known)

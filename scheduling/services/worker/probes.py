@@ -1,4 +1,4 @@
-"""What a process answers to who looks after it: /livez, /readyz and /metrics.
+"""What a process answers to whoever looks after it: /livez, /readyz and /metrics.
 
 The web server answers them on its own port, the others on ``WEIR_PROBE_PORT``. They are asked by address,
 over plain HTTP, many times a minute: before hosts, TLS and sessions are looked at.

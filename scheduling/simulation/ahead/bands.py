@@ -1,4 +1,4 @@
-"""When each of who waits starts: P50 and P90 over futures."""
+"""When each of whoever waits starts: P50 and P90 over futures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bands corrected by what came of earlier ones, of late.
 
 Split conformal prediction with normalised scores (Lei et al. 2018, locally weighted): how far off a
-forecast was is counted in widths of the band that its futures had, so that who is unsure is corrected by
+forecast was is counted in widths of the band that its futures had, so that whoever is unsure is corrected by
 more. The quantiles of these scores say how far a band reaches. Recent forecasts count more (Barber et al.
 2023), which follows drift. What waits still is only known to be later: it counts by the estimate of Kaplan
 and Meier (1958), since who starts soon is heard of first, and bands learned from those alone come out too

@@ -1,6 +1,7 @@
 """How long work runs, drawn from what is known of it: what was learned or said of it, else runs of its like.
 
-Only runs that ended before the moment are known. Who has run already is drawn among those that ran longer.
+Only runs that ended before the moment are known. Work that has run already is drawn among those that ran
+longer.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def _below(z: float) -> float:
 
 def _normal(ranks: Floats) -> Floats:
     """Quantiles of the standard normal distribution."""
-    from scipy.special import ndtri  # half a second to load, for who looks ahead
+    from scipy.special import ndtri  # half a second to load, for whoever looks ahead
 
     found: Floats = ndtri(ranks)
     return found

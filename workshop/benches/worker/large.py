@@ -41,7 +41,8 @@ class Person:
     workload: str
 
     def address(self, page: str) -> str:
-        """Of ``page`` with this person's own things, or of the list above it for who has no such thing."""
+        """Of ``page`` with this person's own things, or of the list above it for whoever has no such
+        thing."""
         filled = page.format(**vars(self)).replace("w//", "workloads/")
         return filled.replace("//", "/")
 

@@ -180,8 +180,8 @@ def words_of(decision: m.Decision, eta: str = "") -> Words:
 
 
 def public(decision: m.Decision) -> str:
-    """The sentence for an object of the cluster: who may read its namespace sees its queue and those above,
-    and not the work of others."""
+    """The sentence for an object of the cluster: whoever may read its namespace sees its queue and those
+    above, and not the work of others."""
     return decision.sealed or decision.sentence
 
 

@@ -40,7 +40,7 @@ class Claims:
             self._lapsed[row.uid] = Lapse(row, claim, cause)
 
     def take_lapsed(self) -> list[Lapse]:
-        """Those that have lapsed, for who writes it; they are no claims any more."""
+        """Those that have lapsed, for whoever writes it; they are no claims any more."""
         lapsed, self._lapsed = list(self._lapsed.values()), {}
         for one in lapsed:
             one.row.claim = None

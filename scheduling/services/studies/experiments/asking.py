@@ -34,7 +34,7 @@ Json = dict[str, Any]
 class Question:
     """``variants`` are those beside A: {name, changes}. The work is the
     cluster's own past, or that of ``trace``, of which begin and end may both be left out. ``of_today``: the
-    past comes again in today's world, for who asks what to have in force from now on."""
+    past comes again in today's world, for whoever asks what to have in force from now on."""
 
     name: str
     begin: datetime | None = None

@@ -132,7 +132,7 @@ def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> 
 
 
 def priority_of(world: m.Snapshot) -> str:
-    """That of who names none."""
+    """That of whoever names none."""
     name = PriorityClass.objects.filter(is_default=True).values_list("name", flat=True).first()
     known = [one.name for one in world.priority_classes]
     wanted = name or NO_PRIORITY_CLASS.name

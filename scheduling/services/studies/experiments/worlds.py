@@ -35,7 +35,7 @@ OF_POLICY = (
 
 
 def of_today(today: m.Snapshot) -> tuple[m.Snapshot, Json]:
-    """For work that is no past of this cluster, and for who asks what to have in force from now on."""
+    """For work that is no past of this cluster, and for whoever asks what to have in force from now on."""
     return replace(today, workloads=()), {"of": "today"}
 
 

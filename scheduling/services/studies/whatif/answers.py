@@ -165,7 +165,7 @@ def _gpus(share: m.Share | None, name: str) -> float:
 def of_futures(
     before: Mapping[str, Band], after: Mapping[str, Band], snapshot: m.Snapshot
 ) -> list[Json]:
-    """Bands of who waits, seconds from the answer's moment; null where a future sees no start in time."""
+    """Bands of whoever waits, seconds from the answer's moment; null where a future sees no start in time."""
     queue_of = {w.name: w.queue for w in snapshot.workloads}
     names = [*before, *(name for name in after if name not in before)]
     return [
