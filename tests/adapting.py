@@ -7,14 +7,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from scheduling.models import (
-    AdaptingTrial,
-    Cluster,
-    Result,
-    Study,
-    StudyState,
-    TrialState,
-)
+from scheduling.models import AdaptingTrial, Cluster, Result, Study, StudyState, TrialState
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors
 from scheduling.services.studies.adapting import steps, trials
@@ -90,10 +83,7 @@ def trial_row(cluster: Cluster, **more) -> AdaptingTrial:
     figure = {"base": 3600.0, "mean": -126.0, "half": 60.0, "verdict": "better"}
     kept = {"base": 2.0, "mean": 0.1, "half": 0.4, "verdict": "noise"}
     names = ("unfair_pct", "worst_queue_s", "evictions", "lost_gpu_hours")
-    judged = {
-        "value": 691200,
-        "figures": {"avg_wait_s": figure, **dict.fromkeys(names, kept)},
-    }
+    judged = {"value": 691200, "figures": {"avg_wait_s": figure, **dict.fromkeys(names, kept)}}
     step = {"lives": 10, "days": 7.0, "jobs": 80, "fault": "", "values": [judged]}
     values = {
         "parameter": "half_life", "state": TrialState.KEPT, "value_from": 604800, "value_to": 691200,

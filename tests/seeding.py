@@ -70,6 +70,5 @@ def _lay_down(rows_of: Rows) -> None:
             names = ", ".join(f'"{column}"' for column in _columns()[table])
             places = ", ".join(["%s"] * len(rows[0]))
             cursor.executemany(
-                f'INSERT OR REPLACE INTO "{table}" ({names}) VALUES ({places})',
-                rows,
+                f'INSERT OR REPLACE INTO "{table}" ({names}) VALUES ({places})', rows
             )

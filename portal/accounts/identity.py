@@ -73,11 +73,7 @@ def _saml(env: environ.Env) -> dict[str, dict[str, Any]]:
         "name": env.str("WEIR_SAML_NAME", default="single sign-on"),
         "client_id": SAML,
         "settings": {
-            "idp": {
-                "entity_id": entity,
-                "sso_url": address,
-                "x509cert": _certificate(certificate),
-            },
+            "idp": {"entity_id": entity, "sso_url": address, "x509cert": _certificate(certificate)},
             "attribute_mapping": {name: list(said) for name, said in NAMES_OF.items()},
             "advanced": {"allow_single_label_domains": True, "want_name_id": True},
         },

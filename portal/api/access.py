@@ -126,9 +126,7 @@ class TeamAccounts(Noun):
     def accounts(self) -> QuerySet[ServiceAccount]:
         rows = ServiceAccount.objects.filter(team=self.team).select_related("user")
         return rows.prefetch_related(
-            "user__api_tokens",
-            "user__memberships__persona",
-            person_for(self.person, "made_by"),
+            "user__api_tokens", "user__memberships__persona", person_for(self.person, "made_by")
         )
 
 

@@ -206,10 +206,7 @@ class PolicyView(ClusterAdminView):
         self.check()
         given = sent(PolicyWriteSerializer, request).validated_data
         knobs.set_policy(
-            cluster=self.cluster,
-            values=given["values"],
-            author=self.person,
-            reason=given["reason"],
+            cluster=self.cluster, values=given["values"], author=self.person, reason=given["reason"]
         )
         return Response(_answer(self.cluster))
 

@@ -125,11 +125,7 @@ def _of_unknown(error: exceptions.APIException, request: Request) -> exceptions.
 
 
 def _of_service(error: ServiceError) -> Response:
-    body: dict[str, Any] = {
-        "code": error.code,
-        "sentence": error.sentence,
-        "remedy": error.remedy,
-    }
+    body: dict[str, Any] = {"code": error.code, "sentence": error.sentence, "remedy": error.remedy}
     if error.field:
         body["fields"] = {error.field: [error.sentence]}
     return Response(body, status=STATUS_OF_CODE.get(error.code, status.HTTP_400_BAD_REQUEST))

@@ -299,8 +299,7 @@ class QuotaPreview(ClusterView):
     write_scope = Scope.QUOTAS
 
     @extend_schema(
-        request=EditSerializer,
-        responses={200: {"type": "object", "additionalProperties": True}},
+        request=EditSerializer, responses={200: {"type": "object", "additionalProperties": True}}
     )
     def post(self, request: Request, cluster: str) -> Response:
         """What an edit of quotas would do now: who starts, leaves or waits longer, and whose fair share

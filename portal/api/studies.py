@@ -135,9 +135,7 @@ KIND = OpenApiParameter(
     "kind", str, many=True, enum=StudyKind.values, description="All unless told."
 )
 ASK = PolymorphicProxySerializer(
-    "AskStudy",
-    {str(kind): asked for kind, asked in ASKED.items()},
-    resource_type_field_name="kind",
+    "AskStudy", {str(kind): asked for kind, asked in ASKED.items()}, resource_type_field_name="kind"
 )
 
 

@@ -22,13 +22,7 @@ MOVED_ON = "moved_on"
 
 
 def move(
-    request: QuotaRequest,
-    verb: Verb,
-    to: State,
-    *,
-    by: User | None,
-    note: str = "",
-    **columns: Any,
+    request: QuotaRequest, verb: Verb, to: State, *, by: User | None, note: str = "", **columns: Any
 ) -> QuotaRequest:
     """Take the step, set ``columns`` with it, keep it in the time line, and announce it.
 

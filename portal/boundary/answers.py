@@ -34,16 +34,10 @@ class Refusal:
 
 
 TOO_LARGE: Final = Refusal(
-    413,
-    "too_large",
-    f"The body is larger than {MOST_BYTES // 1024} KiB.",
-    "Send less at once.",
+    413, "too_large", f"The body is larger than {MOST_BYTES // 1024} KiB.", "Send less at once."
 )
 TOO_MANY_FIELDS: Final = Refusal(
-    400,
-    "too_many_fields",
-    f"The form has more than {MOST_FIELDS:,} fields.",
-    "Send fewer at once.",
+    400, "too_many_fields", f"The form has more than {MOST_FIELDS:,} fields.", "Send fewer at once."
 )
 OTHER_CHARSET: Final = Refusal(
     415, "unsupported_charset", "Only UTF-8 is read.", "Encode it in UTF-8 and say so."

@@ -124,7 +124,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "portal.web.frame.context.shell",
-            ],
+            ]
         },
     }
 ]

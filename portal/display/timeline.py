@@ -111,11 +111,7 @@ class _Scale:
 
     @classmethod
     def over(
-        cls,
-        start: datetime,
-        until: datetime,
-        done: bool,
-        ends: tuple[datetime, datetime] | None,
+        cls, start: datetime, until: datetime, done: bool, ends: tuple[datetime, datetime] | None
     ) -> _Scale:
         past = max(1.0, (until - start).total_seconds())
         length = past if done else past / (1 - AHEAD)
@@ -176,10 +172,7 @@ def _toward_room(x: float, text: str) -> Label:
 
 
 def _below(
-    lost: Sequence[Step],
-    scale: _Scale,
-    ends: tuple[datetime, datetime] | None,
-    zone_name: str,
+    lost: Sequence[Step], scale: _Scale, ends: tuple[datetime, datetime] | None, zone_name: str
 ) -> Iterator[Label]:
     local = zone(zone_name)
     for step in reversed(lost):

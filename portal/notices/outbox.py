@@ -183,9 +183,7 @@ def _steps(cluster: Cluster, after: int) -> Any:
     began = Q(to_state=State.RUNNING) & ~Q(from_state=State.RUNNING)
     stopped = Q(to_state=State.REQUEUED, reason=RAN_OUT)
     rows = Transition.objects.filter(
-        stopped | Q(to_state=State.FINISHED) | began,
-        workload__cluster=cluster,
-        pk__gt=after,
+        stopped | Q(to_state=State.FINISHED) | began, workload__cluster=cluster, pk__gt=after
     )
     return rows.select_related("workload__queue").order_by("pk")
 

@@ -18,15 +18,7 @@ from portal.display.csv import Cell, Table
 from portal.display.units import unit
 from portal.reports.filters import ReportFilters
 from portal.reports.forecast import ClassAhead, ForecastReport, Passing, forecast
-from scheduling.models import (
-    MILLI,
-    Cluster,
-    GpuClass,
-    Queue,
-    Study,
-    StudyKind,
-    StudyState,
-)
+from scheduling.models import MILLI, Cluster, GpuClass, Queue, Study, StudyKind, StudyState
 from scheduling.services.ledger.ready import Means, ready_in
 from scheduling.services.studies.capacity.curves import (
     Curve,

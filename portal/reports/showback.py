@@ -183,10 +183,7 @@ def _queue_rows(scope: Scope, cells: Cells) -> tuple[QueueRow, ...]:
     for row in rows:
         above[row.department] += row.costs.charged
     return tuple(
-        sorted(
-            rows,
-            key=lambda r: (-above[r.department], r.department, -r.costs.charged, r.path),
-        )
+        sorted(rows, key=lambda r: (-above[r.department], r.department, -r.costs.charged, r.path))
     )
 
 

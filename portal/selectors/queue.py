@@ -20,16 +20,7 @@ from portal.display.steps import Frame, Sample, apart, area, line
 from portal.selectors.loans import loans_in
 from portal.selectors.overview import Since, visible_evictions, waiting_since
 from portal.teams.access import visible_queues, visible_workloads
-from scheduling.models import (
-    Cluster,
-    Eviction,
-    GpuClass,
-    Node,
-    Queue,
-    Share,
-    UsageSample,
-    Workload,
-)
+from scheduling.models import Cluster, Eviction, GpuClass, Node, Queue, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.models.queues import below
 from scheduling.models.workloads import HOLDING

@@ -107,10 +107,7 @@ def _check(values: PersonaValues, persona: Persona | None) -> None:
     same = Persona.objects.filter(name=values.name)
     if (same.exclude(pk=persona.pk) if persona else same).exists():
         raise ServiceError(
-            "name_taken",
-            f"There is a persona {values.name}.",
-            "Choose another name.",
-            field="name",
+            "name_taken", f"There is a persona {values.name}.", "Choose another name.", field="name"
         )
     for name, sentence in faults(values.grants):
         raise ServiceError("bad_grant", sentence, "Choose another reach.", field=f"grants.{name}")

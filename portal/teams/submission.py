@@ -59,9 +59,7 @@ def submit(
         raise refused
     made = workloads.submit(cluster, manifest=manifest, user=user.get_username())
     Submitted.objects.get_or_create(
-        cluster=cluster,
-        uid=made["metadata"]["uid"],
-        defaults={"user": user, "manifest": manifest},
+        cluster=cluster, uid=made["metadata"]["uid"], defaults={"user": user, "manifest": manifest}
     )
     _tell(user, cluster, made)
     # A manifest holds what its author wrote into the environment, so it is not kept for ever.

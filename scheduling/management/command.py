@@ -7,12 +7,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
-from django.core.management.base import (
-    BaseCommand,
-    CommandError,
-    CommandParser,
-    SystemCheckError,
-)
+from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
 from scheduling.files import arguments, plain
 from scheduling.files.arguments import REFUSED

@@ -16,10 +16,7 @@ NAMESPACE = "weir-system"
 Json = dict[str, Any]
 Values = dict[str, Any]
 
-EXTERNAL: Values = {
-    "registry": "registry.example.org/gpus",
-    "secret": {"existing": "weir-secrets"},
-}
+EXTERNAL: Values = {"registry": "registry.example.org/gpus", "secret": {"existing": "weir-secrets"}}
 PROXIED: Values = {**EXTERNAL, "site": "gpus.example.org", "trustedProxies": ["10.0.0.0/8"]}
 SETS: dict[str, Values] = {
     "trial": {"registry": "r.example.org", "trial": {"enabled": True}, "size": "trial"},

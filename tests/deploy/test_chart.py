@@ -85,10 +85,7 @@ def test_every_pod_is_nobody_that_matters_and_writes_nowhere(name: str) -> None:
 
 def accounts(objects: list[Json]) -> dict[str, tuple[str, bool]]:
     return {
-        name: (
-            pod["spec"]["serviceAccountName"],
-            bool(pod["spec"]["automountServiceAccountToken"]),
-        )
+        name: (pod["spec"]["serviceAccountName"], bool(pod["spec"]["automountServiceAccountToken"]))
         for name, pod in pods(objects).items()
     }
 

@@ -155,10 +155,7 @@ def test_process_gets_ready_on_a_root_that_it_cannot_write_and_ends_when_asked(
 
 
 def test_lives_ahead_run_on_the_kernels_of_the_image(cluster: Cluster) -> None:
-    done = cluster.run(
-        "weir-studies",
-        ["python", "-m", "scheduling.simulation"],
-    )
+    done = cluster.run("weir-studies", ["python", "-m", "scheduling.simulation"])
 
     assert done.returncode == 0, done.stdout[-3000:]
     assert written(cluster.var / "numba") == written(cluster.built.root / "weir/var/numba") != {}

@@ -44,9 +44,7 @@ def keys() -> Keys:
     )  # fmt: skip
     signed = builder.sign(made, hashes.SHA256())
     key = made.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return Keys(key.decode(), signed.public_bytes(serialization.Encoding.PEM).decode())
 

@@ -31,11 +31,7 @@ def main(folder: Path) -> int:
         return Part(name, partial(note, folder, name), **options)  # type: ignore[arg-type] # each is one
 
     first = [part("portal", is_vital=True)]
-    others = [
-        part("engine"),
-        part("worker"),
-        part("studies", is_wanted=(folder / "wanted").exists),
-    ]
+    others = [part("engine"), part("worker"), part("studies", is_wanted=(folder / "wanted").exists)]
     return Family(first, others, is_open=(folder / "portal").exists).run()
 
 

@@ -30,12 +30,7 @@ def node(name: str, gpus: int = 8, **labels: str) -> Json:
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "gpu": "h100",
-                SIMULATED: "true",
-                **labels,
-            },
+            "labels": {"kubernetes.io/hostname": name, "gpu": "h100", SIMULATED: "true", **labels},
         },
         "status": {
             "capacity": resources,
@@ -58,9 +53,7 @@ COMES_S = 60.0
 
 
 def eventually(
-    condition: Callable[[], Any],
-    within_s: float = COMES_S,
-    seen: Callable[[], str] = lambda: "",
+    condition: Callable[[], Any], within_s: float = COMES_S, seen: Callable[[], str] = lambda: ""
 ) -> Any:
     """The first truthy value of ``condition``; fails after ``within_s`` and tells what is ``seen`` then."""
     until, pause_s = time.monotonic() + within_s, 0.01

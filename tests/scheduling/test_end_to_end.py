@@ -57,11 +57,7 @@ def worker(kubernetes: ControlPlane, folder: Path) -> Iterator[subprocess.Popen[
 
 
 def job(name: str, queue: str) -> dict[str, Any]:
-    container = {
-        "name": "main",
-        "image": "work",
-        "resources": {"limits": {"nvidia.com/gpu": "4"}},
-    }
+    container = {"name": "main", "image": "work", "resources": {"limits": {"nvidia.com/gpu": "4"}}}
     template = {
         "metadata": {"annotations": {"weir.dev/run-seconds": "2"}},
         "spec": {

@@ -66,9 +66,7 @@ def test_event_during_a_cycle_asks_for_another(
 ) -> None:
     tasks.ask_for_cycle(cluster.pk, "test")
     monkeypatch.setattr(
-        tasks.cycles,
-        "run_cycle",
-        lambda pk, *, trigger, on_change: (on_change(), CycleResult())[1],
+        tasks.cycles, "run_cycle", lambda pk, *, trigger, on_change: (on_change(), CycleResult())[1]
     )
     tasks.run_cycle(cluster.pk, "event")
 

@@ -103,10 +103,7 @@ NESTED = "found lists inside lists without end, expected at most 64 levels"
 BOMB = "found aliases of aliases without end"
 FILES = {
     "an alias bomb": (doubled(30) + HEAD, f":7: {BOMB}"),
-    "an alias bomb as workloads": (
-        HEAD + doubled(30) + "workloads: [*a29, *a29]\n",
-        f":8: {BOMB}",
-    ),
+    "an alias bomb as workloads": (HEAD + doubled(30) + "workloads: [*a29, *a29]\n", f":8: {BOMB}"),
     "an alias of itself": (HEAD + "nodes: &a [*a]\n", ":2: found *a inside itself"),
     "100,000 opening brackets": ("[" * 100_000, f":1: {NESTED}"),
     "100,000 brackets in a value": (

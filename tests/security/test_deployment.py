@@ -107,9 +107,7 @@ def test_trusted_proxy_that_is_none_is_refused():
 
 def test_processes_count_together_in_production():
     done = manage(
-        "-c",
-        "import portal.config.settings as s; print(s.CACHES['default'])",
-        **PRODUCTION,
+        "-c", "import portal.config.settings as s; print(s.CACHES['default'])", **PRODUCTION
     )
     assert "RedisCache" in done.stdout
     assert "redis://localhost:6379/0" in done.stdout

@@ -31,8 +31,7 @@ def test_json_is_what_the_api_answers(weir, cluster):
 
 
 @pytest.mark.parametrize(
-    ("words", "user", "code"),
-    [(("pin", "x"), "admin", 4), (("on",), "lead", 4)],
+    ("words", "user", "code"), [(("pin", "x"), "admin", 4), (("on",), "lead", 4)]
 )
 def test_what_may_not_be_is_refused(weir, cluster, words, user, code):
     assert weir("study", "adapting", *words, user=user).exit_code == code

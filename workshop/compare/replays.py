@@ -15,11 +15,7 @@ BASELINE = "fifo-skip"
 
 
 def replay(
-    trace: Trace,
-    policy: str,
-    nodes: int | None,
-    run: EngineRun = SHIPPED,
-    costs: Costs = USUAL,
+    trace: Trace, policy: str, nodes: int | None, run: EngineRun = SHIPPED, costs: Costs = USUAL
 ) -> Replay:
     """``nodes`` pooled nodes, or None: each queue alone on its static part.
 

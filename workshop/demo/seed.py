@@ -46,10 +46,7 @@ def _classes(cluster: Cluster) -> dict[str, GpuClass]:
         NodePool.objects.get_or_create(
             cluster=cluster,
             name=pool.name,
-            defaults={
-                "gpu_class": classes[pool.gpu_class],
-                "node_labels": {POOL_LABEL: pool.name},
-            },
+            defaults={"gpu_class": classes[pool.gpu_class], "node_labels": {POOL_LABEL: pool.name}},
         )
     return classes
 

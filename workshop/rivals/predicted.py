@@ -21,17 +21,7 @@ from workshop.simulator.result import Replay
 from .costs import Costs
 from .history import Past, known_of, learn, new_past
 from .queues import NEVER, Floor, floor_of
-from .running import (
-    Work,
-    arrive,
-    end,
-    new_work,
-    next_arrival,
-    next_end,
-    replayed,
-    seat,
-    stop,
-)
+from .running import Work, arrive, end, new_work, next_arrival, next_end, replayed, seat, stop
 
 
 class Rows(NamedTuple):

@@ -13,16 +13,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-ROWS = (
-    "submit_s",
-    "start_s",
-    "end_s",
-    "duration_s",
-    "gpus",
-    "queue",
-    "evictions",
-    "lost_gpu_s",
-)
+ROWS = ("submit_s", "start_s", "end_s", "duration_s", "gpus", "queue", "evictions", "lost_gpu_s")
 """Columns of a replay, one value a job."""
 
 

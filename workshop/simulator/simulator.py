@@ -70,11 +70,7 @@ class Simulator:
     """One run. ``planner`` holds the engine's view; submissions must come in order of time."""
 
     def __init__(
-        self,
-        planner: Planner,
-        origin: datetime,
-        options: SimulatorOptions,
-        observer: Observer,
+        self, planner: Planner, origin: datetime, options: SimulatorOptions, observer: Observer
     ) -> None:
         self._planner = planner
         self._origin = origin

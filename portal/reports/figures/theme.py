@@ -142,10 +142,7 @@ def period_axis(periods: Periods, zone: ZoneInfo) -> dict[str, Any]:
     half = (periods.edges[-1] - periods.edges[0]) / len(periods.starts) / 2
     return axis(
         type="date",
-        range=[
-            _shift(middles[0], -half * 1.1),
-            _shift(middles[-1], half * 1.1),
-        ],
+        range=[_shift(middles[0], -half * 1.1), _shift(middles[-1], half * 1.1)],
         tickmode="array",
         tickvals=[middles[i] for i in chosen],
         ticktext=[texts[i] for i in chosen],

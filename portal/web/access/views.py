@@ -184,9 +184,7 @@ def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> Http
 
 def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> HttpResponse:
     accounts = team.service_accounts.select_related("user").prefetch_related(
-        "user__api_tokens",
-        "user__memberships__persona",
-        person_for(person(request), "made_by"),
+        "user__api_tokens", "user__memberships__persona", person_for(person(request), "made_by")
     )
     personas = givable(person(request), team)
     context = {

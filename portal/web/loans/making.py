@@ -134,12 +134,7 @@ def _of_offer(values: dict[str, Any], offer: OpenOffer | None) -> dict[str, Any]
     if offer is None:
         return values
     fixed = {"lender": offer.lender.name, "gpu_class": offer.gpu_class.name}
-    return {
-        "gpus": f"{offer.left / MILLI:g}",
-        "notice_h": offer.notice_h,
-        **values,
-        **fixed,
-    }
+    return {"gpus": f"{offer.left / MILLI:g}", "notice_h": offer.notice_h, **values, **fixed}
 
 
 def _fix(form: LoanForm, offer: OpenOffer) -> None:

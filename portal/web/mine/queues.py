@@ -145,12 +145,7 @@ def _elsewhere(
 
 def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> Amounts:
     return Amounts(
-        figures.allocated,
-        mine,
-        figures.fair_share,
-        figures.nominal,
-        figures.pending,
-        mine_pending,
+        figures.allocated, mine, figures.fair_share, figures.nominal, figures.pending, mine_pending
     )
 
 

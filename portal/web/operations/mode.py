@@ -31,11 +31,7 @@ MEANING = {
     ClusterMode.PAUSED: "Weir leaves the cluster alone. Nothing is planned or compared.",
 }
 MOST_NAMED = 8
-ACTS = {
-    ClusterMode.OBSERVE: "Observe",
-    ClusterMode.ENFORCE: "Enforce",
-    ClusterMode.PAUSED: "Pause",
-}
+ACTS = {ClusterMode.OBSERVE: "Observe", ClusterMode.ENFORCE: "Enforce", ClusterMode.PAUSED: "Pause"}
 
 
 @login_required

@@ -90,10 +90,7 @@ def queue_table(
 
 
 def _amounts(
-    cluster: Cluster,
-    every: Sequence[Queue],
-    classes: Iterable[GpuClass],
-    chosen: GpuClass | None,
+    cluster: Cluster, every: Sequence[Queue], classes: Iterable[GpuClass], chosen: GpuClass | None
 ) -> dict[int, Amounts]:
     """By queue, inner ones with everything below them."""
     found: dict[int, Amounts] = defaultdict(Amounts)

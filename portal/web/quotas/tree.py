@@ -42,10 +42,7 @@ STOPS = [
 ]
 
 
-SHARINGS = [
-    ("", "As the queue above"),
-    *((way.value, name_of(way)) for way in Sharing),
-]
+SHARINGS = [("", "As the queue above"), *((way.value, name_of(way)) for way in Sharing)]
 SECURITY = [
     ("", "As the queue above says; baseline where none does"),
     (PodSecurity.PRIVILEGED.value, "Privileged: pods may do all that the node can"),
@@ -152,12 +149,7 @@ class QueueForm(forms.Form):
         running, each, gpus = (told.pop(field.name) for field in dataclasses.fields(Limits))
         held = None if gpus is None else int(gpus * MILLI)
         bounds = {"bounds": _bounds(told)} if self.operator else {}
-        return {
-            **told,
-            "stop": Stop(told["stop"]),
-            "limits": Limits(running, each, held),
-            **bounds,
-        }
+        return {**told, "stop": Stop(told["stop"]), "limits": Limits(running, each, held), **bounds}
 
 
 def _bounds(told: dict[str, Any]) -> Bounds:

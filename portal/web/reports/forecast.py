@@ -19,7 +19,7 @@ LEAST = 5
 
 def forecast_page(report: ForecastReport, **_: object) -> dict[str, Any]:
     context: dict[str, Any] = {
-        "class_rows": [(row, class_number(row.gpu_class.position)) for row in report.rows],
+        "class_rows": [(row, class_number(row.gpu_class.position)) for row in report.rows]
     }
     chosen, past = report.chosen, report.past
     if chosen is None or past is None or chosen.row is None:

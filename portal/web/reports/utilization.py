@@ -74,9 +74,7 @@ def _class_meter(position: int, usage: Any) -> Meter:
     colour = class_number(position)
     if usage.is_measured:
         return Meter(
-            part_of(usage.used, usage.capacity),
-            part_of(usage.known, usage.capacity),
-            colour=colour,
+            part_of(usage.used, usage.capacity), part_of(usage.known, usage.capacity), colour=colour
         )
     return Meter(part_of(usage.known, usage.capacity), colour=colour)
 

@@ -27,12 +27,7 @@ FILTERS = {
     "all": "All",
 }
 GROUPS = ("Need you", "Drafts", "With others", "Scheduled and in force", "Ended")
-KINDS = {
-    Kind.QUOTA: "quota",
-    Kind.BOOST: "boost",
-    Kind.QUEUE: "new queue",
-    Kind.ACCESS: "access",
-}
+KINDS = {Kind.QUOTA: "quota", Kind.BOOST: "boost", Kind.QUEUE: "new queue", Kind.ACCESS: "access"}
 BADGES = {
     State.DRAFT: ("pending", "neutral"),
     State.SUBMITTED: ("pending", "neutral"),

@@ -84,12 +84,7 @@ def _what_if(
     for i, one in enumerate(changes):
         rest = changes[:i] + changes[i + 1 :]
         rows.append(
-            (
-                WORDS.get(one.get("kind", ""), "Change"),
-                _title(one),
-                one,
-                forms.as_query(rest),
-            )
+            (WORDS.get(one.get("kind", ""), "Change"), _title(one), one, forms.as_query(rest))
         )
     queues = Queue.objects.filter(cluster=cluster, parent__isnull=False)
     return {

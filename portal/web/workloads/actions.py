@@ -120,7 +120,7 @@ def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str
     back_to = place_of(work, reader) or "the cluster"
     sentences = [
         f"{_pods(work)} stop{'s' if work.pod_count == 1 else ''} after the grace; "
-        f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {back_to}.",
+        f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {back_to}."
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())

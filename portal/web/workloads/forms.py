@@ -128,12 +128,7 @@ class SubmitForm(ArrayFields):
     """What is asked for fits nowhere: it may be submitted all the same, once that is confirmed."""
 
     def __init__(
-        self,
-        user: User,
-        cluster: Cluster,
-        *args: Any,
-        leaves: Leaves | None = None,
-        **kwargs: Any,
+        self, user: User, cluster: Cluster, *args: Any, leaves: Leaves | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         self.user, self.cluster = user, cluster

@@ -118,10 +118,7 @@ def workloads(request: PersonRequest, cluster: str) -> HttpResponse:
 
 
 def _table(
-    request: PersonRequest,
-    cluster: Cluster,
-    seen: QuerySet[Workload],
-    context: Mapping[str, Any],
+    request: PersonRequest, cluster: Cluster, seen: QuerySet[Workload], context: Mapping[str, Any]
 ) -> HttpResponse:
     """The page, its live fragment, or its CSV, by what was asked for."""
     seen = seen.filter(cluster=cluster)

@@ -1,14 +1,7 @@
 """Kinds of objects that hold work. Another kind is another module here and one more line below."""
 
 from scheduling.cluster.adapters import notes
-from scheduling.cluster.adapters.base import (
-    Adapter,
-    Admission,
-    ClassSpec,
-    Observed,
-    Target,
-    key_of,
-)
+from scheduling.cluster.adapters.base import Adapter, Admission, ClassSpec, Observed, Target, key_of
 from scheduling.cluster.adapters.inference import DeploymentAdapter, LeaderWorkerSetAdapter
 from scheduling.cluster.adapters.job import JobAdapter
 from scheduling.cluster.adapters.jobset import JobSetAdapter

@@ -36,12 +36,7 @@ APART = (
 
 
 def fitting_classes(
-    asks: Mapping[str, Any],
-    own: Json,
-    classes: Sequence[ClassSpec],
-    preferred: str,
-    *,
-    swaps: bool,
+    asks: Mapping[str, Any], own: Json, classes: Sequence[ClassSpec], preferred: str, *, swaps: bool
 ) -> tuple[str, ...]:
     """Classes a pod that ``asks`` for resources may run on, in order.
 

@@ -30,11 +30,7 @@ class Member:
     asks: Mapping[str, int]
 
 
-def fields(
-    members: Sequence[Member],
-    owner: Mapping[str, Any],
-    names: Sequence[str],
-) -> Json:
+def fields(members: Sequence[Member], owner: Mapping[str, Any], names: Sequence[str]) -> Json:
     """Fields of ``Observed`` by what its ``members`` need of nodes beside GPUs; ``owner`` is the metadata of
     their object, ``names`` are the resources of GPU classes."""
     said = [_bound_by(member, owner, names) for member in members]

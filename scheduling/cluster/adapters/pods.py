@@ -9,13 +9,7 @@ from typing import Any
 from scheduling.cluster.adapters import originals, volumes
 from scheduling.cluster.vocabulary import endings, labels
 from scheduling.cluster.vocabulary.devices import UNCOUNTED, Claims
-from scheduling.cluster.vocabulary.quantities import (
-    MOST,
-    instant,
-    is_of_bytes,
-    mib,
-    milli_asked,
-)
+from scheduling.cluster.vocabulary.quantities import MOST, instant, is_of_bytes, mib, milli_asked
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 from scheduling.cluster.vocabulary.vendors import DEVICE_CLASS, is_gpu

@@ -297,10 +297,7 @@ def _on_priority(kind: PolicyKind, priorities: Sequence[str]) -> Json:
 
 def _on_nodes(kind: PolicyKind) -> Json:
     condition = f"has(s.nodeName) && s.nodeName != '' && !({_stood('nodeName')})"
-    return {
-        "expression": f"!{kind.any_pod(condition)} || {callers.IS_NODE}",
-        "message": _PLACED,
-    }
+    return {"expression": f"!{kind.any_pod(condition)} || {callers.IS_NODE}", "message": _PLACED}
 
 
 def _on_accounts(kind: PolicyKind) -> Json:

@@ -45,9 +45,7 @@ def _writing(name: str, kinds: Sequence[PolicyKind], namespaces: Sequence[str]) 
             *_of_people(namespaces),
             {"name": "not-for-another", "expression": f"!({typed})"},
         ],
-        "mutations": [
-            {"patchType": "JSONPatch", "jsonPatch": {"expression": _patch(meta)}},
-        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _patch(meta)}}],
     }
     binding = {"policyName": name, "matchResources": INSIDE}
     return [

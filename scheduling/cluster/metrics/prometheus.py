@@ -36,8 +36,7 @@ class Prometheus:
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._pool = urllib3.PoolManager(
-            num_pools=1,
-            retries=urllib3.Retry(connect=0, read=0, redirect=0),
+            num_pools=1, retries=urllib3.Retry(connect=0, read=0, redirect=0)
         )
         self._timeout_s, self._until = timeout_s, time.monotonic() + timeout_s
 

@@ -16,12 +16,7 @@ from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.connection.reflector import untrimmed
-from scheduling.cluster.picture.around import (
-    NO_DEVICES,
-    RESOURCES,
-    Circumstances,
-    circumstances,
-)
+from scheduling.cluster.picture.around import NO_DEVICES, RESOURCES, Circumstances, circumstances
 from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.picture.memo import NO_PODS, Memo
 from scheduling.cluster.picture.neighbourhood import Nearby, nearby, shut_out

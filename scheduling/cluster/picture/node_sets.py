@@ -33,10 +33,7 @@ class NodeSets:
         self._found: dict[str, Names] = {}
 
     def of(
-        self,
-        bounds_there: Set[str],
-        nodes: Sequence[ObservedNode],
-        volumes: Volumes = NO_VOLUMES,
+        self, bounds_there: Set[str], nodes: Sequence[ObservedNode], volumes: Volumes = NO_VOLUMES
     ) -> dict[str, Names]:
         """Names of nodes by bounds, those in order of their text."""
         seen: list[object] = [volumes, *((n.name, n.labels, n.kept_for, n.beside) for n in nodes)]

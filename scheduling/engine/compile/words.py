@@ -22,11 +22,7 @@ from numba.core.extending import (
     unbox,
 )
 from numba.core.typing.templates import AttributeTemplate
-from numba.np.arrayobj import (
-    getitem_array_tuple,
-    getitem_arraynd_intp,
-    setitem_array,
-)
+from numba.np.arrayobj import getitem_array_tuple, getitem_arraynd_intp, setitem_array
 from numba.np.numpy_support import from_dtype
 
 WORD = cgutils.intp_t

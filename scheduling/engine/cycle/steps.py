@@ -55,9 +55,7 @@ from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
-from scheduling.engine.state.units import (
-    GPUS,
-)
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import EVERY, TURNS, changed
 from scheduling.engine.statement.lines import share_lines, take_back
 
@@ -236,12 +234,7 @@ def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
     if by_merit(world.tree, world.work.queue[w]):
         return False
     reason = world.out.reason[w]
-    if reason in (
-        codes.AT_LIMIT,
-        codes.NON_PREEMPTIBLE,
-        codes.WAITS_FOR_QUOTA,
-        codes.HOURS_SPENT,
-    ):
+    if reason in (codes.AT_LIMIT, codes.NON_PREEMPTIBLE, codes.WAITS_FOR_QUOTA, codes.HOURS_SPENT):
         return False
     need = world.work.least[w] * world.work.need[GPUS, w]
     if need < 1000 or standing(world, w, c, need, STARTS).levels > 0:

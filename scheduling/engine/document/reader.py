@@ -145,10 +145,7 @@ EXPECTED = {
 """What belongs in the place of what pydantic found, by its type of error."""
 
 
-REMEDIES = {
-    "missing": "write it there",
-    "extra_forbidden": "correct its spelling or take it out",
-}
+REMEDIES = {"missing": "write it there", "extra_forbidden": "correct its spelling or take it out"}
 
 
 def _expected(line: Any) -> str:

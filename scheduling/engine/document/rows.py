@@ -17,12 +17,7 @@ from pydantic import BaseModel
 
 from scheduling.engine import model as m
 from scheduling.engine.document import schema as s
-from scheduling.engine.document.places import (
-    held_by_seat,
-    is_misplaced,
-    is_overfull,
-    kept_by_seat,
-)
+from scheduling.engine.document.places import held_by_seat, is_misplaced, is_overfull, kept_by_seat
 from scheduling.engine.document.roles import take_out
 
 FIRST = datetime(s.FIRST_YEAR, 1, 1, tzinfo=UTC)

@@ -212,10 +212,7 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
 def note_failure(work: Work, queues: Queues, candidates: Candidates, w: int, c: int) -> None:
     """The search for ``w`` on class ``c`` failed."""
     q = work.queue[w]
-    candidates.failed.slot[c, q], candidates.failed.starts_then[c, q] = (
-        w,
-        queues.round.starts,
-    )
+    candidates.failed.slot[c, q], candidates.failed.starts_then[c, q] = (w, queues.round.starts)
 
 
 @inner

@@ -31,13 +31,7 @@ from scheduling.engine.eviction.minimal_set import (
     put_needless_back,
 )
 from scheduling.engine.eviction.nearby import mark_nodes
-from scheduling.engine.eviction.rules import (
-    VictimRequest,
-    allowed,
-    for_role,
-    may_give,
-    note_owed,
-)
+from scheduling.engine.eviction.rules import VictimRequest, allowed, for_role, may_give, note_owed
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, slots_on
 from scheduling.engine.placement.unlike import sit_member

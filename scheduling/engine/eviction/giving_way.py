@@ -9,11 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import (
-    need_of,
-    passes_nominal,
-    start_or_promise,
-)
+from scheduling.engine.admission.allocate import need_of, passes_nominal, start_or_promise
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss

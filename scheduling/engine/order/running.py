@@ -10,14 +10,7 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.order import (
-    FRESH,
-    LISTED,
-    OUT,
-    UNKNOWN,
-    Ordering,
-    Shapes,
-)
+from scheduling.engine.state.order import FRESH, LISTED, OUT, UNKNOWN, Ordering, Shapes
 from scheduling.engine.state.units import RUNNING
 
 

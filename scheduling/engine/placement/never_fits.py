@@ -36,14 +36,7 @@ def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
 
 @inner
 def known_row(
-    known: Ints,
-    need: Ints,
-    least: Ints,
-    required: Ints,
-    where: Ints,
-    beside: Ints,
-    w: int,
-    c: int,
+    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, beside: Ints, w: int, c: int
 ) -> int:
     """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
     gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]

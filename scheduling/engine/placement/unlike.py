@@ -9,13 +9,7 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.placement.node_index import (
-    look_at,
-    node_level,
-    pick_node,
-    row_of,
-    sum_up,
-)
+from scheduling.engine.placement.node_index import look_at, node_level, pick_node, row_of, sum_up
 from scheduling.engine.placement.node_room import pick_device, rise, sit
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeIndex, NodeRoom, Seats

@@ -330,11 +330,7 @@ def _numbers(
 
 
 def _run(
-    frame: Frame,
-    slot: int,
-    work: m.Workload,
-    classes: Mapping[str, int],
-    places: Places,
+    frame: Frame, slot: int, work: m.Workload, classes: Mapping[str, int], places: Places
 ) -> None:
     """Seat a running workload where the snapshot says."""
     kind = _kind(work)

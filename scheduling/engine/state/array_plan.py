@@ -12,8 +12,7 @@ from scheduling.engine.state.shares import Division
 from scheduling.engine.state.tables import Buffers
 
 ACTING = np.isin(
-    np.arange(len(codes.ACTIONS)),
-    (codes.ADMIT, codes.EVICT, codes.GROW, codes.SHRINK, codes.MOVE),
+    np.arange(len(codes.ACTIONS)), (codes.ADMIT, codes.EVICT, codes.GROW, codes.SHRINK, codes.MOVE)
 )
 """By number of the action: whether it changes the cluster."""
 

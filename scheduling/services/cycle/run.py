@@ -333,11 +333,7 @@ def _pass_of(one: _Pass, view: View, planned: Planned) -> Pass:
 def _follow_claims(one: _Pass, view: View, planned: Planned, done: Pass, cycle: Cycle) -> None:
     projection = one.rows.projection
     changed = claims.follow(
-        done,
-        cycle,
-        projection.claims,
-        starting=view.supposed.starting,
-        put_off=planned.put_off,
+        done, cycle, projection.claims, starting=view.supposed.starting, put_off=planned.put_off
     )
     projection.look_again(changed)
     one.memory.word.give(planned.snapshot, planned.plan, projection.claims, planned.put_off)

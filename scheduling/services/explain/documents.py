@@ -11,12 +11,7 @@ from typing import Any
 from scheduling.engine import document
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.engine.whatif.alternatives import (
-    Candidate,
-    Verdict,
-    VictimSearch,
-    victim_searches,
-)
+from scheduling.engine.whatif.alternatives import Candidate, Verdict, VictimSearch, victim_searches
 from scheduling.engine.whatif.change import Change, Relaxation
 from scheduling.engine.whatif.relaxations import relaxations
 from scheduling.services.errors import ServiceError

@@ -40,9 +40,7 @@ class Rules:
     def of(cls, cluster: Cluster) -> Rules:
         """Those in force now."""
         return cls(
-            service_classes.load(cluster),
-            tuple(PriorityClass.objects.all()),
-            levels_of(cluster),
+            service_classes.load(cluster), tuple(PriorityClass.objects.all()), levels_of(cluster)
         )
 
     @cached_property

@@ -282,11 +282,7 @@ def policy_of(cluster: Cluster) -> dict[str, Any]:
 
 @transaction.atomic
 def set_policy(
-    *,
-    cluster: Cluster,
-    values: Mapping[str, Any],
-    author: AbstractBaseUser | None,
-    reason: str,
+    *, cluster: Cluster, values: Mapping[str, Any], author: AbstractBaseUser | None, reason: str
 ) -> dict[str, Any]:
     """Change fields of the policy, in force with the next cycle; what changed, as it was before.
 

@@ -13,15 +13,7 @@ from django.utils.functional import cached_property
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
-from scheduling.models import (
-    Cluster,
-    Eviction,
-    GpuClass,
-    NodePool,
-    PriorityClass,
-    Queue,
-    Share,
-)
+from scheduling.models import Cluster, Eviction, GpuClass, NodePool, PriorityClass, Queue, Share
 from scheduling.services.queues import service_classes, user_usage
 from scheduling.services.queues.entitlements import Entitlements
 from scheduling.services.queues.judge import Judgement, Rules, judge, misrouted

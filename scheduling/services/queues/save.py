@@ -130,10 +130,7 @@ def save_quotas(
     draft = _draft(queue, effective_from or now, effective_until)
     _refuse_stale(draft, version)
     _refuse(
-        [
-            *range_faults(effective_from, effective_until, now, reason),
-            *cell_faults(draft, cells),
-        ]
+        [*range_faults(effective_from, effective_until, now, reason), *cell_faults(draft, cells)]
     )
     effective = apply_cells(draft, cells)
     if not effective:

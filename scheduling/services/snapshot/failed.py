@@ -11,13 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from scheduling.cluster.adapters import Observed
-from scheduling.cluster.adapters.start_faults import (
-    NO_FAULT,
-    UNMADE,
-    UNPLACED,
-    StartFault,
-    worded,
-)
+from scheduling.cluster.adapters.start_faults import NO_FAULT, UNMADE, UNPLACED, StartFault, worded
 from scheduling.cluster.picture.compose import Picture
 from scheduling.services.snapshot import blocked
 from scheduling.services.snapshot.situations import Known

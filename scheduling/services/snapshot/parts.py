@@ -51,10 +51,7 @@ class Classes:
 
 
 def parts_of(
-    workloads: Iterable[Observed],
-    picture: Picture,
-    known: Mapping[str, Known],
-    rows: PolicyRows,
+    workloads: Iterable[Observed], picture: Picture, known: Mapping[str, Known], rows: PolicyRows
 ) -> dict[str, Parts]:
     """What each of ``workloads`` holds in other classes than its own, by uid."""
     classes = Classes(picture.seats, rows.class_specs)

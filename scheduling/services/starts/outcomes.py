@@ -12,15 +12,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
-from scheduling.models import (
-    MILLI,
-    Cluster,
-    ForecastOutcome,
-    GpuClass,
-    State,
-    TaskPass,
-    Workload,
-)
+from scheduling.models import MILLI, Cluster, ForecastOutcome, GpuClass, State, TaskPass, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
 from scheduling.services.tables.passes import keep, last_of
@@ -125,9 +117,7 @@ def _keys(rows: QuerySet[Workload]) -> list[int]:
 
 
 def note(
-    cluster: Cluster,
-    told: Sequence[tuple[Workload, Band, Band, GpuClass | None]],
-    now: datetime,
+    cluster: Cluster, told: Sequence[tuple[Workload, Band, Band, GpuClass | None]], now: datetime
 ) -> None:
     """Write down (workload, raw, corrected, class) of those that are new, or were told long ago."""
     # What ran before waits anew: its first start is no start of this wait.

@@ -54,11 +54,7 @@ def _now(name: str, what: str, row: Lane | None) -> LaneNow:
 
 def measure() -> list[str]:
     """Ask the broker how much waits in every lane and write it down; the names of the lanes."""
-    names = [
-        GENERAL,
-        STUDIES,
-        *map(queue_of, Cluster.objects.values_list("name", flat=True)),
-    ]
+    names = [GENERAL, STUDIES, *map(queue_of, Cluster.objects.values_list("name", flat=True))]
     waiting = _waiting(names)
     now = timezone.now()
     for name in names:

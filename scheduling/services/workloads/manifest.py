@@ -8,13 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduling.cluster.vocabulary import labels
-from scheduling.cluster.vocabulary.quantities import (
-    duration_s,
-    instant,
-    mib_below,
-    milli,
-    rfc3339,
-)
+from scheduling.cluster.vocabulary.quantities import duration_s, instant, mib_below, milli, rfc3339
 from scheduling.models import GpuClass
 from scheduling.services.errors import ServiceError
 
@@ -116,10 +110,7 @@ def _service(meta: Json, pod: Json, pods: int, run_time_limit_s: int | None) -> 
         "spec": {
             "replicas": 0,
             "selector": {"matchLabels": named},
-            "template": {
-                "metadata": {"labels": named},
-                "spec": {**pod, "restartPolicy": "Always"},
-            },
+            "template": {"metadata": {"labels": named}, "spec": {**pod, "restartPolicy": "Always"}},
         },
     }
 

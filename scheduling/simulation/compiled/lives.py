@@ -68,12 +68,7 @@ class Course:
     """The tables of one life and what makes them grow."""
 
     def __init__(
-        self,
-        frame: Frame,
-        cast: Work,
-        jobs: Jobs,
-        options: Options,
-        outlook: Outlook | None = None,
+        self, frame: Frame, cast: Work, jobs: Jobs, options: Options, outlook: Outlook | None = None
     ) -> None:
         """``frame`` is empty, its ``now`` the origin; ``cast`` describes the jobs. Without an ``outlook``
         nobody plays own partitions along.

@@ -12,15 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduling.engine.model import (
-    Action,
-    Decision,
-    Phase,
-    Plan,
-    Reason,
-    Snapshot,
-    Workload,
-)
+from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot, Workload
 from scheduling.engine.roles import seated
 
 Fields = dict[str, Any]

@@ -210,8 +210,7 @@ def test_form_without_an_answer_is_kept_nowhere(sso, sent):
 
 
 @pytest.mark.parametrize(
-    "sent",
-    [b"hello", b"<a></a>", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', b"\xff\x00", None],
+    "sent", [b"hello", b"<a></a>", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', b"\xff\x00", None]
 )
 def test_answer_that_is_no_saml_is_refused_as_any_other(sso, sent):
     client = browser()

@@ -330,10 +330,7 @@ def test_owner_is_told_of_the_own_work(small: Small, watched: Rule) -> None:
 
 @pytest.mark.parametrize(
     ("wish", "field"),
-    [
-        (Wish(Figure.LONGEST_WAIT, 0), "over"),
-        (Wish(Figure.WAIT_P90, 60, tell=Tell.OWNER), "tell"),
-    ],
+    [(Wish(Figure.LONGEST_WAIT, 0), "over"), (Wish(Figure.WAIT_P90, 60, tell=Tell.OWNER), "tell")],
 )
 def test_rule_that_makes_no_sense_is_refused_at_its_field(
     small: Small, wish: Wish, field: str

@@ -8,14 +8,7 @@ from django.utils import timezone
 from portal.accounts.models import User
 from portal.notices import watch
 from portal.notices.models import Kind, Notice, Preference, When
-from scheduling.models import (
-    ForecastOutcome,
-    Quota,
-    StartForecast,
-    ToldStart,
-    Transition,
-    WorkDay,
-)
+from scheduling.models import ForecastOutcome, Quota, StartForecast, ToldStart, Transition, WorkDay
 from scheduling.models.foresight import Cause, Change
 from tests.factories import NOW, make_workload
 from tests.portal.approvals.conftest import queue_of

@@ -16,15 +16,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from portal.reports.filters import ReportFilters
-from scheduling.models import (
-    Cluster,
-    GpuClass,
-    Outcome,
-    Queue,
-    State,
-    Transition,
-    UsageSample,
-)
+from scheduling.models import Cluster, GpuClass, Outcome, Queue, State, Transition, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_cluster, make_member, make_workload
 

@@ -82,8 +82,7 @@ def test_victim_that_ran_again_says_after_how_long(small: Small) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "fate"),
-    [(State.REQUEUED, "waits"), (State.FINISHED, "ended without running again")],
+    ("state", "fate"), [(State.REQUEUED, "waits"), (State.FINISHED, "ended without running again")]
 )
 def test_victim_that_did_not_run_again_says_what_became_of_it(
     small: Small, state: str, fate: str

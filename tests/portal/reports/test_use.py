@@ -173,8 +173,7 @@ def test_owner_is_told_once_a_day_and_again_on_demand(small: Small) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"since": END - 10 * MINUTE}, {"until": END}, {"kept_until": END + HOUR}],
+    "change", [{"since": END - 10 * MINUTE}, {"until": END}, {"kept_until": END + HOUR}]
 )
 def test_who_idles_not_for_long_or_on_purpose_is_not_told(
     small: Small, change: dict[str, datetime]

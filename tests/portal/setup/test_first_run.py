@@ -152,10 +152,7 @@ def test_connected_cluster_is_observed_with_the_classes_found(connected):
 @pytest.mark.parametrize(
     ("user", "said"),
     [
-        (
-            {"exec": {"command": "touch", "args": ["never"]}},
-            "names a command to run. Weir never",
-        ),
+        ({"exec": {"command": "touch", "args": ["never"]}}, "names a command to run. Weir never"),
         ({"tokenFile": "/etc/passwd"}, "names a file of the machine"),
     ],
 )

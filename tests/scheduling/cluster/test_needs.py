@@ -22,11 +22,7 @@ def container(*ports: Json, **more: Any) -> Json:
     return {"ports": list(ports), **more}
 
 
-PORT, UDP, INSIDE = (
-    {"hostPort": 80},
-    {"hostPort": 53, "protocol": "UDP"},
-    {"containerPort": 9000},
-)
+PORT, UDP, INSIDE = ({"hostPort": 80}, {"hostPort": 53, "protocol": "UDP"}, {"containerPort": 9000})
 
 
 @pytest.mark.parametrize(

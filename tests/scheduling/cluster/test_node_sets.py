@@ -20,16 +20,7 @@ OPEN: Json = {"selector": {}, "terms": [], "tolerations": []}
 
 def a_node(name: str, *taints: Taint, **labels: str) -> ObservedNode:
     return ObservedNode(
-        name,
-        name,
-        {"name": name, **labels},
-        "h100",
-        8000,
-        96000,
-        1024,
-        True,
-        0,
-        frozenset(taints),
+        name, name, {"name": name, **labels}, "h100", 8000, 96000, 1024, True, 0, frozenset(taints)
     )
 
 

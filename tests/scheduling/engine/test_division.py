@@ -80,8 +80,7 @@ def test_lowering_a_quota_evicts_nobody_whom_the_former_protects(
     assume(lowered)
     until = settled.now + timedelta(hours=1)
     after = replace(
-        settled,
-        queues=tuple(_lowered(q, until) if q in lowered else q for q in settled.queues),
+        settled, queues=tuple(_lowered(q, until) if q in lowered else q for q in settled.queues)
     )
     before, now = divide(settled), divide(after)
     made = plan(after)

@@ -89,8 +89,7 @@ def test_who_gives_way_was_evicted_less_often_than_allowed_and_is_past_its_min_r
     assert all(work.evictions == 0 for work in gone)
     for work in gone:
         least_s = next(
-            (q.min_run_time_s for q in world.queues if q.name == work.queue and q.min_run_time_s),
-            0,
+            (q.min_run_time_s for q in world.queues if q.name == work.queue and q.min_run_time_s), 0
         )
         assert work.started is not None
         assert work.started + timedelta(seconds=least_s) <= world.now

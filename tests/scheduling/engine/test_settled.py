@@ -16,13 +16,7 @@ import yaml
 
 from scheduling.engine import Action, Phase, Snapshot, plan
 from scheduling.engine.document.reader import parse
-from tests.scheduling.engine.evolve import (
-    acts,
-    apply,
-    check_plan,
-    let_leave,
-    without_prompt_starts,
-)
+from tests.scheduling.engine.evolve import acts, apply, check_plan, let_leave, without_prompt_starts
 from tests.scheduling.engine.twins import TWINS, shares_gpus
 from workshop.simulator.laws.room import check
 

@@ -57,8 +57,7 @@ def test_queues_below_one_are_its_subtree_in_its_cluster(
 
 
 @pytest.mark.parametrize(
-    ("queue", "expected"),
-    [("a-1-x", {"root", "a", "a-1"}), ("ab", {"root"}), ("root", set())],
+    ("queue", "expected"), [("a-1-x", {"root", "a", "a-1"}), ("ab", {"root"}), ("root", set())]
 )
 def test_queues_above_one_lead_from_the_root_to_it(
     tree: dict[str, Queue], queue: str, expected: set[str]

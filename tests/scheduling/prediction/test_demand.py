@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduling.prediction.demand import (
-    DAY,
-    QUANTILES,
-    WEEK,
-    Floats,
-    TooLittleError,
-    forecast,
-)
+from scheduling.prediction.demand import DAY, QUANTILES, WEEK, Floats, TooLittleError, forecast
 
 MIDDLE = QUANTILES.index(0.5)
 

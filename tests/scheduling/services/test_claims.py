@@ -192,9 +192,7 @@ def test_evictions_are_counted_for_a_day(owed: World, snapshots: list[m.Snapshot
     assert (victim.evictions, victim.last_evicted) == (0, row.last_evicted_at)
 
 
-def test_claims_cost_no_query_of_their_own_once_they_are_written(
-    owed: World,
-) -> None:
+def test_claims_cost_no_query_of_their_own_once_they_are_written(owed: World) -> None:
     owed.cycle()
     owed.cycle()
     owed.cycle()

@@ -98,9 +98,7 @@ def test_cluster_is_measured_where_it_says_where() -> None:
 def test_tick_over_twenty_clusters_is_one_query() -> None:
     lanes = [f"cluster-c{make(f'c{number}').name[1:]}" for number in range(20)]
     clock = Clock(App(*lanes))
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         clock.tick()
     assert len(queries) == 1
 

@@ -332,11 +332,7 @@ def test_workers_that_die_at_every_few_writes_bring_all_to_its_end(
 
 
 def die_until(
-    world: World,
-    monkeypatch: pytest.MonkeyPatch,
-    number: int,
-    after: bool,
-    wanted: dict[str, int],
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int, after: bool, wanted: dict[str, int]
 ) -> int:
     """Workers one after another until ``wanted`` runs and one has lived through its cycle: how many died."""
     deaths, until, survived = 0, time.monotonic() + SETTLED_S, False

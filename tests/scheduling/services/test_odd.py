@@ -49,9 +49,7 @@ def test_roll_out_that_surges_stays_admitted(world: World) -> None:
     assert (world.row("w1").members, sum(world.row("w1").placement.values())) == (2, 2)
 
 
-def test_job_deleted_in_the_foreground_holds_its_gpus_until_its_pods_are_gone(
-    world: World,
-) -> None:
+def test_job_deleted_in_the_foreground_holds_its_gpus_until_its_pods_are_gone(world: World) -> None:
     world.job("w1", gpus=8, pods=2)
     world.cycles_until(lambda: running(world, "w1"))
     for pod in pods_of(world, "w1"):

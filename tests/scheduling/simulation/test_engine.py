@@ -20,15 +20,7 @@ from scheduling.engine.model import (
     Workload,
 )
 from scheduling.simulation.run.jobs import Submission
-from workshop.scenario import (
-    Kind,
-    Organisation,
-    Rhythm,
-    RunTime,
-    Size,
-    Source,
-    generate,
-)
+from workshop.scenario import Kind, Organisation, Rhythm, RunTime, Size, Source, generate
 from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import EngineRun, replay_engine
 from workshop.simulator.simulator import Observer, simulate

@@ -92,11 +92,7 @@ def scattered(*cpus: int) -> tuple[list[OpenbNode], Run]:
 
 @pytest.mark.parametrize(
     ("cpus", "allowed", "moves", "allocated_pct"),
-    [
-        ((16, 16), 1, 1, 80.0),
-        ((16, 16), 0, 0, 30.0),
-        ((8, 8), 1, 0, 30.0),
-    ],
+    [((16, 16), 1, 1, 80.0), ((16, 16), 0, 0, 30.0), ((8, 8), 1, 0, 30.0)],
     ids=["moves", "as_no_move_is_allowed", "as_no_other_node_has_cpus"],
 )
 def test_refused_pod_starts_where_another_may_and_can_move(

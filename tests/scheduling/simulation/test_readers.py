@@ -30,10 +30,7 @@ def job(name: str = "train", **changed: Any) -> dict[str, Any]:
             "annotations": {"weir.dev/user": "ana"},
         },
         "spec": {"parallelism": 2, "activeDeadlineSeconds": 3600, "template": {"spec": spec}},
-        "status": {
-            "startTime": "2026-01-05T10:01:00Z",
-            "completionTime": "2026-01-05T10:11:00Z",
-        },
+        "status": {"startTime": "2026-01-05T10:01:00Z", "completionTime": "2026-01-05T10:11:00Z"},
     } | changed
 
 
@@ -52,10 +49,7 @@ def pod(name: str, start: str, end: str | None, owner: str | None = None) -> dic
         "kind": "Pod",
         "metadata": meta,
         "spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": 1}}}]},
-        "status": {
-            "startTime": f"2026-01-05T{start}Z",
-            "containerStatuses": [{"state": state}],
-        },
+        "status": {"startTime": f"2026-01-05T{start}Z", "containerStatuses": [{"state": state}]},
     }
 
 

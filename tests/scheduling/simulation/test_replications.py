@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduling.simulation.replications import (
-    Verdict,
-    compare,
-    interval,
-)
+from scheduling.simulation.replications import Verdict, compare, interval
 
 FIVE = [10.0, 11.0, 9.0, 10.5, 9.5]
 

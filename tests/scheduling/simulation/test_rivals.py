@@ -2,12 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workshop.rivals.queues import (
-    Rival,
-    replay_pooled,
-    replay_static,
-    starts,
-)
+from workshop.rivals.queues import Rival, replay_pooled, replay_static, starts
 from workshop.simulator.replay import TooLargeError
 from workshop.simulator.result import jain_index, metrics
 from workshop.simulator.ties import TIGHT_NODES

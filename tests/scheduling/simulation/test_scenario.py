@@ -8,16 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from workshop.demo.work.kinds import ALL, CI, FINETUNE, PRETRAIN, SERVICE, SWEEP
-from workshop.scenario import (
-    Kind,
-    Organisation,
-    Rhythm,
-    RunTime,
-    Size,
-    Source,
-    generate,
-    stream,
-)
+from workshop.scenario import Kind, Organisation, Rhythm, RunTime, Size, Source, generate, stream
 from workshop.scenario.rhythm import factor, week
 
 START = datetime(2026, 11, 2, 10, 20, tzinfo=UTC)  # a Monday

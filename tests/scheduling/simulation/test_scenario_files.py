@@ -123,11 +123,7 @@ BROKEN: list[tuple[Callable[[Json], Any], str, str]] = [
     (lambda d: d["services"][0].update(rhythm="noon"), "services[0].rhythm", "office"),
     (lambda d: d["services"][0].update(noise=-1), "services[0].noise", "at least 0"),
     (lambda d: d["kinds"][0]["sizes"][2].update(most=0), "kinds[0].sizes[2].most", "at least 1"),
-    (
-        lambda d: d["kinds"][0]["sizes"][2].update(members=5),
-        "kinds[0].sizes[2].most",
-        "at least 5",
-    ),
+    (lambda d: d["kinds"][0]["sizes"][2].update(members=5), "kinds[0].sizes[2].most", "at least 5"),
     (lambda d: d["kinds"][0].update(failing=0.9, cancelled=0.2), "kinds[0].failing", "at most 1"),
     (lambda d: d["kinds"][0].update(colour="red"), "kinds[0].colour", "no such key"),
     (lambda d: d["sources"][0]["kinds"].update(x=1), "sources[0].kinds.x", "training"),

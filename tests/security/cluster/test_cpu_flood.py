@@ -73,13 +73,7 @@ def test_no_affinity_of_ones_own_opens_them(lab: Lab, reserved: None) -> None:
     anti = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
     assert terms(lab, pod(affinity={**affine(*own), **anti})) == [
         {"matchExpressions": [expression("gpu", "In", "h100"), KEPT]},
-        {
-            "matchExpressions": [
-                expression("a", "Exists"),
-                expression("b", "NotIn", "x", "y"),
-                KEPT,
-            ]
-        },
+        {"matchExpressions": [expression("a", "Exists"), expression("b", "NotIn", "x", "y"), KEPT]},
         {"matchExpressions": [KEPT], "matchFields": [expression("metadata.name", "In", "n1")]},
     ]
     assert terms(lab, pod(affinity=anti)) == [{"matchExpressions": [KEPT]}]
@@ -129,7 +123,4 @@ def test_part_of_a_class_is_reserved_by_a_label_of_its_nodes(lab: Lab) -> None:
 
 def test_nodes_of_several_labels_are_left_by_lacking_one_of_them() -> None:
     ways = reserve._ways_out([{"gpu": "h100", "pool": "a"}, {"gpu": "a100"}])
-    assert ways == [
-        [("gpu", "a100"), ("gpu", "h100")],
-        [("gpu", "a100"), ("pool", "a")],
-    ]
+    assert ways == [[("gpu", "a100"), ("gpu", "h100")], [("gpu", "a100"), ("pool", "a")]]

@@ -44,10 +44,7 @@ def test_member_does_not_have_a_cron_job_make_jobs_that_do_not_wait(ann: Member)
     inner = job(ann.lab)
     body["spec"] = {
         "schedule": "0 0 1 1 *",
-        "jobTemplate": {
-            "metadata": {"labels": inner["metadata"]["labels"]},
-            "spec": inner["spec"],
-        },
+        "jobTemplate": {"metadata": {"labels": inner["metadata"]["labels"]}, "spec": inner["spec"]},
     }
     assert ann.creates(body) == ""
     change = {"spec": {"jobTemplate": {"spec": {"suspend": False}}}}

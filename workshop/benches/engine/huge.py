@@ -10,14 +10,7 @@ from dataclasses import replace
 from statistics import median
 
 from workshop.benches.engine.dividing import SEED
-from workshop.benches.engine.large import (
-    CLASSES,
-    ON_SMALL_NODES,
-    Found,
-    Load,
-    Part,
-    measure_large,
-)
+from workshop.benches.engine.large import CLASSES, ON_SMALL_NODES, Found, Load, Part, measure_large
 from workshop.benches.engine.outcomes import Outcome, Progress
 
 HUGE = Load(

@@ -89,11 +89,7 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[dict[str, str]]:
             if name in ("sn", "name", "model"):
                 continue
             if whole(row.get(name, ""), 0, MOST) is None:
-                faults.add(
-                    number,
-                    repr(row.get(name, "")[:60]),
-                    f"a whole number as {name}",
-                )
+                faults.add(number, repr(row.get(name, "")[:60]), f"a whole number as {name}")
         rows.append(row)
     faults.raise_if_any()
     return rows

@@ -12,15 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from scheduling.engine import Frame, encode, plan_frame
-from scheduling.engine.model import (
-    MILLI,
-    GpuClass,
-    Node,
-    PriorityClass,
-    Queue,
-    Quota,
-    Snapshot,
-)
+from scheduling.engine.model import MILLI, GpuClass, Node, PriorityClass, Queue, Quota, Snapshot
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 GPUS_PER_NODE = 8
@@ -58,10 +50,7 @@ def full_cluster(nodes: int) -> Frame:
     members = nodes // 10
     frame.now += 3600
     frame.add_workload(
-        queue=owner,
-        submitted=frame.now,
-        gpus=GPUS_PER_NODE * MILLI,
-        members=(members, members),
+        queue=owner, submitted=frame.now, gpus=GPUS_PER_NODE * MILLI, members=(members, members)
     )
     return frame
 

@@ -54,14 +54,7 @@ def _fitting(kind: Kind) -> Kind:
 
 
 LARGE = (_fitting(kinds.PRETRAIN), kinds.SERVICE)
-SMALL = (
-    kinds.FINETUNE,
-    kinds.SWEEP,
-    kinds.EVAL,
-    kinds.NOTEBOOK,
-    kinds.CI,
-    kinds.BATCH_INFERENCE,
-)
+SMALL = (kinds.FINETUNE, kinds.SWEEP, kinds.EVAL, kinds.NOTEBOOK, kinds.CI, kinds.BATCH_INFERENCE)
 
 
 def _longer(kind: Kind) -> Kind:
@@ -209,11 +202,7 @@ def _days(since: datetime, until: datetime) -> float:
 
 
 def _live(
-    played: Played,
-    template: Snapshot,
-    submissions: Iterable[Submission],
-    until: datetime,
-    say: Say,
+    played: Played, template: Snapshot, submissions: Iterable[Submission], until: datetime, say: Say
 ) -> Lived:
     history = Foretold(played.cluster, until - FORETOLD)
     for gpu_class, (installed, ready) in capacity(template).items():

@@ -200,9 +200,7 @@ def _kept(trace: Trace, which: Any) -> Trace:
         return kept
     shift_s = int(kept.submit_s[0])
     return replace(
-        kept,
-        origin=trace.origin + timedelta(seconds=shift_s),
-        submit_s=kept.submit_s - shift_s,
+        kept, origin=trace.origin + timedelta(seconds=shift_s), submit_s=kept.submit_s - shift_s
     )
 
 

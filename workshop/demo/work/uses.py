@@ -9,12 +9,7 @@ from scheduling.models import Workload
 from workshop.demo.work import kinds
 from workshop.testbed.server.kinds.use import Use, drawn
 
-MEMORY_MIB = {
-    "h100-80gb": 81_559,
-    "a100-40gb": 40_960,
-    "a100-mig-1g.5gb": 4_864,
-    "l4": 23_034,
-}
+MEMORY_MIB = {"h100-80gb": 81_559, "a100-40gb": 40_960, "a100-mig-1g.5gb": 4_864, "l4": 23_034}
 """Of one GPU or slice."""
 
 

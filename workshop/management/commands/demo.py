@@ -171,11 +171,7 @@ class Command(WeirCommand):
 def at_home(port: int) -> dict[str, str]:
     """Where links lead, and that its webhooks may come back to the demo itself, which is on loopback."""
     host = f"127.0.0.1:{port}"
-    return {
-        "WEIR_ADDRESS": f"http://{host}",
-        "WEIR_WEBHOOK_INSIDE": host,
-        "WEIR_WEBHOOK_HTTP": "1",
-    }
+    return {"WEIR_ADDRESS": f"http://{host}", "WEIR_WEBHOOK_INSIDE": host, "WEIR_WEBHOOK_HTTP": "1"}
 
 
 def _folder(options: Mapping[str, Any]) -> DemoFolder:

@@ -130,10 +130,7 @@ def _scheduler_config(
         "podInitialBackoffSeconds": 1,
         "podMaxBackoffSeconds": most_backoff_s,
         "profiles": [
-            {
-                "schedulerName": name,
-                "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}],
-            }
+            {"schedulerName": name, "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}]}
         ],
     }
     return yaml.safe_dump(config, sort_keys=False)

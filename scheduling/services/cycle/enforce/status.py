@@ -171,12 +171,7 @@ def words_of(decision: m.Decision, eta: str = "") -> Words:
     earliest = decision.until.astimezone(UTC) if decision.until and waits else None
     if earliest and not eta:
         eta = f"{earliest:%Y-%m-%dT%H:%M:%SZ}"
-    return (
-        decision.reason.value,
-        public(decision),
-        position,
-        eta if waits else "",
-    )
+    return (decision.reason.value, public(decision), position, eta if waits else "")
 
 
 def public(decision: m.Decision) -> str:

@@ -145,10 +145,7 @@ def _is_there(row: Workload | None, picture: Picture) -> bool:
 
 
 def _gone_by(
-    claim: Claim,
-    known: Mapping[str, Known],
-    picture: Picture,
-    by_name: Mapping[str, Workload],
+    claim: Claim, known: Mapping[str, Known], picture: Picture, by_name: Mapping[str, Workload]
 ) -> list[datetime | None]:
     """When each of those who still leave for ``claim`` is gone at the latest, None where nobody knows."""
     if undone(claim, by_name):

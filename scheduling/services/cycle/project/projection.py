@@ -16,12 +16,7 @@ from typing import Any
 
 from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.picture.compose import Orphans, Picture
-from scheduling.models import (
-    Cluster,
-    Outcome,
-    State,
-    Workload,
-)
+from scheduling.models import Cluster, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.cycle.changes import Changes, assign
 from scheduling.services.cycle.project.claims import Claims

@@ -71,9 +71,7 @@ def evicted_by_weir(observed: Observed | None) -> bool:
     return observed is not None and observed.evicted_by is not None
 
 
-def decisions_behind(
-    due: Iterable[Move],
-) -> dict[tuple[int, State], Decision]:
+def decisions_behind(due: Iterable[Move]) -> dict[tuple[int, State], Decision]:
     """The newest decision behind each admission and eviction that is due, by workload and state."""
     states = {
         "admit": (State.ADMITTED,),

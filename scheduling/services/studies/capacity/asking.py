@@ -16,15 +16,7 @@ from django.utils import timezone
 
 from scheduling.engine.document.reader import dump
 from scheduling.engine.model import Snapshot
-from scheduling.models import (
-    MILLI,
-    Cluster,
-    ClusterMode,
-    Queue,
-    Study,
-    StudyKind,
-    Workload,
-)
+from scheduling.models import MILLI, Cluster, ClusterMode, Queue, Study, StudyKind, Workload
 from scheduling.models.studies import OPEN
 from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.ready import ready_in

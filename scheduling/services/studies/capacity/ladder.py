@@ -83,11 +83,7 @@ def ladders(
 
 
 def _ladder(
-    template: m.Snapshot,
-    gpu_class: str,
-    steps: Sequence[int],
-    step_gpus: int,
-    then: float | None,
+    template: m.Snapshot, gpu_class: str, steps: Sequence[int], step_gpus: int, then: float | None
 ) -> Ladder | None:
     nodes = _nodes(template, gpu_class)
     if not nodes:

@@ -111,8 +111,7 @@ def test_conflict_is_told_at_the_cell_in_the_sum_and_in_a_sentence(lead, name):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [("-1", "is below zero"), ("many", "is not a figure"), ("", "needs a number")],
+    ("text", "said"), [("-1", "is below zero"), ("many", "is not a figure"), ("", "needs a number")]
 )
 def test_bad_figure_is_told_at_the_field_and_stays_typed(lead, name, text, said):
     page = post(lead, {name("vision"): text}).content.decode()

@@ -9,8 +9,7 @@ from scheduling.services.queues.save import Fault, Field, Values
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [("8", 8), (" 0.5 ", "0.5"), ("+4", 4), ("007", 7), ("-1", -1), ("−1", -1)],
+    ("text", "value"), [("8", 8), (" 0.5 ", "0.5"), ("+4", 4), ("007", 7), ("-1", -1), ("−1", -1)]
 )
 def test_figure_is_read_as_it_stands(text, value):
     assert parse_figure(text, Field.NOMINAL) == Decimal(value)

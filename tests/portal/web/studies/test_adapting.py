@@ -149,11 +149,7 @@ def test_api_reads_switches_and_pins(admin):
 
 @pytest.mark.parametrize(
     ("path", "body", "status"),
-    [
-        ("", {}, 400),
-        ("/parameters/charge", {}, 400),
-        ("/parameters/x", {"is_pinned": True}, 404),
-    ],
+    [("", {}, 400), ("/parameters/charge", {}, 400), ("/parameters/x", {"is_pinned": True}, 404)],
 )
 def test_api_refuses_what_it_does_not_understand(admin, path, body, status):
     answer = admin.put(f"{API}{path}", body, content_type="application/json")

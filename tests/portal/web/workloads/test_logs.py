@@ -76,11 +76,7 @@ def test_log_markup_of_others_is_text(as_user, failed, monkeypatch):
 
 @pytest.mark.parametrize(
     ("written", "shown"),
-    [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("a\x07b\u202ec", "abc"),
-        ("a\tb", "a    b"),
-    ],
+    [("\x1b[31mred\x1b[0m", "red"), ("a\x07b\u202ec", "abc"), ("a\tb", "a    b")],
 )
 def test_clean_text_moves_no_terminal(written, shown):
     assert clean(written) == shown

@@ -48,10 +48,7 @@ def waiting(cluster, kube):
             "metadata": {
                 "name": "probe",
                 "labels": {"weir.dev/queue": "pretraining"},
-                "annotations": {
-                    "weir.dev/gpu-classes": "h100-80gb",
-                    "weir.dev/user": "researcher",
-                },
+                "annotations": {"weir.dev/gpu-classes": "h100-80gb", "weir.dev/user": "researcher"},
             },
             "spec": {
                 "suspend": True,

@@ -40,13 +40,10 @@ def policy(api: Api) -> Iterator[str]:
             {"name": "ours", "expression": "!object.metadata.name.startsWith('kube-')"}
         ],
         "variables": [
-            {"name": "named", "expression": "has(object.data) && 'colour' in object.data"},
+            {"name": "named", "expression": "has(object.data) && 'colour' in object.data"}
         ],
         "validations": [
-            {
-                "expression": "variables.named",
-                "message": "Say a colour.",
-            },
+            {"expression": "variables.named", "message": "Say a colour."},
             {
                 "expression": "object.data['colour'] != 'red'",
                 "messageExpression": "'Not ' + object.data['colour'] + ' in ' + request.namespace",

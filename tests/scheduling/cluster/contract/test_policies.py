@@ -68,7 +68,7 @@ def verdict(api: Api, body: Json) -> str:
 @pytest.mark.parametrize("fact", FACTS)
 def test_functions_of_policies_mean_the_same(api: Api, bind: Any, fact: str) -> None:
     validations = [
-        {"expression": f"object.metadata.name != 'probe' || !({fact})", "message": "It is so."},
+        {"expression": f"object.metadata.name != 'probe' || !({fact})", "message": "It is so."}
     ]
     spec = {"matchConstraints": rules("CREATE"), "validations": validations}
     bind(VALIDATING, spec, validationActions=["Deny"])

@@ -29,9 +29,7 @@ def test_certificate_is_verified(real_control_plane: ControlPlane) -> None:
         Api(access.url, access.token).call("GET", "/api")
 
 
-def test_address_is_never_given_to_an_outgoing_connection(
-    real_control_plane: ControlPlane,
-) -> None:
+def test_address_is_never_given_to_an_outgoing_connection(real_control_plane: ControlPlane) -> None:
     """Else a client that tries again while it is down would take it, and it could not come back."""
     outgoing = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     assert int(real_control_plane.access.url.rpartition(":")[2]) < int(outgoing[0])

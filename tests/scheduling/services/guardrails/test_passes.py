@@ -203,10 +203,7 @@ def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded
     lab.kube.create("/api/v1/namespaces", {"metadata": {"name": lab.namespace}})
     theirs = {"metadata": {"name": "weir"}, "spec": {"hard": {"requests.nvidia.com/gpu": "1"}}}
     lab.kube.request(
-        "POST",
-        f"{lab.home}/resourcequotas",
-        query={"fieldManager": "somebody"},
-        body=theirs,
+        "POST", f"{lab.home}/resourcequotas", query={"fieldManager": "somebody"}, body=theirs
     )
     guarded()
 

@@ -6,15 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from scheduling.models import (
-    Outcome,
-    Prediction,
-    Predictor,
-    PredictorState,
-    Queue,
-    State,
-    Workload,
-)
+from scheduling.models import Outcome, Prediction, Predictor, PredictorState, Queue, State, Workload
 from scheduling.services import run_times
 from tests import factories
 
@@ -49,11 +41,7 @@ def past(queue: Queue) -> None:
 
 def waiting(queue: Queue) -> Workload:
     return factories.make_workload(
-        queue,
-        name="train-99",
-        user="ada",
-        state=State.PENDING,
-        submitted_at=queue.cluster.now(),
+        queue, name="train-99", user="ada", state=State.PENDING, submitted_at=queue.cluster.now()
     )
 
 

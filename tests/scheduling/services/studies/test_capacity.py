@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from scheduling.models import (
-    Cluster,
-    ClusterMode,
-    Result,
-    Study,
-    StudyState,
-    Workload,
-)
+from scheduling.models import Cluster, ClusterMode, Result, Study, StudyState, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.studies import doors, running

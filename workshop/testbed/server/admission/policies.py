@@ -146,10 +146,7 @@ def _bound(
         policy = world.store.get(policies, "", binding.get("policyName", ""))
         if policy is None:
             continue
-        constraints = (
-            policy.body["spec"]["matchConstraints"],
-            binding.get("matchResources") or {},
-        )
+        constraints = (policy.body["spec"]["matchConstraints"], binding.get("matchResources") or {})
         if all(_matches(world, constraint, asked) for constraint in constraints):
             yield policy.body, record.body
 

@@ -21,15 +21,7 @@ from .failure_policy import action_on
 from .job_pods import new_pod, release, stop_pods, wanted_indexes
 from .recorder import emit
 from .runtime import After, owner_of
-from .tally import (
-    Tally,
-    condition,
-    format_indexes,
-    index_of,
-    is_ready,
-    parse_indexes,
-    tally,
-)
+from .tally import Tally, condition, format_indexes, index_of, is_ready, parse_indexes, tally
 
 SOURCE = "job-controller"
 _FIRST_BACKOFF_S = 10.0

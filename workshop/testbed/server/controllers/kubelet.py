@@ -38,11 +38,7 @@ class Kubelet:
     """
 
     def __init__(
-        self,
-        world: World,
-        startup_s: float = 1.0,
-        scribe: Scribe | None = None,
-        pace: float = 1.0,
+        self, world: World, startup_s: float = 1.0, scribe: Scribe | None = None, pace: float = 1.0
     ) -> None:
         self._world = world
         self._startup_s = startup_s

@@ -12,10 +12,7 @@ VERSION: Json = {
     "platform": "embedded",
 }  # fmt: skip
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-_SUBRESOURCE_KINDS = {
-    "binding": ("", "v1", "Binding"),
-    "eviction": ("policy", "v1", "Eviction"),
-}
+_SUBRESOURCE_KINDS = {"binding": ("", "v1", "Binding"), "eviction": ("policy", "v1", "Eviction")}
 
 
 def is_discovery(path: str) -> bool:

@@ -21,10 +21,7 @@ class Stream(Protocol):
     delay_s: float
 
     def start(
-        self,
-        send: Callable[[bytes], None],
-        finish: Callable[[], None],
-        abort: Callable[[], None],
+        self, send: Callable[[bytes], None], finish: Callable[[], None], abort: Callable[[], None]
     ) -> None:
         """Begin; `send` takes chunks, `finish` ends regularly, `abort` cuts the connection."""
 

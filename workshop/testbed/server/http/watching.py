@@ -57,10 +57,7 @@ class Watch:
         self._unsubscribe: Callable[[], None] = lambda: None
 
     def start(
-        self,
-        send: Callable[[bytes], None],
-        finish: Callable[[], None],
-        abort: Callable[[], None],
+        self, send: Callable[[bytes], None], finish: Callable[[], None], abort: Callable[[], None]
     ) -> None:
         """Send what happened since the version asked for, then whatever happens."""
         self._loop = asyncio.get_running_loop()

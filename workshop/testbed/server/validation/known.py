@@ -38,7 +38,7 @@ _KINDS: dict[str, dict[str, str]] = {
         "args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports "
         "readinessProbe resizePolicy resources restartPolicy restartPolicyRules securityContext "
         "startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty "
-        "volumeDevices volumeMounts workingDir",
+        "volumeDevices volumeMounts workingDir"
     ),
 }
 

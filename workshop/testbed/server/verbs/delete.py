@@ -6,12 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from workshop.testbed.server.kinds.clock import stamp
-from workshop.testbed.server.kinds.errors import (
-    bad_request,
-    conflict,
-    invalid_options,
-    unsupported,
-)
+from workshop.testbed.server.kinds.errors import bad_request, conflict, invalid_options, unsupported
 from workshop.testbed.server.kinds.resources import NAMESPACES, PODS, Json
 from workshop.testbed.server.store.context import Caller, World, record_audit
 from workshop.testbed.server.store.store import Record

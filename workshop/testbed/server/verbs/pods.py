@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from workshop.testbed.server.kinds.errors import (
-    ApiError,
-    bad_request,
-    conflict,
-    too_many_requests,
-)
+from workshop.testbed.server.kinds.errors import ApiError, bad_request, conflict, too_many_requests
 from workshop.testbed.server.kinds.resources import BUDGETS, PODS, Json
 from workshop.testbed.server.kinds.selectors import parse_selector_object
 from workshop.testbed.server.store.context import Caller, World, record_audit

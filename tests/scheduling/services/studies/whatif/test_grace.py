@@ -19,8 +19,7 @@ def divided(speech, vision):
     template = world(runs, workload("waits", queue="vision"))
     quotas = {"speech": speech, "vision": vision}
     return replace(
-        template,
-        queues=tuple(Queue(n, quotas={H100: Quota(g * MILLI)}) for n, g in quotas.items()),
+        template, queues=tuple(Queue(n, quotas={H100: Quota(g * MILLI)}) for n, g in quotas.items())
     )
 
 
