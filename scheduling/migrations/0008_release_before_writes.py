@@ -15,6 +15,7 @@ COLUMNS = (
     ("scheduling_historicalcluster", "sharing", "'fair_share'"),
     ("scheduling_workload", "turn", "'{}'::jsonb"),
     ("scheduling_workload", "shapes", "'[]'::jsonb"),
+    ("scheduling_workday", "seconds", "86400"),
 )
 
 
@@ -25,6 +26,6 @@ def fill(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduling", "0006_shapes")]
+    dependencies = [("scheduling", "0007_hours_of_today")]
 
     operations = [migrations.RunPython(fill, migrations.RunPython.noop)]
