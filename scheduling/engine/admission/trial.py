@@ -7,7 +7,7 @@ from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.quota.standing import STARTS, may_hold, standing
+from scheduling.engine.quota.standing import STARTS, may_hold, standing, turn_of
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
@@ -24,7 +24,7 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     work, rules, queues = world.work, world.rules, world.queues
     often, gpus, most = eviction_limit_reached(work, rules, w), work.need[GPUS, w], work.most[w]
     turn = 0 if often else turn
-    over = standing(world, w, c, work.least[w] * gpus, STARTS).turn
+    over = turn_of(world, w, c, work.least[w] * gpus)
     if over > turn:
         return REFUSED if often else NOT_YET
     stands = standing(world, w, c, most * gpus, STARTS)

@@ -63,11 +63,11 @@ def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
     rounded = _past_half(tree, queues, division, share, c, gpus)
     at = held_against(tree, world.work, world.ordering.merit.due, w)
     turn = levels if at == q else past_shares(tree, queues, division, at, c, gpus)[0]
-    hours = spent_hours(tree, quotas, world.rules, queues, q, c)
-    limit, fixed, late = _past_quota(
-        tree, quotas, world.former, world.rules, world.work, world.ranks, queues, division, w, c, gpus,
-        how == CLAIMS,
-    )  # fmt: skip
+    former, rules, claims, fixed = world.former, world.rules, how == CLAIMS, -1
+    hours = spent_hours(tree, quotas, rules, queues, q, c)
+    limit, late = _past_limit(tree, quotas, former, rules, queues, q, c, gpus, claims)
+    if not world.ranks.preemptible[world.work.priority[w]]:
+        fixed = _past_nominal(tree, quotas, former, rules, queues, division, q, c, gpus, claims)
     kept = takes_kept(world, q, c, gpus) if levels > 0 or how == STANDS else -1
     says, queue = ON_LOAN if rounded > 0 else ROUNDED_UP if levels > 0 else INSIDE, share
     forbids = (kept, fixed, limit, hours, user, full)
@@ -75,6 +75,20 @@ def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
         if forbids[k] >= 0:
             says, queue = NOT_LENT + k, forbids[k]
     return Standing(says, queue, fixed, kept, share, rounded, levels, turn, late)
+
+
+@inner
+def shares_past(world: Session, w: int, c: int, gpus: int) -> tuple[int, int]:
+    """``levels`` and ``share`` alone, of what asks for no more: most asks end there."""
+    q = world.work.queue[w]
+    return past_shares(world.tree, world.queues, world.division, q, c, gpus)
+
+
+@inner
+def turn_of(world: Session, w: int, c: int, gpus: int) -> int:
+    """``turn`` alone, likewise."""
+    at = held_against(world.tree, world.work, world.ordering.merit.due, w)
+    return past_shares(world.tree, world.queues, world.division, at, c, gpus)[0]
 
 
 @inner
@@ -175,30 +189,40 @@ def _past_half(tree: Tree, queues: Queues, division: Division, q: int, c: int, g
 
 
 @inner
-def _past_quota(
-    tree: Tree, quotas: Quotas, former: Quotas, rules: Rules, work: Work, ranks: Ranks, queues: Queues,
-    division: Division, w: int, c: int, gpus: int, claims: bool,
-) -> tuple[int, int, bool]:  # fmt: skip
-    """The lowest queue past its limit, the lowest past its nominal with what cannot be preempted, and whether
-    a limit is full as long as leaving work holds its GPUs: it holds at every moment.
+def _past_limit(
+    tree: Tree, quotas: Quotas, former: Quotas, rules: Rules, queues: Queues, q: int, c: int, gpus: int,
+    claims: bool,
+) -> tuple[int, bool]:  # fmt: skip
+    """The lowest queue past its limit, and whether a limit is full as long as leaving work holds its GPUs: it
+    holds at every moment.
     """
-    usage, q = queues.usage, work.queue[w]
-    preemptible = ranks.preemptible[work.priority[w]]
-    limit, fixed, late = -1, -1, False
+    usage, limit, late = queues.usage, -1, False
     while q > 0:
-        cap, most = quotas.cap[c, q], _most_fixed(quotas, division, queues, c, q)
-        late = late or usage.held[c, q] + usage.leaving[c, q] + gpus > cap
+        cap, would = quotas.cap[c, q], usage.held[c, q] + gpus
+        late = late or would + usage.leaving[c, q] > cap
+        if claims and rules.now < quotas.grace[c, q]:
+            cap = max(cap, former.cap[c, q])
+        if limit < 0 and would > cap:
+            limit = q
+        q = tree.parent[q]
+    return limit, late
+
+
+@inner
+def _past_nominal(
+    tree: Tree, quotas: Quotas, former: Quotas, rules: Rules, queues: Queues, division: Division, q: int,
+    c: int, gpus: int, claims: bool,
+) -> int:  # fmt: skip
+    """The lowest queue past its nominal with work that cannot be preempted, -1 if none."""
+    while q > 0:
+        most = _most_fixed(quotas, division, queues, c, q)
         if claims:
             graced = rules.now < quotas.grace[c, q]
-            cap = max(cap, former.cap[c, q]) if graced else cap
-            nominal = max(quotas.nominal[c, q], former.nominal[c, q] if graced else 0)
-            most = float(nominal)
-        if limit < 0 and usage.held[c, q] + gpus > cap:
-            limit = q
-        if fixed < 0 and not preemptible and usage.held_fixed[c, q] + gpus > most + EPS:
-            fixed = q
+            most = float(max(quotas.nominal[c, q], former.nominal[c, q] if graced else 0))
+        if queues.usage.held_fixed[c, q] + gpus > most + EPS:
+            return int(q)
         q = tree.parent[q]
-    return limit, fixed, late
+    return -1
 
 
 @inner
