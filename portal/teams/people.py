@@ -25,6 +25,18 @@ USER_NAME = re.compile(r"[a-z0-9]([a-z0-9._@-]{0,61}[a-z0-9])?")
 """As Kubernetes reads it back from the cluster: no prefix of its own parts, nothing to escape."""
 
 
+def named_person(username: str, *, field: str) -> str:
+    """The name of somebody active, or empty as it came. Raises ServiceError at ``field``."""
+    if username and not User.objects.filter(username=username, is_active=True).exists():
+        raise ServiceError(
+            "unknown_person",
+            "Nobody here has that name.",
+            "Type a name as People shows it.",
+            field=field,
+        )
+    return username
+
+
 def visible_people(user: User) -> QuerySet[User]:
     """Oneself, and the members of one's teams and those below; everybody for whoever administers."""
     if is_admin(user):

@@ -248,6 +248,7 @@ ROWS = {
     "api:priority_class": Row(ANYBODY, ADMINS, {"name": "normal"}, by="PUT"),
     "api:gpu_class": Row(HERE, ADMINS, {"name": GPUS}, by="PUT"),
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),
+    "api:outside": Row(OPERATORS, OPERATORS),
     "api:tree": Row(ADMINS, ADMINS, by="PUT"),
     "api:processes": Row(OPERATORS),
     "api:streams": Row(OPERATORS),

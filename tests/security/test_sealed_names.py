@@ -209,6 +209,7 @@ ADDRESSES = {
     "web:node": SHOWN,
     "web:consolidation": PLAIN,
     "web:consolidation_cancel": PLAIN,
+    "api:outside": Address(probes=({"workloads": [PROBE], "owner": PROBE},)),
     "api:consolidations": Address(probes=({"gpu_class": PROBE, "nodes": 1},)),
     "api:consolidation": PLAIN,
     "web:live": Address(("?once=1",)),

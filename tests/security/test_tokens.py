@@ -101,7 +101,7 @@ def test_writing_operations_are_those_we_know():
         "PUT policy", "PUT tree", "POST queues", "DELETE queue",
         "PUT adaptation", "PUT adapting_parameter", "POST studies", "DELETE study", "POST study_cancel",
         "POST study_promote",
-        "POST consolidations", "DELETE consolidation",
+        "POST consolidations", "DELETE consolidation", "POST outside",
         "POST people", "PUT person", "POST teams", "PUT team", "DELETE team", "PUT team_member",
         "DELETE team_member", "POST personas", "PUT persona", "DELETE persona",
         "POST persona_preview",

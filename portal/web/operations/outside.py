@@ -11,8 +11,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
-from portal.accounts.models import User
 from portal.display.format import counted
+from portal.teams.people import named_person
 from portal.web.frame.requests import PersonRequest, acted, form_view
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster, ClusterMode
@@ -73,17 +73,14 @@ def grouped(work: Sequence[Outside]) -> Iterator[Group]:
 
 
 def _adopt(request: PersonRequest, cluster: Cluster) -> None:
-    owner = request.POST.get("owner", "").strip()
-    if owner and not User.objects.filter(username=owner, is_active=True).exists():
-        messages.error(request, "Owner: nobody here has that name. Type a name as People shows it.")
-        return
     uids = set(request.POST.getlist("work"))
     if not uids:
         messages.error(request, "Nothing is chosen. Tick what is to come into its queue.")
         return
+    typed = request.POST.get("owner", "").strip()
     acted(
         request,
-        lambda: adopt(cluster, uids, owner=owner, author=request.user),
+        lambda: adopt(cluster, uids, owner=named_person(typed, field="owner"), author=request.user),
         lambda made: (
             f"{counted(len(made), 'workload')} labelled. The next cycle counts "
             f"{'it' if len(made) == 1 else 'them'} in the queue."

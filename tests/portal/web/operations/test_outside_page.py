@@ -21,6 +21,7 @@ from tests.scheduling.management.test_cluster_command import gpu_job, gpu_pod
 from workshop.testbed.server import EmbeddedServer
 
 PAGE, ENFORCE = "/c/test/cluster/outside/", "/c/test/cluster/mode/enforce/"
+CALL = "/api/v1/clusters/test/outside"
 
 
 @pytest.fixture
@@ -94,13 +95,42 @@ def test_what_is_ticked_gets_label_and_owner_and_a_line_of_the_audit_log(
     [
         ({}, "Nothing is chosen."),
         ({"work": "none"}, "Nothing of that is outside any more."),
-        ({"work": "none", "owner": "nobody-here"}, "Owner: nobody here has that name."),
+        ({"work": "none", "owner": "nobody-here"}, "Nobody here has that name."),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_do(
     cluster: Cluster, operator: Browser, typed: dict[str, str], said: str
 ) -> None:
     assert said in operator.post(PAGE, typed, follow=True).text
+    assert QUEUE not in (job(cluster).get("labels") or {})
+
+
+def test_api_lists_and_brings_in_what_the_page_does(cluster: Cluster, operator: Browser) -> None:
+    make_user("bea")
+    uid = uid_of(cluster, "untold")
+    rows = {row["name"]: row for row in operator.get(CALL).json()}
+    assert (rows["untold"]["user"], rows["untold"]["queue"]) == ("ann", "research")
+    assert rows["elsewhere"]["remedy"].startswith("No queue has the namespace legacy")
+
+    body = {"workloads": [uid], "owner": "bea"}
+    answer = operator.post(CALL, body, content_type="application/json")
+
+    assert [row["name"] for row in answer.json()] == ["untold"]
+    meta = job(cluster)
+    assert (meta["labels"][QUEUE], meta["annotations"][USER]) == ("research", "bea")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"workloads": []}, "workloads"), ({"workloads": ["none"], "owner": "nobody-here"}, "owner")],
+)
+def test_api_names_the_field_of_what_cannot_be(
+    cluster: Cluster, operator: Browser, body: dict[str, Any], field: str
+) -> None:
+    answer = operator.post(CALL, body, content_type="application/json")
+
+    assert answer.status_code == 400
+    assert field in answer.text
     assert QUEUE not in (job(cluster).get("labels") or {})
 
 
