@@ -91,7 +91,7 @@ def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
 
 
 @pytest.mark.parametrize(("asks", "asked", "door"), [
-    ("request_learning", "learn", "forecasts"),
+    ("request_learning", "learn", "run_times"),
     ("request_studies", "look_for_studies", "adapting"),
 ])  # fmt: skip
 def test_process_of_studies_is_not_woken_where_nothing_is_due(

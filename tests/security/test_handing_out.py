@@ -282,7 +282,7 @@ def table(teams: dict[str, Team]) -> str:
     for name, acts in (
         ("a token of one's own", "oneself, within its scopes and what one has at that moment"),
         ("a webhook", "nobody: it brings one's own notices"),
-        ("a template", "nobody: who uses it submits as themselves"),
+        ("a template", "nobody: whoever uses it submits as themselves"),
     ):
         lines.append(f"| {' | '.join([name, acts, *(own for _ in makers)])} |")
     others = ", ".join(name for i, name in enumerate(PERSONAS) if i not in makers)
