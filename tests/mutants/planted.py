@@ -131,8 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         "queue holds more than its limit", "scheduling/engine/quota/standing.py",
-        "if limit < 0 and usage.held[c, q] + gpus > cap:",
-        "if limit < 0 and usage.held[c, q] > cap:",
+        "if limit < 0 and would > cap:", "if limit < 0 and would - gpus > cap:",
         ("tests/scheduling/engine/test_cases.py",),
         plain=True,
     ),

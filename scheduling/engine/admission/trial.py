@@ -24,7 +24,8 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     work, rules, queues = world.work, world.rules, world.queues
     often, gpus, most = eviction_limit_reached(work, rules, w), work.need[GPUS, w], work.most[w]
     turn = 0 if often else turn
-    over = turn_of(world, w, c, work.least[w] * gpus)
+    due, least = world.ordering.merit.due, work.least[w] * gpus
+    over = turn_of(world.tree, work, queues, world.division, due, w, c, least)
     if over > turn:
         return REFUSED if often else NOT_YET
     stands = standing(world, w, c, most * gpus, STARTS)

@@ -85,10 +85,18 @@ def shares_past(world: Session, w: int, c: int, gpus: int) -> tuple[int, int]:
 
 
 @inner
-def turn_of(world: Session, w: int, c: int, gpus: int) -> int:
+def turn_of(
+    tree: Tree,
+    work: Work,
+    queues: Queues,
+    division: Division,
+    due: Flags,
+    w: int,
+    c: int,
+    gpus: int,
+) -> int:
     """``turn`` alone, likewise."""
-    at = held_against(world.tree, world.work, world.ordering.merit.due, w)
-    return past_shares(world.tree, world.queues, world.division, at, c, gpus)[0]
+    return past_shares(tree, queues, division, held_against(tree, work, due, w), c, gpus)[0]
 
 
 @inner

@@ -99,7 +99,7 @@ def test_mode_is_set_after_its_effects_were_read(operator, cluster):
     assert "1 of 2 guardrails are not as they should be: they are written first." in said
     assert Cluster.objects.get(name="fra1").mode == ClusterMode.OBSERVE
 
-    assert operator.post(url).headers["Location"] == URL
+    assert operator.post(url, {"left": "unread"}).headers["Location"] == URL
     assert Cluster.objects.get(name="fra1").mode == ClusterMode.ENFORCE
     assert "Weir admits and evicts work" in page(operator)
     assert re.search(r"Enforce, set \d+ s ago by admin", page(operator))
