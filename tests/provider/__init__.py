@@ -53,12 +53,14 @@ class Provider:
         """What a browser does there: from ``address`` to the address at which it leads back to Weir."""
         with requests.Session() as browser:
             answer = browser.get(address, allow_redirects=False, timeout=10)
+            has_tried = False
             while answer.status_code != 302 or back not in answer.headers["Location"]:
+                assert answer.is_redirect or not has_tried, f"It does not know {person}."
                 if answer.is_redirect:
                     here = urljoin(answer.url, answer.headers["Location"])
                     answer = browser.get(here, allow_redirects=False, timeout=10)
                 else:
-                    answer = _log_in(browser, answer, person)
+                    answer, has_tried = _log_in(browser, answer, person), True
             return answer.headers["Location"]
 
 

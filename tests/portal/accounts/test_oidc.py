@@ -327,6 +327,7 @@ def test_whom_the_provider_has_not_confirmed_for_long_is_out_until_it_does(
 ):
     """However busily the session is used."""
     settings.WEIR_SIGN_IN_AGE_S, settings.WEIR_SESSION_IDLE_S = age_s, 7 * 24 * 3600
+    sso.keep({"s-1": WHO})
     come(client, sso, "s-1")
     user = SocialAccount.objects.get().user
     _, token = ApiToken.issue(user, "mine")
@@ -343,6 +344,7 @@ def test_whom_the_provider_has_not_confirmed_for_long_is_out_until_it_does(
 
 def test_superuser_is_in_whatever_the_provider_has_said(client, sso, settings, time_machine_at):
     settings.WEIR_SIGN_IN_AGE_S = HOURS_8
+    sso.keep({"s-1": WHO})
     come(client, sso, "s-1")
     User.objects.update(is_superuser=True)
     time_machine_at(timedelta(hours=9))

@@ -14,6 +14,7 @@ from portal.display.later import MONTHS, STARTS, note, progress, unfinished
 from scheduling.models import UsageSample
 from scheduling.services.ledger.demand_forecasts import forecast_queues
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.worker import parts
 from scheduling.services.worker.names import STUDIES
 from tests.factories import example_cluster, make_member
 from tests.foresight import live_of
@@ -25,8 +26,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def folder(settings, tmp_path: Path, monkeypatch) -> Path:
-    """Nobody of the organisation acts: `test_acting`."""
+    """Nobody of the organisation acts: `test_acting`; no study is on, whatever another test left running."""
     monkeypatch.setattr(later, "act", lambda cluster: None)
+    monkeypatch.setattr(parts, "_studies", bytearray(1))
     settings.WEIR_DEMO_FOLDER = str(tmp_path)
     return tmp_path
 
