@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +115,7 @@ def test_two_workers_at_once_of_which_the_writing_one_is_frozen_in_mid_work(
         eventually(lambda: ended(client), RAN_S)
         with worker(kubernetes, tmp_path):
             before = holder(client)
-            first.send_signal(signal.SIGSTOP)
+            freeze(first, tmp_path)
             names.append("research-late")
             client.create(JOBS, job("research-late", "research"))
             eventually(lambda: "research-late" in ended(client), RAN_S)
@@ -121,6 +123,20 @@ def test_two_workers_at_once_of_which_the_writing_one_is_frozen_in_mid_work(
             first.send_signal(signal.SIGCONT)
             eventually(lambda: sorted(ended(client)) == sorted(names), RAN_S)
             assert holder(client) != before
+
+
+def freeze(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Between two transactions: in one it would keep SQLite's only lock, where a server's are of rows."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        with closing(sqlite3.connect(folder / "weir.sqlite3", timeout=0)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0.05)
+            else:
+                return
 
 
 def holder(client: Client) -> str:
