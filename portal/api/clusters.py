@@ -20,6 +20,7 @@ from portal.teams.access import is_admin, is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, Guardrail, Node
 from scheduling.services.clusters.add import set_mode
 from scheduling.services.clusters.connecting import Credentials, connect
+from scheduling.services.clusters.enforcing import enforce
 from scheduling.services.queues import knobs
 from scheduling.services.queues.knobs import KNOBS
 
@@ -62,6 +63,13 @@ class NewClusterSerializer(serializers.Serializer[Any]):
 
 class ModeSerializer(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=ClusterMode.choices)
+    left = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=64,
+        help_text="To enforce: what stays outside the queues and was read, as the refusal names it.",
+    )
 
 
 class Clusters(Noun):
@@ -89,7 +97,11 @@ class Clusters(Noun):
         if not is_operator(self.person):
             raise Http404
         found = self.get_object()
-        set_mode(found, ClusterMode(self.given["mode"]), author=self.person)
+        mode, left = ClusterMode(self.given["mode"]), self.given["left"]
+        if mode == ClusterMode.ENFORCE:
+            enforce(found, left=left, author=self.person)
+        else:
+            set_mode(found, mode, author=self.person)
         return found
 
 

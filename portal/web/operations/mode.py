@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Sum
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from portal.display.format import counted, gpus_counted
+from portal.display.format import counted
 from portal.display.sentences import and_list
 from portal.display.units import gpus_of
 from portal.teams.access import is_operator
-from portal.web.frame.requests import PersonRequest
+from portal.web.frame.requests import PersonRequest, acted
 from portal.web.frame.shell import get_cluster
-from portal.web.operations import leaving
 from scheduling.models import Cluster, ClusterMode, Node, Standing, State
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters.discovery import absent
+from scheduling.services.clusters.enforcing import enforce, left_by
 from scheduling.services.errors import ServiceError
 
 MEANING = {
@@ -41,24 +40,30 @@ def mode(request: PersonRequest, cluster: str, mode: str) -> HttpResponse:
     if mode not in ClusterMode.values:
         raise Http404
     wanted = ClusterMode(mode)
-    enforces = wanted == ClusterMode.ENFORCE
-    left = leaving.decided(request, found) if enforces and request.method == "POST" else None
-    if request.method == "POST" and (left or not enforces):
-        changed = clusters.set_mode(
-            found, wanted, author=request.user, left_outside=left.words if left else ""
-        )
-        begins = "" if changed else " It was so already."
-        messages.success(request, f"{found.name}: {MEANING[wanted]}{begins}")
+    if request.method == "POST" and acted(request, lambda: _set(request, found, wanted), _said):
         return redirect("web:cluster", cluster=found.name)
     shown = {
         "cluster": found,
         "act": ACTS[wanted],
         "meaning": MEANING[wanted],
         "effects": list(effects(found, wanted)),
-        "left": leaving.left_by(found) if enforces else None,
+        "left": left_by(found) if wanted == ClusterMode.ENFORCE else None,
     }
     status = 400 if request.method == "POST" else 200
     return render(request, "web/operations/mode.html", shown, status=status)
+
+
+def _set(request: PersonRequest, cluster: Cluster, mode: ClusterMode) -> tuple[Cluster, bool]:
+    if mode == ClusterMode.ENFORCE:
+        left = request.POST.get("left", "")
+        return cluster, enforce(cluster, left=left, author=request.user)
+    return cluster, clusters.set_mode(cluster, mode, author=request.user)
+
+
+def _said(made: tuple[Cluster, bool]) -> str:
+    cluster, changed = made
+    begins = "" if changed else " It was so already."
+    return f"{cluster.name}: {MEANING[ClusterMode(cluster.mode)]}{begins}"
 
 
 def operated(request: PersonRequest, name: str) -> Cluster:
@@ -101,13 +106,8 @@ def effects(cluster: Cluster, mode: ClusterMode) -> Iterator[str]:
 
 
 def _outside(cluster: Cluster) -> Iterator[str]:
-    """What stays out of Weir's hands, and whose next submission is refused."""
-    if gpus := outside_gpus(cluster):
-        yield (
-            f"Pods without a queue hold {gpus_counted(gpus)}: they stay outside, counted as used, and "
-            f"nothing evicts them. manage.py cluster outside {cluster.name} lists them with what brings"
-            " each in."
-        )
+    """Whose next submission is refused, and what is written there; what stays outside, the page asks
+    about."""
     spaces = sorted(cluster.queues.exclude(namespace="").values_list("namespace", flat=True))
     if not spaces:
         return

@@ -19,15 +19,14 @@ from django.views.decorators.http import require_http_methods
 from portal.setup import inviting
 from portal.setup.steps import SLUGS, next_step, steps
 from portal.teams.access import is_admin
-from portal.web.frame.requests import PersonRequest, form_view
-from portal.web.operations import leaving
+from portal.web.frame.requests import PersonRequest, acted, form_view
 from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
 from portal.web.setup.cluster_facts import context_of, lacks
 from portal.web.setup.forms import ConnectForm, FirstForm
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision
-from scheduling.services.clusters import add as clusters
+from scheduling.services.clusters import enforcing
 from scheduling.services.clusters.checkup import check
 from scheduling.services.clusters.connecting import connect as connect_cluster
 
@@ -53,12 +52,10 @@ def would(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, 
 
 
 def enforce(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
-    left = leaving.decided(request, cluster) if request.method == "POST" else None
-    if left:
-        clusters.set_mode(
-            cluster, ClusterMode.ENFORCE, author=request.user, left_outside=left.words
-        )
-        messages.success(request, f"{cluster} is enforced from the next cycle on.")
+    left, said = request.POST.get("left", ""), f"{cluster} is enforced from the next cycle on."
+    if request.method == "POST" and acted(
+        request, lambda: enforcing.enforce(cluster, left=left, author=request.user), said
+    ):
         return redirect("web:overview", cluster.name)
     trial = Cluster(
         **{f.attname: getattr(cluster, f.attname) for f in cluster._meta.concrete_fields}
@@ -67,7 +64,7 @@ def enforce(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str
     return {
         "lacking": lacks(check(trial)),
         "effects": list(effects(cluster, ClusterMode.ENFORCE)),
-        "left": leaving.left_by(cluster),
+        "left": enforcing.left_by(cluster),
         "faulty": request.method == "POST",
     }
 

@@ -17,6 +17,7 @@ from scheduling.models.credentials import is_kept
 from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails, outside
 from scheduling.services.clusters.connecting import take_in
+from scheduling.services.clusters.enforcing import enforce
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.sharing import SAID
 
@@ -60,6 +61,8 @@ class Command(DatabaseCommand):
         mode = verbs.add_parser("mode", help="Observe, enforce or pause a cluster.")
         mode.add_argument("name")
         mode.add_argument("mode", choices=MODES)
+        read = "To enforce: what stays outside the queues and was read, as the refusal names it."
+        mode.add_argument("--left", default="", metavar="DIGEST", help=read)
 
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         try:
@@ -160,8 +163,10 @@ class Command(DatabaseCommand):
         told = f"nodes with {said} take GPU work only." if said else "other work may go there."
         self.stdout.write(f"{name}: {told}")
 
-    def _mode(self, *, name: str, mode: str, **_: Any) -> None:
-        changed = clusters.set_mode(Cluster.objects.get(name=name), MODES[mode])
+    def _mode(self, *, name: str, mode: str, left: str, **_: Any) -> None:
+        found, wanted = Cluster.objects.get(name=name), MODES[mode]
+        enforces = wanted == ClusterMode.ENFORCE
+        changed = enforce(found, left=left) if enforces else clusters.set_mode(found, wanted)
         self.say(f"{name}: {mode}{'' if changed else ', as before'}.")
 
 

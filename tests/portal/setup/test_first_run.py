@@ -298,7 +298,7 @@ def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, ad
     admin.post("/set-up/queues/", {"keep": "1", **LOOKED})
     planned(connected, foreign_gpus=3000)
     told = " ".join(admin.get("/set-up/enforce/").text.split())
-    assert "Pods without a queue hold 6 GPUs" in told
+    assert "leave 3 workloads with 6 GPUs outside" in told
     assert "without the label weir.dev/queue is refused in 3 namespaces" in told
     assert "level of their queue; all of them exist." in told
     assert "6 GPU" in admin.get("/set-up/would/").text

@@ -210,3 +210,17 @@ def test_work_of_one_person_in_one_namespace_is_one_group() -> None:
         ("a", "bea", 8, f"{QUEUE}=q"),
         ("b", "", 9, f"{QUEUE}=q"),
     ]
+
+
+def test_api_enforces_once_what_stays_outside_was_read(cluster: Cluster, operator: Browser) -> None:
+    mode, json = "/api/v1/clusters/test/mode", "application/json"
+    refused = operator.post(mode, {"mode": "enforce"}, content_type=json).json()
+    assert (refused["code"], list(refused["fields"])) == ("left_outside", ["left"])
+    assert "3 workloads with 4 GPUs" in refused["sentence"]
+    assert Cluster.objects.get().mode == ClusterMode.OBSERVE
+
+    digest = refused["remedy"].rpartition("left=")[2].rstrip(".")
+    other = operator.post(mode, {"mode": "enforce", "left": "other"}, content_type=json).json()
+    assert other["sentence"].startswith("Other work is outside")
+    answer = operator.post(mode, {"mode": "enforce", "left": digest}, content_type=json)
+    assert answer.json()["mode"] == "enforce"
