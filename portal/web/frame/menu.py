@@ -142,7 +142,8 @@ class _Menu:
         yield from self.entry("Policy lab", "flask", first, below=below)
         yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):
-            yield from self.entry("Engine", "server", "web:cluster")
+            inside = ("cluster", "policy", "cycles")
+            yield from self.entry("Engine", "server", "web:cluster", below=inside)
         if self.cluster.mode != ClusterMode.OBSERVE and is_admin(self.user):
             at = reverse("web:set_up_step", args=["classes"])
             url = f"{at}?cluster={self.cluster.name}"
