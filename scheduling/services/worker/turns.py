@@ -75,6 +75,8 @@ class Debounce:
 
     def close(self) -> None:
         self._closed = True
+        if self._later is not None:
+            self._later.cancel()
         self._due.set()
 
     def _run(self) -> None:
