@@ -18,7 +18,7 @@ from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to
 from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on, take_open
 from scheduling.engine.quota.fair_share import sharer
-from scheduling.engine.quota.standing import GROWS, may_hold, owes, shares_past, standing
+from scheduling.engine.quota.standing import GROWS, may_hold, owes, past_shares_of, standing
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
 from scheduling.engine.state.decisions import Decisions
@@ -135,7 +135,7 @@ def _is_owed(world: Session) -> Flags:
                 continue
             if work.where[w] >= 0 and free_to(nodes, work, room, index, w, c)[0] < need_of(work, w):
                 continue
-            inside = shares_past(world, w, c, need_of(work, w))[0] == 0
+            inside = past_shares_of(world, w, c, need_of(work, w))[0] == 0
             found[c] = found[c] or inside
     return found
 

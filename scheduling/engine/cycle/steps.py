@@ -49,7 +49,13 @@ from scheduling.engine.order.pending import next_workload, note_usage_changed
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
 from scheduling.engine.placement.node_room import begin_round
-from scheduling.engine.quota.standing import STARTS, USER_FULL, past_shares, shares_past, standing
+from scheduling.engine.quota.standing import (
+    STARTS,
+    USER_FULL,
+    past_shares,
+    past_shares_of,
+    standing,
+)
 from scheduling.engine.state.input import Tree
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
@@ -237,7 +243,7 @@ def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
     if reason in (codes.AT_LIMIT, codes.NON_PREEMPTIBLE, codes.WAITS_FOR_QUOTA, codes.HOURS_SPENT):
         return False
     need = world.work.least[w] * world.work.need[GPUS, w]
-    if need < 1000 or shares_past(world, w, c, need)[0] > 0:
+    if need < 1000 or past_shares_of(world, w, c, need)[0] > 0:
         return False
     if world.queues.reservations.slot[c] >= 0:
         return _takes_nodes_over(world, w, c, turn)

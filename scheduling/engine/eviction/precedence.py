@@ -29,7 +29,7 @@ from scheduling.engine.eviction.rules import (
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
-from scheduling.engine.quota.standing import shares_past
+from scheduling.engine.quota.standing import past_shares_of
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of
@@ -208,7 +208,7 @@ def _left_for(world: Session, w: int, v: int) -> int:
     if not _may_leave_next_cycle(world, request, v) or only_reserved(world, w, c):
         return -1
     cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
-    over = shares_past(world, w, c, more)[0]
+    over = past_shares_of(world, w, c, more)[0]
     for k in range(out.size[0]):
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):

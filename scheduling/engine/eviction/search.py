@@ -46,7 +46,7 @@ from scheduling.engine.eviction.rules import (
     note_owed,
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
-from scheduling.engine.quota.standing import STARTS, shares_past, standing
+from scheduling.engine.quota.standing import STARTS, past_shares_of, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.queues import Queues
@@ -124,7 +124,7 @@ def _yields(world: Session, w: int, c: int) -> bool:
 @inner
 def _is_owed(world: Session, w: int, c: int) -> bool:
     need = need_of(world.work, w)
-    top = shares_past(world, w, c, need)[1]
+    top = past_shares_of(world, w, c, need)[1]
     request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN, w)
     return bool(note_owed(world, request) != NOTHING)
 
@@ -255,7 +255,7 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
     """
     q = world.work.queue[ask.w]
     if ask.meet >= 0:
-        top = shares_past(world, ask.w, ask.c, ask.need)[1]
+        top = past_shares_of(world, ask.w, ask.c, ask.need)[1]
         return ask.meet if world.tree.depth[ask.meet] < world.tree.depth[top] else top
     return _beyond(world, ask, waived) if way.owed else q
 
@@ -263,7 +263,7 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
 @inner
 def _beyond(world: Session, ask: Ask, waived: int) -> int:
     """The lowest queue below which both kinds may do what each alone cannot, -1 if there is none."""
-    top, w, need = shares_past(world, ask.w, ask.c, ask.need)[1], ask.w, ask.need
+    top, w, need = past_shares_of(world, ask.w, ask.c, ask.need)[1], ask.w, ask.need
     return first_of_both(
         world, VictimRequest(w, ask.c, BOTH, top, False, waived, need, False, PLAIN, w)
     )

@@ -29,7 +29,7 @@ from scheduling.engine.eviction.rules import MOVES
 from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find_room
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.unlike import all_fit
-from scheduling.engine.quota.standing import ON_LOAN, STARTS, shares_past, standing
+from scheduling.engine.quota.standing import ON_LOAN, STARTS, past_shares_of, standing
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import NOW
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
@@ -137,7 +137,7 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
         c = work.wish[k, w]
         if c < 0:
             break
-        if shares_past(world, w, c, need_of(work, w))[0] <= turn:
+        if past_shares_of(world, w, c, need_of(work, w))[0] <= turn:
             own = own or ahead_of(world, w, c) < 0
         elif _finds_idle(world, w, c):
             return False
@@ -155,7 +155,7 @@ def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
         return False
     ensure_candidates(world)
     less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))
-    return less > 0 and shares_past(world, w, c, need - less)[0] <= turn
+    return less > 0 and past_shares_of(world, w, c, need - less)[0] <= turn
 
 
 @inner
@@ -180,7 +180,7 @@ def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) ->
         if by_priority:
             if not _is_in_turn_by_priority(world, w, c, turn):
                 continue
-        elif shares_past(world, w, c, need_of(work, w))[0] > turn:
+        elif past_shares_of(world, w, c, need_of(work, w))[0] > turn:
             continue
         if _move_others(world, w, c) or gets_room(world, w, c, turn):
             give_up_turn(work, world.queues, world.candidates, world.shapes, w)

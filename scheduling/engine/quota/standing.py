@@ -78,7 +78,7 @@ def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
 
 
 @inner
-def shares_past(world: Session, w: int, c: int, gpus: int) -> tuple[int, int]:
+def past_shares_of(world: Session, w: int, c: int, gpus: int) -> tuple[int, int]:
     """``levels`` and ``share`` alone, of what asks for no more: most asks end there."""
     q = world.work.queue[w]
     return past_shares(world.tree, world.queues, world.division, q, c, gpus)
