@@ -25,6 +25,7 @@ OF_CLUSTER = frozenset({Figure.ENGINE_STALLED, Figure.MIRROR_STALE, Figure.OVERS
 """Of no single queue."""
 FROM_ONE = frozenset({Figure.OVERSUBSCRIBED, Figure.IN_VAIN})
 """Should be none at all, so that a rule may say *more than 0*."""
+CIRCLE = frozenset({"escalate_s", "escalate_team", "escalate_people"})
 HOUR, DAY = 3600, 86_400
 FIRST: tuple[dict[str, Any], ...] = (
     {"figure": Figure.LONGEST_WAIT, "over": 24 * HOUR, "tell": Tell.LEADS},
@@ -59,6 +60,16 @@ class Wish:
     def columns(self) -> dict[str, Any]:
         names = {name: getattr(self, name) for name in self.__slots__}
         return names | {"escalate_people": list(self.escalate_people)}
+
+    def differs_by_circle_alone(self, before: Wish) -> bool:
+        changed = {name for name in self.__slots__ if getattr(self, name) != getattr(before, name)}
+        return bool(changed) and changed <= CIRCLE
+
+
+def wished(rule: Rule) -> dict[str, Any]:
+    """What was typed of it, as ``Wish`` takes it."""
+    columns = {name: getattr(rule, name) for name in Wish.__slots__}
+    return columns | {"escalate_people": tuple(rule.escalate_people)}
 
 
 def visible(user: User, cluster: Cluster) -> QuerySet[Rule]:
@@ -105,7 +116,7 @@ def check_circle(user: User, wish: Wish) -> None:
     if (wish.escalate_team or wish.escalate_people) and not wish.escalate_s:
         raise ServiceError(
             "no_hours", "A second circle needs a time after which it is told.", "Write hours.",
-            field="escalate_h",
+            field="escalate_s",
         )  # fmt: skip
     if wish.escalate_team and not visible_teams(user).filter(pk=wish.escalate_team.pk).exists():
         raise ServiceError(
@@ -122,7 +133,8 @@ def check_circle(user: User, wish: Wish) -> None:
 
 @transaction.atomic
 def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) -> Rule:
-    """A new rule, or ``rule`` as it is wished now; what fires by the old one ends. Raises ServiceError."""
+    """A new rule, or ``rule`` as it is wished now; what fires by the old one ends, unless only the second
+    circle is another. Raises ServiceError."""
     check(by, cluster, wish)
     before: Mapping[str, Any] = {}
     if rule is None:
@@ -132,24 +144,14 @@ def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) ->
         rule = Rule(cluster=cluster)
     else:
         before = as_json(rule)
-        rule.over_since = rule.value = None
-        end_firings(rule, cluster.now())
+        if not wish.differs_by_circle_alone(Wish(**wished(rule))):
+            rule.over_since = rule.value = None
+            end_firings(rule, cluster.now())
     for name, value in wish.columns().items():
         setattr(rule, name, value)
     rule.save()
     announce_of("alert.rule_set", by, rule, before, as_json(rule))
     return rule
-
-
-@transaction.atomic
-def set_circle(*, by: User, rule: Rule, wish: Wish) -> None:
-    """Set the second circle of ``rule`` alone, so that what fires goes on. Raises ServiceError."""
-    check_circle(by, wish)
-    before = as_json(rule)
-    rule.escalate_s, rule.escalate_team = wish.escalate_s, wish.escalate_team
-    rule.escalate_people = list(wish.escalate_people)
-    rule.save(update_fields=["escalate_s", "escalate_team", "escalate_people"])
-    announce_of("alert.rule_set", by, rule, before, as_json(rule))
 
 
 @transaction.atomic
@@ -170,6 +172,14 @@ def acknowledge(firing: Firing, *, by: User, now: datetime) -> None:
             "moved_on", "It is over, or somebody has acknowledged it.", "See the page again."
         )
     announce_of("alert.acknowledged", by, firing.rule, {}, {"since": firing.since.isoformat()})
+
+
+def acknowledge_rule(rule: Rule, *, by: User, now: datetime) -> None:
+    """Of what fires by it. Raises ServiceError where nothing does."""
+    firing = Firing.objects.filter(rule=rule, until=None).select_related("rule__cluster").first()
+    if firing is None:
+        raise ServiceError("moved_on", "It is over.")
+    acknowledge(firing, by=by, now=now)
 
 
 def as_json(rule: Rule) -> dict[str, Any]:

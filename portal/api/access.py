@@ -12,15 +12,15 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from portal.accounts import doors
-from portal.accounts.models import ApiToken, Persona, Scope, Session
+from portal.accounts.models import ApiToken, Scope, Session
+from portal.api.bodies import body_of
 from portal.api.nouns import Noun
 from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import RowSerializer, named
-from portal.boundary.reading import one_line
 from portal.teams import directory
 from portal.teams import service_accounts as service
-from portal.teams.directory_models import LONGEST_GROUP
+from portal.teams.forms import GroupRuleForm, ServiceAccountForm
 from portal.teams.giving import led_teams
 from portal.teams.models import GroupRule, ServiceAccount, Team
 from portal.teams.sight import person_for
@@ -51,25 +51,20 @@ class Sessions(Noun):
         doors.end_session(self.request, row)
 
 
-class GroupRuleSerializer(serializers.ModelSerializer[GroupRule]):
-    group = serializers.CharField(max_length=LONGEST_GROUP, validators=[one_line])
-    team: Any = serializers.SlugRelatedField(slug_field="name", queryset=Team.objects.all())
-    persona: Any = serializers.SlugRelatedField(slug_field="name", queryset=Persona.objects.all())
-    order = serializers.IntegerField(min_value=0, max_value=9999, default=100)
+class GroupRuleSerializer(RowSerializer[GroupRule]):
+    team: Any = named()
+    persona: Any = named()
 
     class Meta:
         model = GroupRule
         fields = ["id", "group", "team", "persona", "order"]
-        read_only_fields = ["id"]
-        # The door refuses a second rule, with what to do about the first.
-        validators: list[Any] = []
 
 
 class GroupRules(Noun):
     """Which groups of the directory give which persona in which team."""
 
     at, key, names = "group-rules", "<int:pk>", ("group_rules", "group_rule")
-    serializer_class = takes = GroupRuleSerializer
+    serializer_class, takes = GroupRuleSerializer, body_of(GroupRuleForm, "GroupRule")
     write_scope = Scope.ALL
     one = "One rule. DELETE takes with it the memberships that it gave."
 
@@ -103,16 +98,6 @@ class ServiceAccountSerializer(RowSerializer[ServiceAccount]):
         return ", ".join(str(m.persona) for m in account.user.memberships.all())
 
 
-class NewServiceAccountSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=100, help_text="It becomes svc-NAME.")
-    persona: Any = serializers.SlugRelatedField(
-        slug_field="name", queryset=Persona.objects.all(), help_text="One that you may give."
-    )
-    purpose = serializers.CharField(
-        max_length=200, required=False, allow_blank=True, validators=[one_line]
-    )
-
-
 class TeamAccounts(Noun):
     """Below a team whose service accounts the person looks after; absent for everybody else."""
 
@@ -135,7 +120,8 @@ class ServiceAccounts(TeamAccounts):
 
     at, key = "teams/<str:team>/service-accounts", "<str:account>"
     names = ("service_accounts", "service_account")
-    serializer_class, takes = ServiceAccountSerializer, NewServiceAccountSerializer
+    serializer_class = ServiceAccountSerializer
+    takes = body_of(ServiceAccountForm, "NewServiceAccount")
     one = "One service account. DELETE takes its tokens with it; what it submitted goes on."
     lookup_field, lookup_url_kwarg = "user__username", "account"
 
@@ -144,9 +130,7 @@ class ServiceAccounts(TeamAccounts):
 
     def make(self) -> Any:
         """Make a service account. It has no token yet, and no way to sign in."""
-        team = self.team
-        given = {"purpose": "", **self.given}
-        return service.make(self.person, team, request=self.request, **given)
+        return service.make(self.person, self.team, request=self.request, **self.given)
 
     def remove(self, row: ServiceAccount) -> None:
         service.delete(self.person, row, request=self.request)

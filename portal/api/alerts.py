@@ -1,32 +1,42 @@
-"""Alert rules with their state now, their second circle, test deliveries, and what fired in 90 days."""
+"""Alert rules with their state now, test deliveries, and what fired in 90 days."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.db.models import Q
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
 from portal.accounts.models import Scope
-from portal.alerts.models import Figure, Rule
+from portal.alerts.models import Figure, Rule, Tell
 from portal.alerts.page import RuleRow, rows
 from portal.alerts.past import RulePast, Took, past
-from portal.alerts.rules import Wish, as_json, may_watch, set_circle, visible
+from portal.alerts.rules import (
+    Wish,
+    acknowledge_rule,
+    as_json,
+    delete,
+    may_watch,
+    save,
+    visible,
+    wished,
+)
 from portal.alerts.testing import send_test
 from portal.api.calls import call
+from portal.api.errors import refuse
 from portal.api.nouns import ClusterNoun, verb
 from portal.api.scope import ClusterView
 from portal.display.format import zone
+from portal.teams.access import visible_queues
 from portal.teams.people import visible_teams
 from scheduling.models import Cluster
-from scheduling.services.errors import ServiceError
 
 MOST_S = 8760 * 3600
-OF_A_RULE = (
-    "figure", "queue", "gpu_class", "over", "for_s", "escalate_s", "escalate_team", "escalate_people",
-)  # fmt: skip
+MOST_OVER = 366 * 86_400
 
 
 class AlertSerializer(serializers.Serializer[Any]):
@@ -36,6 +46,9 @@ class AlertSerializer(serializers.Serializer[Any]):
     gpu_class = serializers.CharField()
     over = serializers.FloatField(help_text="Seconds; evictions, GPUs or days by figure.")
     for_s = serializers.IntegerField()
+    least_gpus = serializers.IntegerField(help_text="Of one workload, for idle GPUs.")
+    tell = serializers.ChoiceField(choices=Tell.choices)
+    again_s = serializers.IntegerField(help_text="Seconds within which nobody is told again.")
     escalate_s = serializers.IntegerField(
         help_text="Seconds without acknowledgement after which the second circle is told; 0: never."
     )
@@ -54,14 +67,39 @@ class AlertSerializer(serializers.Serializer[Any]):
     fired = serializers.IntegerField(help_text="Times in the last 14 days.")
 
 
-class CircleSerializer(serializers.Serializer[Any]):
-    escalate_s = serializers.IntegerField(min_value=0, max_value=MOST_S)
-    escalate_team = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=63
+class AlertWriteSerializer(serializers.Serializer[Any]):
+    """Of a rule that is there, what is not sent stays as it is."""
+
+    figure = serializers.ChoiceField(choices=Figure.choices, required=False)
+    queue = serializers.CharField(
+        max_length=1000, required=False, allow_blank=True, help_text="Path or name; empty: any."
     )
+    gpu_class = serializers.CharField(
+        max_length=63, required=False, allow_blank=True, help_text="Empty: any."
+    )
+    over = serializers.FloatField(
+        min_value=0, max_value=MOST_OVER, required=False, help_text="See GET; fires above it."
+    )
+    for_s = serializers.IntegerField(
+        min_value=0, max_value=MOST_OVER, required=False, help_text="For so long before it fires."
+    )
+    least_gpus = serializers.IntegerField(
+        min_value=1, max_value=100_000, required=False, help_text="Of one workload, for idle GPUs."
+    )
+    tell = serializers.ChoiceField(choices=Tell.choices, required=False)
+    again_s = serializers.IntegerField(
+        min_value=0, max_value=MOST_S, required=False, help_text="Not again within."
+    )
+    escalate_s = serializers.IntegerField(min_value=0, max_value=MOST_S, required=False)
+    escalate_team = serializers.CharField(required=False, allow_blank=True, max_length=63)
     escalate_people: Any = serializers.ListField(
-        child=serializers.CharField(max_length=150), required=False, default=list, max_length=20
+        child=serializers.CharField(max_length=150), required=False, max_length=20
     )
+
+
+class NewAlertSerializer(AlertWriteSerializer):
+    figure = serializers.ChoiceField(choices=Figure.choices)
+    over = serializers.FloatField(min_value=0, max_value=MOST_OVER)
 
 
 class HeardSerializer(serializers.Serializer[Any]):
@@ -106,7 +144,7 @@ class Alerts(ClusterNoun):
 
     at, key, names = "alerts", "<int:pk>", ("alerts", "alert")
     one = "One rule with its state now."
-    serializer_class, takes = AlertSerializer, CircleSerializer
+    serializer_class, takes, takes_new = AlertSerializer, AlertWriteSerializer, NewAlertSerializer
     write_scope = Scope.ALL
     queryset = Rule.objects.none()
     pagination_class = None
@@ -128,28 +166,58 @@ class Alerts(ClusterNoun):
         return get_object_or_404(visible(self.person, self.watched()), pk=self.kwargs["pk"])
 
     def get_object(self) -> Any:
-        rule = self.edited_row()
+        return self._told(self.edited_row())
+
+    def _told(self, rule: Rule) -> Any:
         (row,) = (row for row in self.rows() if row.rule.pk == rule.pk)
         return _as_json(row)
 
-    def change(self, row: Rule) -> Any:
-        """Say who is told of a firing that nobody acknowledged, and after how long. What fires goes on."""
-        typed = self.given
-        wish = Wish(
-            Figure(row.figure), row.over, escalate_s=typed["escalate_s"],
-            escalate_team=self._team(typed["escalate_team"]),
-            escalate_people=tuple(dict.fromkeys(typed["escalate_people"])),
-        )  # fmt: skip
-        set_circle(by=self.person, rule=row, wish=wish)
-        return self.get_object()
+    def make(self) -> Any:
+        """Watch for something more."""
+        cluster = self.watched()
+        return self._told(save(by=self.person, cluster=cluster, wish=self._wish({})))
 
-    def _team(self, name: str) -> Any:
-        found = visible_teams(self.person).filter(name=name).first() if name else None
-        if name and found is None:
-            raise ServiceError(
-                "unknown_team", "There is no such team.", "Name one that you see.", field="escalate_team"
-            )  # fmt: skip
-        return found
+    def change(self, row: Rule) -> Any:
+        """Change what is sent of a rule. What fires ends with it, unless only the second circle changed."""
+        wish = self._wish(wished(row))
+        return self._told(save(by=self.person, cluster=self.cluster, wish=wish, rule=row))
+
+    def remove(self, row: Any) -> None:
+        """Watch for it no longer. What fires by it ends."""
+        delete(self.edited_row(), by=self.person)
+
+    def _wish(self, before: Mapping[str, Any]) -> Wish:
+        """``before`` with what is sent."""
+        given = dict(self.given)
+        for name, find in self._finders().items():
+            if name in given:
+                given[name] = find(given[name]) if given[name] else None
+        if "escalate_people" in given:
+            given["escalate_people"] = tuple(dict.fromkeys(given["escalate_people"]))
+        return Wish(**{**before, **given})
+
+    def _finders(self) -> Mapping[str, Callable[[str], Any]]:
+        def queue(text: str) -> Any:
+            seen = visible_queues(self.person).filter(cluster=self.cluster)
+            found = seen.filter(Q(path=text) | Q(name=text)).first()
+            return found or refuse("queue", "You see no such queue.")
+
+        def gpu_class(name: str) -> Any:
+            found = self.cluster.gpu_classes.filter(name=name).first()
+            return found or refuse("gpu_class", "There is no such GPU class.")
+
+        def team(name: str) -> Any:
+            found = visible_teams(self.person).filter(name=name).first()
+            return found or refuse("escalate_team", "There is no such team. Name one that you see.")
+
+        return {"queue": queue, "gpu_class": gpu_class, "escalate_team": team}
+
+    @verb("acknowledge", AlertSerializer)
+    def acknowledge(self) -> Any:
+        """Look after what fires: the second circle is not told of it."""
+        rule = self.edited_row()
+        acknowledge_rule(rule, by=self.person, now=self.cluster.now())
+        return self._told(rule)
 
     @verb("test", HeardSerializer, many=True)
     def test(self) -> Any:
@@ -176,7 +244,7 @@ def _as_json(row: RuleRow) -> dict[str, Any]:
     rule, firing = as_json(row.rule), row.firing
     return {
         "rule": row.rule.pk,
-        **{name: rule[name] for name in OF_A_RULE},
+        **rule,
         "state": row.verdict.value,
         "now": row.value,
         "since": firing.since if firing else None,

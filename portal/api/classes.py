@@ -9,9 +9,11 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from portal.accounts.models import Scope
+from portal.api.bodies import body_of
 from portal.api.nouns import ClusterNoun, Noun
 from portal.api.scope import RowSerializer
 from portal.boundary.reading import one_line
+from portal.setup.forms import PriorityForm
 from scheduling.models import GpuClass, PriorityClass
 from scheduling.services.clusters.classes import (
     LEAST_SLO_S,
@@ -19,9 +21,6 @@ from scheduling.services.clusters.classes import (
     save_gpu_class,
     save_priority_class,
 )
-
-TYPES: Any = PriorityClass._meta.get_field("type").choices
-MOST_WHOLE = 2**31 - 1
 
 
 class GpuClassSerializer(RowSerializer[GpuClass]):
@@ -91,21 +90,13 @@ class PriorityClassSerializer(RowSerializer[PriorityClass]):
         fields = ["name", "value", "preemptible", "min_run_time_s", "type", "is_default"]
 
 
-class PriorityClassWriteSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=63, validators=[one_line])
-    value = serializers.IntegerField(min_value=-1_000_000, max_value=1_000_000, required=False)
-    preemptible = serializers.BooleanField(required=False)
-    min_run_time_s = serializers.IntegerField(min_value=0, max_value=MOST_WHOLE, required=False)
-    type = serializers.ChoiceField(choices=TYPES, required=False)
-    is_default = serializers.BooleanField(required=False)
-
-
 class PriorityClasses(Noun):
     """Priority classes, highest value first."""
 
     at, key, names = "priority-classes", "<str:name>", ("priority_classes", "priority_class")
     one = "One priority class."
-    serializer_class, takes = PriorityClassSerializer, PriorityClassWriteSerializer
+    serializer_class = PriorityClassSerializer
+    takes = body_of(PriorityForm, "PriorityClassWrite", needs=("name",))
     write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True

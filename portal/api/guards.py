@@ -50,6 +50,7 @@ VERSIONED: Mapping[str, Versioned] = {
     "AdaptationView": Versioned(apart=frozenset({"due_at", "why", "parameters"})),
     "AdaptingParameterView": Versioned(apart=ADAPTS),
     "Alerts": Versioned(apart=ALERT),
+    "Budgets": Versioned(),
     "Consolidations": Versioned(),
     "GroupRules": Versioned(),
     "LoanAct": DECIDED,

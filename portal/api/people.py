@@ -15,6 +15,7 @@ from rest_framework import generics, serializers
 from portal.accounts import doors
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Scope, User
+from portal.api.bodies import body_of
 from portal.api.errors import refuse
 from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
@@ -22,6 +23,7 @@ from portal.api.scope import PersonView, RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.teams import people
 from portal.teams.access import is_admin, is_operator
+from portal.teams.forms import PersonForm
 from portal.teams.may import MayAnswer, answer_about, may, may_not
 from portal.teams.models import Membership
 from portal.teams.people import may_add_people, visible_people
@@ -151,13 +153,6 @@ class PersonSerializer(RowSerializer[User]):
         fields = ["username", "first_name", "last_name", "is_active", "memberships"]
 
 
-class NewPersonSerializer(serializers.Serializer[Any]):
-    username = serializers.CharField(max_length=63, validators=[one_line])
-    first_name = serializers.CharField(max_length=150, required=False, validators=[one_line])
-    last_name = serializers.CharField(max_length=150, required=False, validators=[one_line])
-    email = serializers.EmailField(max_length=254, required=False)
-
-
 class AddedPersonSerializer(PersonSerializer):
     password = serializers.CharField(read_only=True, help_text="Shown once.")
 
@@ -196,7 +191,8 @@ class People(Noun):
     one = "One person and their memberships."
     serializer_class, takes = PersonSerializer, ActiveSerializer
     write_scope = Scope.ALL
-    takes_new, shows_new, shown_once = NewPersonSerializer, AddedPersonSerializer, "password"
+    takes_new = body_of(PersonForm, "NewPerson")
+    shows_new, shown_once = AddedPersonSerializer, "password"
     make_scope = SESSION_ONLY
     lookup_field = "username"
 

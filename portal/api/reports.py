@@ -13,11 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.bodies import body_of
 from portal.api.calls import call
 from portal.api.nouns import ClusterNoun
-from portal.api.scope import ClusterView
+from portal.api.scope import ClusterView, RowSerializer
 from portal.reports import saved
 from portal.reports.declared import Computed, Report, exported
+from portal.reports.edit_forms import ViewForm
 from portal.reports.filters import PRESETS
 from portal.reports.forms import form_of
 from portal.reports.kinds import REPORTS
@@ -103,19 +105,12 @@ def view_of(declared: Report) -> type[ReportView]:
     return type(declared.name.title(), (ReportView,), members)
 
 
-class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
+class SavedViewSerializer(RowSerializer[SavedView]):
     kind = serializers.ChoiceField(choices=list(REPORTS), help_text="Which report.")
-    query = serializers.CharField(
-        max_length=2000, allow_blank=True, default="",
-        help_text="Its filters as they stand in the address: range=7d&queue=vision.",
-    )  # fmt: skip
-    weekly = serializers.BooleanField(default=False, help_text="Told each Monday.")
 
     class Meta:
         model = SavedView
         fields = ["id", "name", "kind", "query", "weekly"]
-        read_only_fields = ["id"]
-        validators: list[Any] = []
 
 
 class SavedViews(ClusterNoun):
@@ -123,7 +118,7 @@ class SavedViews(ClusterNoun):
 
     at, key, names = "reports/views", "<int:pk>", ("report_views", "report_view")
     one = "One view that you keep."
-    serializer_class = takes = SavedViewSerializer
+    serializer_class, takes = SavedViewSerializer, body_of(ViewForm, "SavedView")
     write_scope = Scope.ALL
     queryset = SavedView.objects.none()
     pagination_class = None

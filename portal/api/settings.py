@@ -42,6 +42,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
         "StudyKindEnum": "scheduling.models.StudyKind",
         "StudyStateEnum": "scheduling.models.StudyState",
+        "AlertFigureEnum": "portal.alerts.models.Figure",
+        "FigureEnum": "portal.approvals.states.Figure",
+        "SavedViewKindEnum": "portal.reports.kinds.REPORTS",
         "RequestKindEnum": "portal.approvals.states.Kind",
         "RequestStateEnum": "portal.approvals.states.State",
         # Of decisions: the name that it had before others had actions too.

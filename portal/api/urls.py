@@ -7,6 +7,7 @@ from portal.api import (
     adapting,
     alerts,
     audit,
+    budgets,
     classes,
     clusters,
     consolidations,
@@ -96,6 +97,7 @@ urlpatterns = [
     path(f"{CLUSTER}/evictions", ledger.EvictionList.as_view(), name="evictions"),
     path(f"{CLUSTER}/alerts/past", alerts.AlertPast.as_view(), name="alert_past"),
     *alerts.Alerts.addresses(),
+    *budgets.Budgets.addresses(),
     path(f"{CLUSTER}/reports", reports.ReportList.as_view(), name="reports"),
     *(
         path(f"{CLUSTER}/reports/{name}", reports.view_of(report).as_view(), name=name)

@@ -107,6 +107,12 @@ def editable(user: User, cluster: Cluster) -> QuerySet[Queue]:
     return dividable_queues(user).filter(cluster=cluster, parent__isnull=False)
 
 
+def visible(user: User, cluster: Cluster) -> QuerySet[Budget]:
+    """Of queues whose costs the person reads, or whose budget they set."""
+    either = readable(user, cluster) | Budget.objects.filter(queue__in=editable(user, cluster))
+    return either.select_related("queue__cluster")
+
+
 @transaction.atomic
 def set_budget(
     *, queue: Queue, amount: Decimal, begin: date, end: date, by: User, reason: str = ""

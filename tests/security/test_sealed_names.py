@@ -283,10 +283,22 @@ ADDRESSES = {
     "web:alert_test": PLAIN,
     "web:alert_past": Address(("?show=mine",), shows=True),
     "web:alert_past_csv": PLAIN,
-    "api:alerts": SHOWN,
+    "api:alerts": Address(
+        probes=(
+            {"figure": "longest_wait", "over": 60, "queue": PROBE},
+            {"figure": "longest_wait", "over": 60, "gpu_class": PROBE},
+            {"figure": "longest_wait", "over": 60, "escalate_s": 60, "escalate_team": PROBE},
+        ),
+        shows=True,
+    ),
     "api:alert_past": PLAIN,
     "api:alert": PLAIN,
     "api:alert_test": PLAIN,
+    "api:alert_acknowledge": PLAIN,
+    "api:budgets": Address(
+        probes=({"queue": PROBE, "amount": "5", "begin": "2026-11-01", "end": "2026-11-30"},)
+    ),
+    "api:budget": PLAIN,
     "reports:use_nudge": PLAIN,
     "reports:use_keep": PLAIN,
     "reports:budgets": Address(

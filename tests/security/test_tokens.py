@@ -91,6 +91,7 @@ def test_every_operation_that_writes_names_its_scope(operation):
 
 def test_writing_operations_are_those_we_know():
     assert set(WRITING) == {
+        "POST alerts", "DELETE alert", "POST alert_acknowledge", "POST budgets", "DELETE budget",
         "POST tokens", "DELETE token", "POST cluster_mode", "POST quotas", "POST workloads",
         "POST workload_cancel", "POST workload_hold", "POST workload_release",
         "POST workload_priority", "POST workload_actions", "POST workload_change",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,68 +14,16 @@ from portal.accounts.identity import provider_name
 from portal.accounts.models import Persona, User
 from portal.accounts.proof import proving
 from portal.accounts.views import person
-from portal.boundary.reading import one_line
 from portal.teams import directory
 from portal.teams import service_accounts as service
 from portal.teams.access import is_admin
-from portal.teams.directory_models import LONGEST_GROUP
+from portal.teams.forms import GroupRuleForm, ServiceAccountForm
 from portal.teams.giving import givable, led_teams
 from portal.teams.models import GroupRule, SeenGroups, ServiceAccount, Team
 from portal.teams.sight import person_for
-from portal.web.frame.forms import WeirForm, form_page, saved, sent_fields
+from portal.web.frame.forms import form_page, saved, sent_fields
 from portal.web.frame.requests import act_view, form_view
 from scheduling.services.errors import ServiceError
-
-REQUIRED = {"required": "Choose one.", "invalid_choice": "Choose one of the listed."}
-
-
-class GroupRuleForm(WeirForm):
-    group = forms.CharField(
-        max_length=LONGEST_GROUP,
-        validators=[one_line],
-        error_messages={
-            "required": "Write the group as the directory does.",
-            "max_length": f"Use at most {LONGEST_GROUP} characters.",
-        },
-    )
-    team = forms.ModelChoiceField(Team.objects.all(), to_field_name="name", error_messages=REQUIRED)
-    persona = forms.ModelChoiceField(
-        Persona.objects.all(), to_field_name="name", error_messages=REQUIRED
-    )
-    order = forms.IntegerField(
-        min_value=0, max_value=9999, initial=100, required=False,
-        error_messages={"invalid": "Write a whole number.", "max_value": "At most 9999.",
-                        "min_value": "Not below 0."},
-    )  # fmt: skip
-
-    def clean_order(self) -> int:
-        order: int | None = self.cleaned_data["order"]
-        return 100 if order is None else order
-
-
-class ServiceAccountForm(WeirForm):
-    name = forms.CharField(
-        max_length=100,
-        error_messages={
-            "required": "Say what it is, such as nightly-evals.",
-            "max_length": "Use at most 100 characters.",
-        },
-    )
-    persona = forms.ModelChoiceField(
-        Persona.objects.all(), to_field_name="name", error_messages=REQUIRED
-    )
-    purpose = forms.CharField(
-        max_length=200,
-        required=False,
-        validators=[one_line],
-        error_messages={"max_length": "Use at most 200 characters."},
-    )
-
-    def __init__(self, *args: Any, personas: list[Persona], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        persona = self.fields["persona"]
-        assert isinstance(persona, forms.ModelChoiceField)  # noqa: S101 - declared above
-        persona.queryset = Persona.objects.filter(pk__in=[p.pk for p in personas])
 
 
 def _ruler(request: HttpRequest) -> User:

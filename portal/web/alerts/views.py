@@ -14,18 +14,18 @@ from portal.accounts.models import User
 from portal.alerts import words
 from portal.alerts.figure import drawn, is_drawable
 from portal.alerts.firing import RuleState
-from portal.alerts.models import Figure, Firing, Rule, Tell
+from portal.alerts.models import Figure, Rule, Tell
 from portal.alerts.page import RuleRow, Tried, rows, tried
-from portal.alerts.rules import Wish, led, may_watch, save, visible
-from portal.alerts.rules import acknowledge as acknowledge_it
+from portal.alerts.rules import Wish, acknowledge_rule, led, may_watch, save, visible
 from portal.alerts.rules import delete as delete_it
+from portal.boundary.forms import WeirForm
 from portal.display.format import counted, duration, zone
 from portal.display.sentences import and_list
 from portal.teams.access import is_operator, visible_queues
 from portal.teams.models import Team
 from portal.teams.people import visible_teams
 from portal.web.frame.context import Shell
-from portal.web.frame.forms import WeirForm, saved
+from portal.web.frame.forms import saved
 from portal.web.frame.requests import PersonRequest, act_view, form_view, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster, GpuClass, Queue
@@ -37,6 +37,7 @@ NUMBER = {"invalid": "That is no number. Write one, such as 120."}
 
 
 class RuleForm(WeirForm):
+    typed_as = {"escalate_s": "escalate_h", "for_s": "for_min", "again_s": "again_h"}
     figure = forms.ChoiceField(choices=Figure.choices, label="What")
     queue: Any = forms.ModelChoiceField(
         Queue.objects.none(), to_field_name="name", required=False, empty_label="Any queue"
@@ -268,11 +269,8 @@ def acknowledge(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Of the rule: that somebody looks after what fires now."""
     found = opened(request, cluster)
     watched = get_object_or_404(visible(request.user, found), pk=pk)
-    firing = Firing.objects.filter(rule=watched, until=None).select_related("rule__cluster").first()
     try:
-        if firing is None:
-            raise ServiceError("moved_on", "It is over.")
-        acknowledge_it(firing, by=request.user, now=found.now())
+        acknowledge_rule(watched, by=request.user, now=found.now())
         messages.success(request, f"You look after {watched.get_figure_display().lower()}.")
     except ServiceError as refused:
         messages.error(request, str(refused))

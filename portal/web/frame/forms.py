@@ -1,34 +1,15 @@
-"""Forms that take a service's refusal, and the page of one."""
+"""What a form's service made of it, and the page of one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 
-from scheduling.services.errors import ServiceError
-
-Made = TypeVar("Made")
-
-
-class WeirForm(forms.Form):
-    """A form that takes a service's refusal at the field it names."""
-
-    def refuse(self, error: ServiceError) -> None:
-        field = error.field if error.field in self.fields else None
-        self.add_error(field, str(error))
-
-    def done(self, act: Callable[[], Made]) -> Made | None:
-        """What the service made of it; None where it refused, which then stands at its field."""
-        try:
-            return act()
-        except ServiceError as refused:
-            self.refuse(refused)
-            return None
+from portal.boundary.forms import Made, WeirForm
 
 
 def sent_fields(request: HttpRequest) -> QueryDict | None:

@@ -13,10 +13,10 @@ from portal.accounts.models import User
 from portal.approvals.loans import doors
 from portal.approvals.loans.models import NOTICE_H
 from portal.approvals.loans.who import led_queues, open_offers
+from portal.boundary.forms import WeirForm
 from portal.display.format import zone
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
-from portal.web.frame.forms import WeirForm
 from portal.web.frame.requests import PersonRequest, form_view, turned
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import MomentField

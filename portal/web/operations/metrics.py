@@ -7,9 +7,10 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
+from portal.boundary.forms import WeirForm
 from portal.display.format import counted
 from portal.teams.access import is_admin
-from portal.web.frame.forms import WeirForm, form_page
+from portal.web.frame.forms import form_page
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster

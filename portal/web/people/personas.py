@@ -12,10 +12,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import Persona
+from portal.boundary.forms import WeirForm
 from portal.teams.access import is_admin
 from portal.teams.persona_preview import Preview, preview
 from portal.teams.personas import PersonaValues, delete_persona, save_persona
-from portal.web.frame.forms import WeirForm, form_page
+from portal.web.frame.forms import form_page
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.matrix import matrix
 from scheduling.models import MILLI, GpuClass, PriorityClass, State

@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from portal.accounts.models import Persona, User
+from portal.boundary.forms import WeirForm
 from portal.teams import people as doors
 from portal.teams.access import is_admin
 from portal.teams.giving import givable
@@ -18,7 +19,7 @@ from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Membership, Team
 from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
-from portal.web.frame.forms import WeirForm, form_page, saved
+from portal.web.frame.forms import form_page, saved
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view
 from scheduling.models import Queue
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -15,24 +14,13 @@ from portal.accounts.proof import proving
 from portal.teams import people as doors
 from portal.teams.access import is_admin
 from portal.teams.factors import has_one, must_have
+from portal.teams.forms import PersonForm
 from portal.teams.may import answer_about, may, may_not
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for, person_for, visible_memberships
-from portal.web.frame.forms import WeirForm, form_page
+from portal.web.frame.forms import form_page
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.matrix import matrix
-
-
-class PersonForm(WeirForm):
-    username = forms.CharField(
-        max_length=63,
-        label="User name",
-        help_text="As the cluster knows them; it cannot be changed",
-        error_messages={"required": "A person needs a user name. Work carries it."},
-    )
-    first_name = forms.CharField(max_length=150, required=False)
-    last_name = forms.CharField(max_length=150, required=False)
-    email = forms.EmailField(max_length=254, required=False)
 
 
 @form_view

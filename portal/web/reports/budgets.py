@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from portal.reports import budgets
+from portal.reports.edit_forms import BudgetForm
 from portal.reports.models import Budget
-from portal.web.frame.forms import WeirForm, form_page, saved
+from portal.web.frame.forms import form_page, saved
 from portal.web.frame.requests import PersonRequest, act_view, form_view
 from portal.web.frame.shell import get_cluster
-from scheduling.models import Cluster, Queue
-
-MOST = 10**11
-
-
-class BudgetForm(WeirForm):
-    queue: Any = forms.ModelChoiceField(
-        queryset=Queue.objects.none(), to_field_name="name", empty_label=None
-    )
-    amount = forms.DecimalField(
-        label="Amount", min_value=0, max_value=MOST, decimal_places=2,
-        error_messages={"invalid": "That is no amount. Write one, such as 230000."},
-    )  # fmt: skip
-    begin = forms.DateField(
-        label="From", widget=forms.DateInput(attrs={"type": "date"}),
-        error_messages={"invalid": "Write a day as 2026-10-01."},
-    )  # fmt: skip
-    end = forms.DateField(
-        label="To, that day included", widget=forms.DateInput(attrs={"type": "date"}),
-        error_messages={"invalid": "Write a day as 2026-12-31."},
-    )  # fmt: skip
-    reason = forms.CharField(required=False, max_length=500)
-
-    def __init__(self, *args: Any, queues: QuerySet[Queue], currency: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field: Any = self.fields["queue"]
-        field.queryset = queues.order_by("path")
-        field.label_from_instance = lambda queue: queue.path
-        self.fields["amount"].label = f"Amount, {currency}"
+from scheduling.models import Cluster
 
 
 @form_view

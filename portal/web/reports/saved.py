@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from portal.reports import saved
+from portal.reports.edit_forms import ViewForm
 from portal.reports.kinds import REPORTS
 from portal.reports.models import SavedView
-from portal.web.frame.forms import WeirForm
 from portal.web.frame.requests import PersonRequest, act_view, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-
-
-class ViewForm(WeirForm):
-    name = forms.CharField(max_length=63, label="Name of the view")
-    weekly = forms.BooleanField(required=False, label="Tell me each Monday")
-    kind = forms.CharField(max_length=20, widget=forms.HiddenInput)
-    query = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
 
 
 @page_view

@@ -11,9 +11,9 @@ from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind
 from portal.approvals.who import askable_queues
 from portal.approvals.wishes import MOST_GPUS, MOST_REASON, Wish, WishError
+from portal.boundary.forms import WeirForm
 from portal.display.format import zone
 from portal.teams.access import visible_queues
-from portal.web.frame.forms import WeirForm
 from portal.web.moments import MomentField, local
 from scheduling.models import MILLI, Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError

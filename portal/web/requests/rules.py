@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 
 from portal.approvals.automatic import MOST_DAYS, set_rule, settable_queues
 from portal.approvals.models import ApprovalRule
-from portal.web.frame.forms import WeirForm
+from portal.boundary.forms import WeirForm
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.frame.shell import get_cluster
 from portal.web.requests.forms import gpus_field

@@ -9,8 +9,9 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from portal.setup.forms import PriorityForm
 from portal.web.frame.requests import PersonRequest
-from portal.web.setup.forms import ClassForm, DisplayForm, NewClassForm, PriorityForm
+from portal.web.setup.forms import ClassForm, DisplayForm, NewClassForm
 from scheduling.models import Cluster, PriorityClass
 from scheduling.services.clusters.add import set_display
 from scheduling.services.clusters.classes import save_gpu_class, save_priority_class

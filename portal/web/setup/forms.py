@@ -9,8 +9,8 @@ from zoneinfo import available_timezones
 
 from django import forms
 
+from portal.boundary.forms import WeirForm
 from portal.display.units import gpus_each
-from portal.web.frame.forms import WeirForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials
@@ -169,19 +169,6 @@ class NewClassForm(WeirForm):
         typed = dict(self.cleaned_data)
         key, _, value = typed.pop("label").partition("=")
         return {**typed, "node_labels": {key: value} if key else {}}
-
-
-class PriorityForm(WeirForm):
-    name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
-    value = forms.IntegerField(min_value=-1_000_000, max_value=1_000_000)
-    type = forms.ChoiceField(
-        choices=[(kind, kind) for kind in ("training", "interactive", "inference")]
-    )
-    min_run_time_s = forms.IntegerField(
-        min_value=0, max_value=366 * 86400, initial=0, label="Protected for (s)"
-    )
-    preemptible = forms.BooleanField(required=False, initial=True)
-    is_default = forms.BooleanField(required=False, label="For work that names none")
 
 
 class TreeForm(WeirForm):

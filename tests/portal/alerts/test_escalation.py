@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from portal.alerts import watching
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
-from portal.alerts.rules import Wish, acknowledge, save, set_circle
+from portal.alerts.rules import Wish, acknowledge, save, wished
 from portal.alerts.testing import EVERY, send_test
 from portal.notices.models import Kind, Notice, Preference, When
 from portal.teams.models import Team
@@ -132,12 +132,13 @@ def test_lead_may_not_name_people_whom_they_do_not_see(small: Small) -> None:
 def test_second_circle_without_a_time_is_refused(small: Small, overdue: Rule) -> None:
     wish = Wish(Figure.LONGEST_WAIT, H, escalate_people=("op",))
     with pytest.raises(ServiceError) as refused:
-        set_circle(by=small.operator, rule=overdue, wish=wish)
-    assert refused.value.field == "escalate_h"
+        save(by=small.operator, cluster=small.cluster, wish=wish, rule=overdue)
+    assert refused.value.field == "escalate_s"
 
 
 def test_new_circle_leaves_what_fires(small: Small, overdue: Rule) -> None:
-    set_circle(by=small.operator, rule=overdue, wish=Wish(Figure.LONGEST_WAIT, H, escalate_s=60))
+    wish = Wish(**{**wished(overdue), "escalate_s": 60})
+    save(by=small.operator, cluster=small.cluster, wish=wish, rule=overdue)
 
     assert Firing.objects.get().until is None
 

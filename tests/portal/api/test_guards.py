@@ -18,7 +18,7 @@ from portal.api import guards, personas
 from portal.approvals.models import ApprovalRule, LoanOffer
 from portal.idempotency import answers, tasks
 from portal.idempotency.models import KeptAnswer
-from portal.reports.models import SavedView
+from portal.reports.models import Budget, SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
 from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue
 from tests.factories import example_cluster, make_user
@@ -122,7 +122,9 @@ def edited(cluster):
     place = f"/api/v1/teams/{member.team}/members/{member.user}"
     view = SavedView.objects.create(user=admin, cluster=cluster, name="v", kind="use")
     alert = Rule.objects.create(cluster=cluster, figure="longest_wait", over=60)
+    budget = Budget.objects.create(queue=research, amount=5, begin="2026-11-01", end="2026-11-30")
     return {
+        "Budgets": ("delete", f"{FRA1}/budgets/{budget.pk}", None),
         "AdaptationView": ("put", f"{FRA1}/adaptation", {"is_on": True}),
         "AdaptingParameterView": ("put", f"{FRA1}/adaptation/parameters/charge", {"is_pinned": True}),
         "Alerts": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
