@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,47 +15,22 @@ from portal.display.periods import Periods, epochs
 from portal.display.spread import Spread, share
 from portal.reports import samples
 from portal.reports.evicted import Evicted, Prices, evictions_in, money_of
-from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
+from portal.reports.filters import ReportFilters
+from portal.reports.matrix import (
+    BETWEEN,
+    COLUMNS,
+    Evicting,
+    Losses,
+    Matrix,
+    matrix_of,
+    matrix_table,
+)
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.utilization import allocated_gpu_hours
 from scheduling.models import Cluster, EvictionRule
 from scheduling.services.words.rules import IN_VAIN, label_of
 
 RULES = tuple(EvictionRule.values)
-BETWEEN = (EvictionRule.RECLAIM.value, EvictionRule.PREEMPT.value)
-"""Rules by which somebody else's wait caused it."""
-SHOWN = 7
-"""Queues with a line of their own in the matrix; the rest are one line."""
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Reclaims and preemptions, evicted queue (row) for asking queue (column)."""
-
-    names: tuple[str, ...]
-    counts: tuple[tuple[int, ...], ...]
-    lost: tuple[tuple[float, ...], ...]
-    """GPU-hours."""
-    costs: tuple[tuple[float, ...], ...] | None
-    """Of what was lost; None where the person reads no costs."""
-    reclaims: int
-    preempts: int
-
-    @property
-    def row_sums(self) -> tuple[int, ...]:
-        return tuple(sum(row) for row in self.counts)
-
-    @property
-    def column_sums(self) -> tuple[int, ...]:
-        return tuple(sum(column) for column in zip(*self.counts, strict=True))
-
-    @property
-    def total(self) -> int:
-        return sum(self.row_sums)
-
-    @property
-    def highest(self) -> int:
-        return max((cell for row in self.counts for cell in row), default=0)
 
 
 @dataclass(frozen=True)
@@ -147,7 +121,7 @@ class PreemptionsReport:
     def tables(self) -> tuple[Table, ...]:
         return (
             _day_table(self),
-            _matrix_table(self),
+            matrix_table(self.matrix, self.evicted.scope.cluster.currency),
             _queue_table(self),
             _rule_table(self),
             self.evicted.table(),
@@ -177,29 +151,6 @@ class PreemptionsReport:
         }
 
 
-class _Row(NamedTuple):
-    """One eviction; fields in the order of COLUMNS."""
-
-    at: datetime
-    rule: str
-    queue: int | None
-    for_queue: int | None
-    gpu_class: int
-    gpus: int
-    asked: int
-    lost_gpu_s: float
-    cycle: int | None
-    for_workload: int | None
-    allowed_by: str
-    in_vain: str
-
-
-COLUMNS = (
-    "at", "rule", "queue_id", "for_queue_id", "gpu_class_id", "gpus", "asked_gpus",
-    "lost_gpu_s", "cycle_id", "for_workload_id", "allowed_by", "in_vain",
-)  # fmt: skip
-
-
 def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> PreemptionsReport:
     """What was evicted from the queues that ``user`` may see, in the range of ``filters``.
 
@@ -227,30 +178,11 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
         asked_bound=cluster.eviction_cap,
         periods=periods,
         by_rule=_by_rule(rows, periods),
-        matrix=_matrix(scope, rows, losses),
+        matrix=matrix_of(scope, rows, losses),
         queues=_by_queue(scope, rows, losses),
         rules=_by_what_allowed(rows, losses),
         evicted=Evicted.of(scope, filters, user, known),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """What each eviction threw away: GPU-hours of whole GPUs, and their price where costs are read."""
-
-    hours: list[float]
-    costs: list[float] | None
-
-    @classmethod
-    def of(cls, scope: Scope, rows: Sequence[_Row], known: Prices) -> Losses:
-        weights = scope.unit.weights
-        hours = [row.lost_gpu_s / 3600 * weights[row.gpu_class] for row in rows]
-        costs = [known.cost(row.gpu_class, row.at, row.lost_gpu_s) for row in rows]
-        paid = [cost for cost in costs if cost is not None]
-        return cls(hours, paid if len(paid) == len(rows) else None)
-
-    def cost(self, i: int) -> float:
-        return self.costs[i] if self.costs is not None else 0.0
 
 
 def _count_before(scope: Scope, filters: ReportFilters) -> int | None:
@@ -260,12 +192,12 @@ def _count_before(scope: Scope, filters: ReportFilters) -> int | None:
     return evictions_in(scope, before).count()
 
 
-def _rows(scope: Scope, filters: ReportFilters) -> list[_Row]:
+def _rows(scope: Scope, filters: ReportFilters) -> list[Evicting]:
     found = evictions_in(scope, filters).order_by("at", "pk")
-    return [_Row._make(values) for values in found.values_list(*COLUMNS)]
+    return [Evicting._make(values) for values in found.values_list(*COLUMNS)]
 
 
-def _per_asked(rows: Sequence[_Row]) -> tuple[float | None, float | None]:
+def _per_asked(rows: Sequence[Evicting]) -> tuple[float | None, float | None]:
     """(mean, worst) of GPUs evicted per GPU asked. One request may have several victims."""
     evicted: dict[tuple[int | None, int | None], int] = defaultdict(int)
     asked: dict[tuple[int | None, int | None], int] = {}
@@ -280,7 +212,7 @@ def _per_asked(rows: Sequence[_Row]) -> tuple[float | None, float | None]:
     return sum(evicted.values()) / sum(asked.values()), max(ratios)
 
 
-def _by_rule(rows: Sequence[_Row], periods: Periods) -> dict[str, tuple[int, ...]]:
+def _by_rule(rows: Sequence[Evicting], periods: Periods) -> dict[str, tuple[int, ...]]:
     index = periods.index(epochs([row.at for row in rows]))
     rules = np.array([row.rule for row in rows], dtype=object)
     count = len(periods.starts)
@@ -289,59 +221,7 @@ def _by_rule(rows: Sequence[_Row], periods: Periods) -> dict[str, tuple[int, ...
     }
 
 
-def _matrix(scope: Scope, rows: Sequence[_Row], losses: Losses) -> Matrix:
-    pairs = {
-        i: (_name(scope, row.queue), _name(scope, row.for_queue))
-        for i, row in enumerate(rows)
-        if row.rule in BETWEEN
-    }
-    names = _top_queues(Counter(pairs.values()))
-    cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    for i, (evicted, asking) in pairs.items():
-        cell = cells[_fold(evicted, names), _fold(asking, names)]
-        cell[0] += 1
-        cell[1] += losses.hours[i]
-        cell[2] += losses.cost(i)
-    counts, hours, costs = (
-        tuple(tuple(cells[row, column][k] for column in names) for row in names) for k in range(3)
-    )
-    rules = Counter(row.rule for row in rows)
-    return Matrix(
-        names,
-        tuple(tuple(map(int, row)) for row in counts),
-        hours,
-        None if losses.costs is None else costs,
-        rules[EvictionRule.RECLAIM],
-        rules[EvictionRule.PREEMPT],
-    )
-
-
-def _name(scope: Scope, queue: int | None) -> str:
-    known = None if queue is None else scope.queues.get(queue)
-    return known.name if known else OUTSIDE
-
-
-def _top_queues(pairs: Counter[tuple[str, str]]) -> tuple[str, ...]:
-    """The queues most involved, most first by what was taken; then the rest as one, then outside."""
-    involved: Counter[str] = Counter()
-    taken: Counter[str] = Counter()
-    for (evicted, asking), count in pairs.items():
-        involved[evicted] += count
-        involved[asking] += count if asking != evicted else 0
-        taken[evicted] += count
-    outside = involved.pop(OUTSIDE, 0)
-    ranked = sorted(involved, key=lambda name: (-involved[name], name))
-    kept = ranked if len(ranked) <= SHOWN + 1 else ranked[:SHOWN]
-    kept = sorted(kept, key=lambda name: (-taken[name], name))
-    rest = [OTHERS] if len(ranked) > len(kept) else []
-    return (*kept, *rest, *([OUTSIDE] if outside else []))
-
-
-def _fold(name: str, shown: tuple[str, ...]) -> str:
-    return name if name in shown else OTHERS
-
-
-def _by_queue(scope: Scope, rows: Sequence[_Row], losses: Losses) -> tuple[QueueLoss, ...]:
+def _by_queue(scope: Scope, rows: Sequence[Evicting], losses: Losses) -> tuple[QueueLoss, ...]:
     sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
     for i, row in enumerate(rows):
         assert row.queue is not None  # noqa: S101 - rows are chosen by queue
@@ -366,14 +246,14 @@ def _by_queue(scope: Scope, rows: Sequence[_Row], losses: Losses) -> tuple[Queue
     return tuple(sorted(found, key=lambda row: (-row.lost, row.path)))
 
 
-def _allowed(row: _Row) -> str:
+def _allowed(row: Evicting) -> str:
     """'preempt: lower priority', by which the rows of the table add up to the chart's; its rule alone where
     nobody said which row of the rules it was."""
     rule, row_of_rules = EvictionRule(row.rule).label, label_of(row.rule, row.allowed_by)
     return rule if row_of_rules == rule else f"{rule}: {row_of_rules}"
 
 
-def _by_what_allowed(rows: Sequence[_Row], losses: Losses) -> tuple[RuleLoss, ...]:
+def _by_what_allowed(rows: Sequence[Evicting], losses: Losses) -> tuple[RuleLoss, ...]:
     found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for row, hours in zip(rows, losses.hours, strict=True):
         found[_allowed(row)].append((hours, row.in_vain in IN_VAIN))
@@ -395,24 +275,6 @@ def _day_table(report: PreemptionsReport) -> Table:
         for i, start in enumerate(report.periods.starts)
     ]
     return Table("days", f"Evictions by {report.periods.unit} and rule", ("start", *RULES), rows)
-
-
-def _matrix_table(report: PreemptionsReport) -> Table:
-    matrix, unit = report.matrix, report.evicted.scope.cluster.currency.lower()
-    rows = [
-        (
-            evicted,
-            asking,
-            matrix.counts[i][j],
-            matrix.lost[i][j],
-            matrix.costs[i][j] if matrix.costs is not None else None,
-        )
-        for i, evicted in enumerate(matrix.names)
-        for j, asking in enumerate(matrix.names)
-        if matrix.counts[i][j]
-    ]
-    columns = ("evicted_from", "for", "evictions", "lost_gpu_hours", f"lost_{unit}")
-    return Table("matrix", "Reclaims and preemptions, who for whom", columns, rows)
 
 
 def _queue_table(report: PreemptionsReport) -> Table:

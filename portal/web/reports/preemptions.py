@@ -11,7 +11,8 @@ from portal.display.format import counted, hours, money, number, whole_money
 from portal.reports.evicted import FEW, SHOWN
 from portal.reports.figures import preemptions as figures
 from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
-from portal.reports.preemptions import Matrix, PreemptionsReport
+from portal.reports.matrix import Matrix
+from portal.reports.preemptions import PreemptionsReport
 from portal.web.reports.pages import SHADES, Meter, part_of
 
 
