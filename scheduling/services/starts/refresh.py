@@ -121,13 +121,31 @@ def keep(
 
     All is worked out before the first row is written: a cycle may wait to write its own.
     """
-    now = snapshot.now
     rows = _rows(cluster)
+    told = _predictions(cluster, snapshot.now, known, ahead, rows)
+    forecasts = [one.row() for one in told]
+    scored = [
+        (one.work, one.raw, one.band, one.gpu_class)
+        for one, row in zip(told, forecasts, strict=True)
+        if not row.why_not
+    ]
+    moves = _moves(snapshot, ahead, rows)
+    outcomes.note(cluster, scored, snapshot.now)
+    record.note(cluster, forecasts, snapshot.now)
+    with transaction.atomic():
+        _write(cluster, forecasts)
+        _note_run(cluster, known, ahead, rows, snapshot.now, began_at, cpu_s, moves)
+    return len(told)
+
+
+def _predictions(
+    cluster: Cluster, now: datetime, known: Known, ahead: Ahead, rows: Mapping[str, Workload]
+) -> list[_Prediction]:
     correction = outcomes.keep_correction(cluster, now)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     again = outcomes.told_before(cluster, now)
     runs = dict(zip(ahead.waiting, ahead.runs.tolist(), strict=True))
-    told = [
+    return [
         _Prediction(
             rows[name],
             raw,
@@ -142,24 +160,17 @@ def keep(
         for name, raw in ahead.bands().items()
         if name in rows
     ]
-    forecasts = [one.row() for one in told]
-    scored = [
-        (one.work, one.raw, one.band, one.gpu_class)
-        for one, row in zip(told, forecasts, strict=True)
-        if not row.why_not
-    ]
+
+
+def _moves(
+    snapshot: m.Snapshot, ahead: Ahead, rows: Mapping[str, Workload]
+) -> list[dict[str, Any]]:
     holds = {w.name: w.gpus * sum(w.placement.values()) for w in snapshot.workloads}
-    moves = [
+    return [
         one.document() | {"workload": rows[one.workload].uid, "run": rows[one.run].uid}
         for one in movers(ahead, holds)
         if one.workload in rows and one.run in rows
     ]
-    outcomes.note(cluster, scored, now)
-    record.note(cluster, forecasts, now)
-    with transaction.atomic():
-        _write(cluster, forecasts)
-        _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
-    return len(told)
 
 
 BATCH = 200
