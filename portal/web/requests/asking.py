@@ -157,11 +157,14 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
     except WishError as error:
         return {"faults": [str(fault) for fault in error.faults]}
     asked = QuotaRequest(cluster=cluster, author=user, **wish.columns())
-    plan = page.preview_for(asked, user, page.planned(wish))
+    kept = page.as_typed(wish)
+    plan = page.preview_for(asked, user, kept and kept.answer)
     rule = automatic.passing(asked, now)
     return {
         "asked": asked,
         "plan": plan,
+        "is_open": kept is not None and kept.is_open,
+        "is_late": kept is not None and kept.is_late,
         "outcome": plan.outcome if plan and not plan.fault else "",
         "passes": rule.passes,
         "rule": rule.rule,

@@ -64,7 +64,7 @@ def show(
     user, shell = request.user, Shell(request)
     may = verbs(user, asked)
     now = asked.cluster.now()
-    plan, before = _plans(request, asked, form)
+    plan, before, kept = _plans(request, asked, form)
     gpus = _granting(request, asked, form)
     decider = Decider(user)
     context = {
@@ -75,6 +75,8 @@ def show(
         "badge": lists.badge(asked, user, turn=decider.has_turn(asked)),
         "life": page.life(asked, list(asked.steps.select_related("by")), user),
         "plan": plan,
+        "is_open": kept is not None and kept.is_open,
+        "is_late": kept is not None and kept.is_late,
         "since": page.since(before, plan) if asked.state in DECIDABLE else "",
         "is_decidable": asked.state in DECIDABLE,
         "is_granted": asked.state in GRANTED,
@@ -99,14 +101,14 @@ def show(
 
 
 def _plans(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> Any:
-    """(what is told as its effect, what was told on submission)."""
+    """(what is told as its effect, what was told on submission, how the plan of now stands)."""
     before = page.preview_for(asked, request.user, asked.preview)
     if asked.state in DECIDABLE:
-        kept = page.fresh(
+        kept = page.as_now(
             asked, gpus=_granting(request, asked, form) or None, giver=_giver(request, asked)
         )
-        return page.preview_for(asked, request.user, kept), before
-    return page.preview_for(asked, request.user, asked.expected or asked.preview), before
+        return page.preview_for(asked, request.user, kept and kept.answer), before, kept
+    return page.preview_for(asked, request.user, asked.expected or asked.preview), before, None
 
 
 def _granting(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> int:

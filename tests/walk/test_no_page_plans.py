@@ -1,0 +1,61 @@
+"""No page and no call that reads has the engine plan, or the cluster read, before it answers: a plan is asked
+of a worker, or kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from portal.plans import asking
+from scheduling.services.snapshot import build
+from tests.portal.test_permission_matrix import ADDRESSES
+from tests.security.test_sealed_names import ADDRESSES as SEALED
+from tests.walk.asking import ask
+from tests.walk.world import World
+
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
+LOOKERS = ("admin", "chief", "okapi-user")
+PLANS = {
+    "api:request_preview": "A program has nothing to show meanwhile; a kept plan comes first.",
+    "api:workload_sooner": "The same.",
+}
+"""Address -> why it may plan."""
+
+
+@pytest.fixture
+def planned(monkeypatch, remembering):
+    """What read the cluster for a plan, and questions that a worker would take."""
+    planned: list[str] = []
+
+    def live(*args, **kwargs):
+        planned.append("live")
+        raise OSError
+
+    monkeypatch.setattr(build, "live", live)
+    monkeypatch.setattr(build, "live_under", live)
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    return planned
+
+
+def looked_at(world: World, name: str):
+    """Everybody whom it may be open to, with all of its queries."""
+    queries = {query for query in SEALED[name].queries if query} if name in SEALED else set()
+    url = world.url(name)
+    for who in LOOKERS:
+        yield ask(world, who, "GET", name, url)
+        for query in sorted(queries):
+            yield ask(world, who, "GET", name, url.partition("?")[0] + query)
+
+
+@pytest.mark.parametrize("name", [name for name in ADDRESSES if name not in PLANS])
+def test_the_address_answers_without_a_plan(world, planned, name):
+    answers = list(looked_at(world, name))
+
+    assert planned == [], [str(one) for one in answers]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_what_may_plan_does(world, planned, name):
+    """Or it needs no leave."""
+    list(looked_at(world, name))
+
+    assert planned
