@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from portal.display.filters import HOLDING, WAITING
 from portal.web.sorting import Sort
-from portal.web.workloads.sorting import BY_STATE, FINISHED, in_order
+from portal.web.workloads.sorting import BY_END, BY_STATE, FINISHED, in_order
 from scheduling.models import Workload
 
 RELATED = ("cluster", "queue", "gpu_class", "priority_class")
@@ -48,6 +48,8 @@ def paged(found: QuerySet[Workload], by: Sort, counts: Mapping[str, int], now: d
     What waits, what runs and what is done are three lists that indexes give in their order: where that is
     the order, none of a hundred thousand rows is sorted.
     """
+    if by == BY_END:
+        return Paged([found.order_by("-finished_at", "-id")], [sum(counts.values())])
     if by != BY_STATE:
         return Paged([in_order(found, by, now)], [sum(counts.values())])
     groups = [(WAITING, "-submitted_at"), (HOLDING, "-submitted_at"), ((FINISHED,), "-finished_at")]
