@@ -6,6 +6,8 @@ from __future__ import annotations
 import pytest
 
 from portal.plans import asking
+from portal.web.cycles import views as cycles
+from scheduling.engine import planner
 from scheduling.services.snapshot import build
 from tests.portal.test_permission_matrix import ADDRESSES
 from tests.security.test_sealed_names import ADDRESSES as SEALED
@@ -17,6 +19,7 @@ LOOKERS = ("admin", "chief", "okapi-user")
 PLANS = {
     "api:request_preview": "A program has nothing to show meanwhile; a kept plan comes first.",
     "api:workload_sooner": "The same.",
+    "web:cycle_candidates": "A fragment about what is past, planned once for all who open its cycle.",
 }
 """Address -> why it may plan."""
 
@@ -26,12 +29,14 @@ def planned(monkeypatch, remembering):
     """What read the cluster for a plan, and questions that a worker would take."""
     planned: list[str] = []
 
-    def live(*args, **kwargs):
-        planned.append("live")
+    def refuse(*args, **kwargs):
+        planned.append("planned")
         raise OSError
 
-    monkeypatch.setattr(build, "live", live)
-    monkeypatch.setattr(build, "live_under", live)
+    monkeypatch.setattr(build, "live", refuse)
+    monkeypatch.setattr(build, "live_under", refuse)
+    monkeypatch.setattr(planner, "plan_world", refuse)
+    monkeypatch.setattr(cycles, "searches_of", refuse)
     monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
     return planned
 
