@@ -15,7 +15,7 @@ from tests.walk.asking import ask
 from tests.walk.world import World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
-LOOKERS = ("admin", "chief", "okapi-user")
+LOOKERS = ("admin", "chief", "lead")
 PLANS = {
     "api:request_preview": "A program has nothing to show meanwhile; a kept plan comes first.",
     "api:workload_sooner": "The same.",
