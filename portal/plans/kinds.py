@@ -65,14 +65,14 @@ def of_wish(wish: Wish) -> Json:
 
 
 def _wish(cluster: Cluster, asked: Json) -> Json:
-    ends = {
-        name: datetime.fromisoformat(asked[name]) if asked[name] else None
-        for name in ("starts_at", "ends_at")
+    told: dict[str, Any] = {
+        name: asked[name] for name in ("gpu_class", "priority_class", "gpus", "name")
     }
-    names = {name: asked[name] for name in ("gpu_class", "priority_class", "gpus", "name")}
+    for name in ("starts_at", "ends_at"):
+        told[name] = datetime.fromisoformat(asked[name]) if asked[name] else None
     wish = Wish(
         kind=Kind(asked["kind"]), figure=Figure(asked["figure"]), giver=_queue(asked["giver"]),
-        queue=Queue.objects.select_related("cluster").get(pk=asked["queue"]), **names, **ends,
+        queue=Queue.objects.select_related("cluster").get(pk=asked["queue"]), **told,
     )  # fmt: skip
     return or_fault(lambda: previews.of_wish(wish, cluster.now()))
 

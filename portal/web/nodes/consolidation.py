@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -91,6 +92,7 @@ def _answer(
     request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, nodes: int
 ) -> dict[str, object]:
     question = {"gpu_class": gpu_class.name, "nodes": nodes}
+    kept: dict[str, Any] | None
     if request.method == "POST":
         kept, waits = plans.planned(cluster, NODES, question), {}
     else:

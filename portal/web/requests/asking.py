@@ -158,7 +158,7 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
         return {"faults": [str(fault) for fault in error.faults]}
     asked = QuotaRequest(cluster=cluster, author=user, **wish.columns())
     kept = page.as_typed(wish)
-    plan = page.preview_for(asked, user, kept and kept.answer)
+    plan = page.preview_for(asked, user, kept.answer if kept else None)
     rule = automatic.passing(asked, now)
     return {
         "asked": asked,

@@ -107,7 +107,7 @@ def _plans(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | Non
         kept = page.as_now(
             asked, gpus=_granting(request, asked, form) or None, giver=_giver(request, asked)
         )
-        return page.preview_for(asked, request.user, kept and kept.answer), before, kept
+        return page.preview_for(asked, request.user, kept.answer if kept else None), before, kept
     return page.preview_for(asked, request.user, asked.expected or asked.preview), before, None
 
 

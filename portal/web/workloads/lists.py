@@ -136,7 +136,7 @@ def _table(
     is_narrowed = not chosen.is_valid() or any(map(request.GET.get, NARROWING))
     of_found = _counts(found) if is_narrowed else _of_states(counts, query.getlist("state"))
     shown = paging.paged(found, by, of_found, cluster.now())
-    page = Paginator(shown, PAGE).get_page(request.GET.get("page"))
+    page: Page[Workload] = Paginator(shown, PAGE).get_page(request.GET.get("page"))
     fragment = bool(request.headers.get("X-Weir-Live"))
     template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"
     return render(

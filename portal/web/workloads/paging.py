@@ -16,19 +16,17 @@ from scheduling.models import Workload
 RELATED = ("cluster", "queue", "gpu_class", "priority_class")
 
 
-class Paged:
+class Paged(Sequence[Workload]):
     """``parts`` one after the other, each in its order, as a Paginator slices them."""
 
     def __init__(self, parts: Sequence[QuerySet[Workload]], counts: Sequence[int]) -> None:
         self._parts, self._counts = parts, counts
 
-    def count(self) -> int:
+    def __len__(self) -> int:
         return sum(self._counts)
 
-    def __len__(self) -> int:
-        return self.count()
-
-    def __getitem__(self, wanted: slice) -> list[Workload]:
+    def __getitem__(self, wanted: Any) -> Any:
+        """Of a slice with an end: nobody asks for another."""
         keys = self._keys(wanted.start or 0, wanted.stop)
         found: dict[Any, Workload] = Workload.objects.select_related(*RELATED).in_bulk(keys)
         return [found[key] for key in keys if key in found]
