@@ -70,10 +70,13 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
     question = {"work": work.pk, "person": request.user.pk}
     asked = plans.standing(work.cluster, SOONER, question)
     plan = selectors.planned(request.user, work)
-    if anew or plan is None or (asked and asked.is_open):
-        asked = plans.kept(work.cluster, SOONER, question, anew=anew)
-        if asked.is_open or plan is None:
-            return {"is_open": asked.is_open, "is_late": asked.is_late, **(asked.answer or {})}
+    if anew or plan is None:
+        is_refused = asked is not None and "fault" in (asked.answer or {})
+        asked = plans.kept(work.cluster, SOONER, question, anew=anew or not is_refused)
+        plan = selectors.planned(request.user, work)
+    if asked is not None and (asked.is_open or plan is None):
+        return {"is_open": asked.is_open, "is_late": asked.is_late, **(asked.answer or {})}
+    assert plan is not None  # noqa: S101 - where there was none, it was asked for
     told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]
     ends = elsewhere(work, names, work.cluster.now())
