@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from portal.plans import asking
+from portal.plans import asking, kinds
+from portal.plans.models import AskedPlan
 from portal.web.cycles import views as cycles
 from scheduling.engine import planner
 from scheduling.services.snapshot import build
@@ -22,6 +23,14 @@ PLANS = {
     "web:cycle_candidates": "A fragment about what is past, planned once for all who open its cycle.",
 }
 """Address -> why it may plan."""
+ASKS = {
+    "web:request": kinds.REQUEST,
+    "web:loan": kinds.LOAN,
+    "web:consolidation": kinds.NODES,
+    "web:sooner": kinds.SOONER,
+    "web:quota_revert": kinds.REVERT,
+}
+"""Address -> the kind of plan that it asks for."""
 
 
 @pytest.fixture
@@ -56,6 +65,18 @@ def test_the_address_answers_without_a_plan(world, planned, name):
     answers = list(looked_at(world, name))
 
     assert planned == [], [str(one) for one in answers]
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_the_address_asks_a_worker_for_its_plan(world, planned, name, monkeypatch):
+    """Or it would say nothing of one."""
+    asked: list[str] = []
+    monkeypatch.setattr(
+        asking, "_ask", lambda asked_id: asked.append(AskedPlan.objects.get(pk=asked_id).kind)
+    )
+    list(looked_at(world, name))
+
+    assert set(asked) == {ASKS[name]}
 
 
 @pytest.mark.parametrize("name", PLANS)
