@@ -51,6 +51,14 @@ class KeptPlan:
         return self.is_open and timezone.now() - self.asked_at > timedelta(seconds=EXPIRES_S / 2)
 
 
+def awaited(plan: KeptPlan | None) -> dict[str, bool]:
+    """How it stands, for a template."""
+    return {
+        "is_open": plan is not None and plan.is_open,
+        "is_late": plan is not None and plan.is_late,
+    }
+
+
 def kept(cluster: Cluster, kind: str, question: Json, *, anew: bool = False) -> KeptPlan:
     """What is kept; asked for where that is too old, or ``anew``. Plans nothing itself."""
     now = timezone.now()

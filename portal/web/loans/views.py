@@ -221,8 +221,7 @@ def show(
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
         "told": readable(request.user, loan.cluster, kept.answer) if kept and kept.answer else None,
-        "is_open": kept is not None and kept.is_open,
-        "is_late": kept is not None and kept.is_late,
+        **plans.awaited(kept),
         "fault": fault,
     }
     return render(request, "web/loans/loan.html", context, status=status)

@@ -97,7 +97,7 @@ def _answer(
         kept, waits = plans.planned(cluster, NODES, question), {}
     else:
         asked = plans.kept(cluster, NODES, question)
-        kept, waits = asked.answer, {"is_open": asked.is_open, "is_late": asked.is_late}
+        kept, waits = asked.answer, plans.awaited(asked)
     if kept is None or "fault" in kept:
         return {"fault": kept and kept["fault"], **waits}
     answer = freed_of(kept)

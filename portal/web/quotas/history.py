@@ -211,8 +211,7 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
         "change": saved,
         "lines": backwards(saved, person(request)),
         "told": with_grace(seen, lowered(grid(saved.queue, start), cells, start)) if seen else None,
-        "is_open": kept.is_open,
-        "is_late": kept.is_late,
+        **plans.awaited(kept),
         "reason": reason,
         "fault": fault,
     }

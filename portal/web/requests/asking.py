@@ -17,6 +17,7 @@ from portal.approvals.who import approvers, askable_queues, has_lead, may_ask
 from portal.approvals.wishes import Wish, WishError
 from portal.approvals.wishes import check as check_wish
 from portal.display.format import number
+from portal.plans import asking as plans
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, form_view, page_view, turned
 from portal.web.frame.shell import get_cluster
@@ -163,8 +164,7 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
     return {
         "asked": asked,
         "plan": plan,
-        "is_open": kept is not None and kept.is_open,
-        "is_late": kept is not None and kept.is_late,
+        **plans.awaited(kept),
         "outcome": plan.outcome if plan and not plan.fault else "",
         "passes": rule.passes,
         "rule": rule.rule,
