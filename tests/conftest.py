@@ -20,6 +20,7 @@ from hypothesis.internal.conjecture import providers
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from portal.audit.guard import unguarded
+from portal.plans import asking
 from portal.web.frame.remembered import remembered
 from scheduling.services.run_times import loaded
 from scheduling.services.starts import known
@@ -112,6 +113,12 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(remembered, "_slots", OrderedDict())
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
+
+
+@pytest.fixture(autouse=True)
+def plans_at_once(monkeypatch):
+    """A worker that is always free: what a page asks for is planned before it is shown."""
+    monkeypatch.setattr(asking, "_ask", asking.answer)
 
 
 @pytest.fixture(autouse=True, scope="session")

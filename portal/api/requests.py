@@ -24,12 +24,14 @@ from portal.api.requested import (
     WishSerializer,
 )
 from portal.api.scope import ClusterView, RowSerializer, named
-from portal.approvals import automatic, doors, previews, unplanned
+from portal.approvals import automatic, doors, previews
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
 from portal.approvals.waiting import narrowed
 from portal.approvals.who import askable_queues, check, visible_requests
 from portal.approvals.wishes import Wish, WishError
+from portal.plans import asking as plans
+from portal.plans.kinds import REQUEST, of_request
 from portal.selectors.fields import MAX_GPUS, FiniteField, GpusField
 from portal.teams.access import visible_queues
 from scheduling.models import MILLI, Queue
@@ -210,7 +212,8 @@ class Requests(RequestsView, ClusterNoun):
 
 
 class RequestPreview(RequestsView):
-    """What it would do, planned now on the live cluster; workloads of others are not named."""
+    """What it would do, as planned for whoever looked last, else for this call; workloads of others are not
+    named."""
 
     serializer_class = serializers.Serializer
 
@@ -223,14 +226,12 @@ class RequestPreview(RequestsView):
         gpus = FiniteField(min_value=0.001, max_value=MAX_GPUS, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
         milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
-        try:
-            kept = previews.of_wish(Wish.of(asked), self.cluster.now(), gpus=milli)
-        except ServiceError as refused:
+        kept = plans.planned(self.cluster, REQUEST, of_request(asked, milli))
+        if "fault" in kept:
             raise ServiceError(
-                "cannot_plan",
-                unplanned.fault(refused)["fault"],
+                "cannot_plan", kept["fault"],
                 "Have its author change it, or decide without a plan and say why.",
-            ) from refused
+            )  # fmt: skip
         seen = previews.seen_by(
             self.person,
             self.cluster,

@@ -26,7 +26,7 @@ from portal.api.workload_rows import SoonerSerializer, WorkloadDetailSerializer,
 from portal.display.filters import WorkloadFilter
 from portal.selectors.costs import STEPS
 from portal.selectors.logs import reads_as
-from portal.selectors.sooner import sooner
+from portal.selectors.sooner import planned, sooner
 from portal.teams import changing
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
@@ -127,12 +127,12 @@ class Workloads(ClusterNoun):
 
     @verb("sooner", SoonerSerializer, by="get")
     def sooner(self) -> Any:
-        """What would start it now: each change of one input within your reach, planned anew, the cheapest
-        first. Empty where nothing would."""
+        """What would start it now: each change of one input within your reach, the cheapest first, as it was
+        planned of late, else planned for this call. Empty where nothing would."""
         work = self._workload()
         if not work.is_waiting:
             raise ServiceError("not_waiting", f"{work.name} does not wait.", "See its state.")
-        return {"changes": sooner(self.person, work).changes}
+        return {"changes": (planned(self.person, work) or sooner(self.person, work)).changes}
 
     @verb("log", LogSerializer, by="get", parameters=[LogQuerySerializer])
     def log(self) -> Any:

@@ -37,6 +37,9 @@ def _duties() -> Iterator[Duty]:
     yield Duty(f"{s}answer_heartbeat")
     yield Duty(f"{s}deliver", 5.0, share=0.05)
     yield Duty(f"{p}approvals.tasks.advance", 5.0, share=0.02)
+    yield Duty(f"{p}plans.tasks.ask_ahead", 60.0, share=0.02)
+    # A page says that it is being planned.
+    yield Duty(f"{p}plans.tasks.answer", is_awaited=True)
     yield Duty(f"{p}teams.tasks.plan_sooner", 10.0, share=0.05)
     yield Duty(f"{p}notices.tasks.look", 10.0, share=0.05)
     yield Duty(f"{p}notices.tasks.deliver", 5.0, share=0.05)

@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "portal.setup",
     "portal.reports",
     "portal.alerts",
+    "portal.plans",
     "portal.api",
     "portal.web",
     *(["workshop"] if find_spec("workshop") else []),  # no part of what is deployed

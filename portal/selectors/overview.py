@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Case, Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
 from portal.accounts.models import User
@@ -282,10 +282,21 @@ class Since(TypedDict):
 
 
 def waiting_since(workloads: QuerySet[Workload]) -> QuerySet[WithAnnotations[Workload, Since]]:
-    """With ``since``: the last eviction's requeue, else the submission."""
+    """With ``since``: the last eviction's requeue, else the submission. The time line is looked up for what
+    was evicted alone."""
     requeued = Transition.objects.filter(workload=OuterRef("pk"), to_state=State.REQUEUED)
-    last = Subquery(requeued.order_by("-at").values("at")[:1])
-    return workloads.filter(state__in=WAITING).annotate(since=Coalesce(last, F("submitted_at")))
+    last = Coalesce(Subquery(requeued.order_by("-at").values("at")[:1]), F("submitted_at"))
+    since = Case(When(state=State.REQUEUED, then=last), default=F("submitted_at"))
+    return workloads.filter(state__in=WAITING).annotate(since=since)
+
+
+def first_of(
+    ordered: QuerySet[WithAnnotations[Workload, Since]], count: int
+) -> list[WithAnnotations[Workload, Since]]:
+    """The first ``count``, read whole with what a table of them shows; the rest is sorted by keys alone."""
+    keys = list(ordered.values_list("pk", flat=True)[:count])
+    rows = ordered.filter(pk__in=keys)
+    return list(rows.select_related("queue", "cluster", "start_forecast__gpu_class"))
 
 
 def longest_waits(
@@ -293,10 +304,7 @@ def longest_waits(
 ) -> list[WithAnnotations[Workload, Since]]:
     """What the person may see and waits longest, each with ``since``."""
     mine = waiting_since(visible_workloads(user).filter(cluster=cluster))
-    rows = mine.select_related("queue", "cluster", "start_forecast__gpu_class").order_by(
-        "since", "id"
-    )
-    return list(rows[:count])
+    return first_of(mine.order_by("since", "id"), count)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from portal.display.format import duration, gpus, zone
 from portal.display.spread import Spread
 from portal.display.steps import Frame, Sample, apart, area, line
 from portal.selectors.loans import loans_in
-from portal.selectors.overview import Since, visible_evictions, waiting_since
+from portal.selectors.overview import Since, first_of, visible_evictions, waiting_since
 from portal.teams.access import visible_queues, visible_workloads
 from scheduling.models import Cluster, Eviction, GpuClass, Node, Queue, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
@@ -108,10 +108,9 @@ def pending(queue: Queue, user: User, gpu_class: GpuClass) -> Pending:
         Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
     )
     sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("min_members")))
-    ordered = mine.select_related("queue", "cluster", "start_forecast__gpu_class").order_by(
-        "queue__path", F("position").asc(nulls_last=True), "since", "id"
-    )
-    return Pending(list(ordered[:ROWS]), sums["count"], sums["gpus"] or 0)
+    place = F("position").asc(nulls_last=True)
+    ordered = mine.order_by("queue__path", place, "since", "id")
+    return Pending(first_of(ordered, ROWS), sums["count"], sums["gpus"] or 0)
 
 
 @dataclass(frozen=True)

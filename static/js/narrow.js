@@ -89,11 +89,28 @@
     cards.filter((card) => later.has(keyOf(card))).forEach(foldCard);
   }
 
+  function isLong() {
+    return document.documentElement.scrollHeight > LONG_PX;
+  }
+
   function foldLatest() {
-    if (!narrow.matches || document.documentElement.scrollHeight <= LONG_PX) return;
-    const cards = [...document.querySelectorAll("#content section.card")].filter(mayFold).filter(isLate);
-    cards.filter((card) => !card.parentElement.closest("section.card")).forEach((card) => later.add(keyOf(card)));
+    if (!narrow.matches || !isLong()) return;
+    const cards = [...document.querySelectorAll("#content section.card")].filter(mayFold)
+      .filter((card) => !card.parentElement.closest("section.card"));
+    cards.filter(isLate).forEach((card) => later.add(keyOf(card)));
     foldCards();
+    foldHighest(cards.slice(1));
+  }
+
+  // Where those further down are not enough: the highest of the rest.
+  function foldHighest(cards) {
+    const height = (card) => card.getBoundingClientRect().height;
+    const open = cards.filter((card) => !card.hasAttribute("data-folded") && height(card) > HIGH_PX);
+    open.sort((one, other) => height(other) - height(one));
+    while (open.length && isLong()) {
+      later.add(keyOf(open.shift()));
+      foldCards();
+    }
   }
 
   function foldWhatCame(part) {

@@ -121,3 +121,23 @@ def test_narrow_page_never_scrolls_sideways(admin_page, kind):
     page.goto(f"/c/fra1/reports/{kind}")
     assert drawn(page) == CHARTS[kind]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+TALLER = """() => {
+  document.querySelectorAll("#content section.card").forEach((card) => {
+    const more = document.createElement("div");
+    more.style.height = "900px";
+    card.append(more);
+  });
+  window.dispatchEvent(new Event("load"));
+}"""
+
+
+def test_long_page_of_tall_cards_is_folded_on_a_phone(admin_page):
+    page = admin_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/c/fra1/cluster/")
+    page.evaluate(TALLER)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3000
+    page.get_by_role("button", name="Show: Facts").click()
+    assert page.get_by_text("Reached by").is_visible()

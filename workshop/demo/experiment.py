@@ -1,13 +1,15 @@
-"""An experiment of the example organisation, so that the policy lab is not empty: written down once
-the portal serves, lived by its worker in the background."""
+"""An experiment and a kept what-if of the example organisation, so that the policy lab is not empty: written
+down once the portal serves, lived by its worker in the background."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, time, timedelta
 
 from portal.display.format import zone
 from scheduling.models import Cluster, Study, StudyKind
 from scheduling.services.errors import ServiceError
+from scheduling.services.studies import doors, what_if
 from scheduling.services.studies.experiments.asking import Question, ask
 from workshop.demo.organisation import H100
 
@@ -20,13 +22,25 @@ VARIANTS = (
     },
     {"name": "4 nodes more", "changes": [{"kind": "capacity", "gpu_class": H100, "nodes": 4}]},
 )
+WONDERED = [{"kind": "capacity", "gpu_class": H100, "nodes": 2}]
 
 
 def begin() -> None:
     """Of every cluster that has none; nothing where its past is too short."""
     for cluster in Cluster.objects.all():
-        if not Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT).exists():
+        studies = Study.objects.filter(cluster=cluster)
+        if not studies.filter(kind=StudyKind.REPLAY).exists():
+            _wonder(cluster)
+        if not studies.filter(kind=StudyKind.EXPERIMENT).exists():
             _begin(cluster)
+
+
+def _wonder(cluster: Cluster) -> None:
+    """What two nodes more would do, which the admin keeps."""
+    with suppress(ServiceError):
+        asked = what_if.ask(cluster=cluster, document=WONDERED, author="admin", days=DAYS)
+        doors.keep(asked)
+        doors.start(asked)
 
 
 def _begin(cluster: Cluster) -> None:

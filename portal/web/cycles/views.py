@@ -13,6 +13,7 @@ from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.finding import finding
 from portal.web.cycles.leavers import searches
+from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import PersonRequest, attached, page_view
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
@@ -69,10 +70,14 @@ def _unchanged(request: PersonRequest, cycles: QuerySet[Cycle], number: int) -> 
 
 @page_view
 def candidates(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
-    """Planned again for each who stayed: asked for on its own, so that the page does not wait for it."""
+    """Planned again for each who stayed, once for all readers: asked for on its own, so that the page does
+    not wait for it."""
     shown = _found(request, cluster, number)
     kept = _document(shown)
-    found = searches(searches_of(kept), shown.cluster, reader_of(request)) if kept else []
+    every = remembered.lasting(
+        shown.cluster, ("left", number), lambda: searches_of(kept) if kept else []
+    )
+    found = searches(every, shown.cluster, reader_of(request))
     context = {"cycle": shown, "searches": found, "is_kept": kept is not None}
     page = "_candidates.html" if request.htmx else "candidates.html"
     return render(request, f"web/cycles/{page}", context)

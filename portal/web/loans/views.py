@@ -12,7 +12,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from portal.accounts.models import User
-from portal.approvals.loans import previews
 from portal.approvals.loans.doors import recalled_end
 from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING, LoanVerb
@@ -25,12 +24,14 @@ from portal.approvals.loans.who import (
     visible_loans,
 )
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.plans import asking as plans
+from portal.plans.asking import KeptPlan
+from portal.plans.kinds import LOAN, of_loan
 from portal.selectors.loans import loans_in
 from portal.selectors.overview import figures_of
-from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.quotas.preview import EditPreview, readable
+from portal.web.quotas.preview import readable
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
@@ -209,6 +210,7 @@ def show(
     """The page of one loan: its terms, and what the next step would do before its button."""
     may = verbs(loan, led_of(request.user, loan.cluster))
     row = rows(loan.cluster, [loan])[0]
+    kept = _effects(loan, may)
     context: dict[str, Any] = {
         "cluster": loan.cluster,
         "loan": loan,
@@ -218,17 +220,16 @@ def show(
         "recalled_end": recalled_end(loan),
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
-        "told": _effects(request, loan, may),
+        "told": readable(request.user, loan.cluster, kept.answer) if kept and kept.answer else None,
+        **plans.awaited(kept),
         "fault": fault,
     }
     return render(request, "web/loans/loan.html", context, status=status)
 
 
-def _effects(request: PersonRequest, loan: QuotaLoan, may: set[LoanVerb]) -> EditPreview | None:
+def _effects(loan: QuotaLoan, may: set[LoanVerb]) -> KeptPlan | None:
     """What consent would do, or a recall once its notice is over; None where neither is theirs."""
     gpus = loan.gpus if LoanVerb.CONSENT in may else -loan.gpus
     if not may & {LoanVerb.CONSENT, LoanVerb.RECALL}:
         return None
-    key = ("loan", loan.pk, loan.state, gpus)
-    kept = remembered.of(loan.cluster, key, lambda: previews.planned(loan, gpus))
-    return readable(request.user, loan.cluster, kept)
+    return plans.kept(loan.cluster, LOAN, of_loan(loan, gpus))

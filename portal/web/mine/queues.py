@@ -18,7 +18,7 @@ from portal.teams.access import team_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.divided import shares_of, tree_of
 from portal.web.mine.now import own
-from scheduling.models import Cluster, GpuClass, Queue
+from scheduling.models import Cluster, Cycle, GpuClass, Queue
 from scheduling.models.workloads import HOLDING, WAITING
 
 
@@ -62,7 +62,7 @@ class OwnQueues:
 
 
 def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
-    """Lines are the highest of the person's queues, so none is counted twice. Two queries, and two more
+    """Lines are the highest of the person's queues, so none is counted twice. Four queries, and two more
     once a revision."""
     every = tree_of(cluster)
     mine = _highest(
@@ -101,19 +101,25 @@ def _highest(seen: set[int], every: Iterable[Queue]) -> list[Queue]:
 def _of_person(
     cluster: Cluster, user: User, gpu_class: GpuClass
 ) -> tuple[Mapping[int | None, int], Mapping[int | None, int]]:
-    """Milli-GPU of the class that the person's work holds and asks for, by queue. Work that accepts several
-    classes is counted at the first it names."""
+    """Milli-GPU of the class that the person's work holds and asks for, by queue, as the newest division
+    counts them: of what was there when it was planned, all members of what waits and is not on hold, in each
+    class that it accepts.
+    """
     held: Counter[int | None] = Counter()
     wanted: Counter[int | None] = Counter()
-    of_class = Q(state__in=WAITING) | Q(state__in=HOLDING, gpu_class=gpu_class)
-    active = own(cluster, user).filter(of_class).order_by()
-    for queue, state, names, gpus, least, members in active.values_list(
-        "queue", "state", "gpu_classes", "gpus", "min_members", "members"
+    last = Cycle.objects.filter(cluster=cluster).values_list("at", flat=True).first()
+    planned = last or cluster.now()
+    # What a plan admits, it counted as pending.
+    then = Q(state__in=HOLDING, gpu_class=gpu_class, admitted_at__lt=planned)
+    waits = Q(state__in=WAITING, held=False) | Q(state__in=HOLDING, admitted_at__gte=planned)
+    active = own(cluster, user).filter(submitted_at__lte=planned).order_by()
+    for queue, gpus, members in active.filter(then).values_list("queue", "gpus", "members"):
+        held[queue] += gpus * members
+    for queue, names, gpus, most in active.filter(waits).values_list(
+        "queue", "gpu_classes", "gpus", "max_members"
     ):
-        if state in HOLDING:
-            held[queue] += gpus * members
-        elif next(iter(names), gpu_class.name) == gpu_class.name:
-            wanted[queue] += gpus * least
+        if not names or gpu_class.name in names:
+            wanted[queue] += gpus * most
     return held, wanted
 
 
@@ -125,10 +131,9 @@ def _line(
     wanted: Mapping[int | None, int],
     on: Axis,
 ) -> OwnQueueRow:
-    """The person's part is at most what the plan knew of: who came or started since is in the next one."""
     below = [q.pk for q in every if q.is_within(queue)]
-    mine = min(sum(held.get(pk, 0) for pk in below), figures.allocated)
-    mine_pending = min(sum(wanted.get(pk, 0) for pk in below), figures.pending)
+    mine = sum(held.get(pk, 0) for pk in below)
+    mine_pending = sum(wanted.get(pk, 0) for pk in below)
     drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
     return OwnQueueRow(queue, figures, _amounts(figures, mine, mine_pending), drawn)
 

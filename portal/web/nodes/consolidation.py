@@ -6,11 +6,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 
 from portal.display.adding_up import hours_column
+from portal.plans import asking as plans
+from portal.plans.kinds import NODES, freed_of
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.nodes import ordering
 from portal.web.nodes.rooms import NOWHERE, Map
@@ -19,7 +23,6 @@ from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
 from scheduling.services.clusters.consolidation import MOST_NODES, Freed, Move
-from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 
 NOT_A_NUMBER = f"Ask for 1 to {MOST_NODES} nodes, as a whole number."
@@ -88,10 +91,16 @@ def _nodes(text: str) -> int | None:
 def _answer(
     request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, nodes: int
 ) -> dict[str, object]:
-    try:
-        answer = asking.freed(cluster, gpu_class.name, nodes)
-    except ServiceError as fault:
-        return {"fault": str(fault)}
+    question = {"gpu_class": gpu_class.name, "nodes": nodes}
+    kept: dict[str, Any] | None
+    if request.method == "POST":
+        kept, waits = plans.planned(cluster, NODES, question), {}
+    else:
+        asked = plans.kept(cluster, NODES, question)
+        kept, waits = asked.answer, plans.awaited(asked)
+    if kept is None or "fault" in kept:
+        return {"fault": kept and kept["fault"], **waits}
+    answer = freed_of(kept)
     names = [*(move.workload for move in answer.moves), *answer.starts]
     rows = {asking.name_in_plan(work): work for work in asking.rows_of(cluster, names)}
     hours = hours_column([m.lost_gpu_s / 3600 for m in answer.moves], answer.lost_gpu_s / 3600)
@@ -101,7 +110,9 @@ def _answer(
         if m.workload in rows
     ]
     return {
+        **waits,
         "answer": answer,
+        "planned_at": datetime.fromisoformat(kept["at"]),
         "moving": moving,
         "lost_hours": hours.total,
         "moved": {one.work.uid for one in moving},

@@ -11,14 +11,17 @@ from django.views.decorators.http import require_POST
 from portal.notices import arrivals
 from portal.web.frame.requests import PersonRequest, page_view
 
-MOST = 100
+MOST, FIRST = 100, 10
 
 
 @page_view
 def sent(request: PersonRequest) -> HttpResponse:
     """What was sent to the reader, the newest first."""
     _check()
-    context = {"arrivals": arrivals.of(request.user)[:MOST]}
+    found = arrivals.of(request.user)
+    count, shows_all = min(MOST, found.count()), "all" in request.GET
+    context = {"arrivals": found[: MOST if shows_all else FIRST], "count": count}
+    context["more"] = 0 if shows_all else max(0, count - FIRST)
     return render(request, "web/notices/sent.html", context)
 
 

@@ -9,10 +9,13 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
+from portal.plans import asking as plans
+from portal.plans.asking import KeptPlan
+from portal.plans.kinds import CHANGES
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
-from portal.web.quotas.preview import EditPreview, tried
+from portal.web.quotas.preview import UNPLANNED, EditPreview, readable, tried
 from portal.web.studies.compared import as_text
 from portal.web.studies.drafts import DRAFT
 from scheduling.models import Cluster
@@ -74,6 +77,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     faults: dict[str, str] = {}
     seen: EditPreview | None = None
+    kept: KeptPlan | None = None
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
@@ -90,7 +94,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     if request.method != "POST" and DRAFT in request.GET and is_admin(request.user):
         typed = request.GET
         values, faults = _read(typed)
-        seen = None if faults else tried(request.user, found, changes_of_policy(found, values))
+        seen, kept = (None, None) if faults else _awaited(request, found, values)
     groups = _groups(found, typed, faults)
     context = {
         "cluster": found,
@@ -99,6 +103,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         "edited": [row for _, rows in groups for row in rows if row["was"]],
         "faults": faults,
         "told": seen,
+        **plans.awaited(kept),
         "reason": typed.get("reason", ""),
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
@@ -106,6 +111,18 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         **each_way(found),
     }
     return render(request, "web/operations/policy.html", context, status=400 if faults else 200)
+
+
+def _awaited(
+    request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]
+) -> tuple[EditPreview | None, KeptPlan | None]:
+    """What is known of what ``values`` would do, and how its plan stands."""
+    changes = changes_of_policy(cluster, values)
+    if not changes:
+        return EditPreview(why=UNPLANNED), None
+    kept = plans.kept(cluster, CHANGES, {"changes": list(changes)})
+    seen = None if kept.answer is None else readable(request.user, cluster, kept.answer)
+    return seen, kept
 
 
 def _read(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:

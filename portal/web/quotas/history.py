@@ -19,12 +19,14 @@ from portal.approvals import edits
 from portal.approvals.previews import ReadablePreview, TouchedWork
 from portal.display.format import hmin
 from portal.display.spread import Spread
+from portal.plans import asking as plans
+from portal.plans.kinds import REVERT
 from portal.teams.access import dividable_queues
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import backwards, entries, entry
 from portal.web.quotas.place import crumbs, get_queue
-from portal.web.quotas.preview import lowered, planned, readable, with_grace
+from portal.web.quotas.preview import lowered, readable, with_grace
 from portal.web.quotas.replayed import Replayed, replayed
 from portal.web.quotas.replayed import Waits as Expected
 from scheduling.models import (
@@ -201,13 +203,15 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
             messages.success(request, "Reverted, in force with the next cycle.")
             return redirect("web:quotas", found.name, top.name)
     cells, start = cells_back(saved), max(found.now(), saved.effective_from)
-    seen = readable(person(request), found, planned(found, cells))
+    kept = plans.kept(found, REVERT, {"change": saved.pk})
+    seen = readable(person(request), found, kept.answer) if kept.answer is not None else None
     context = {
         "queue": top,
         "crumbs": crumbs(request, top),
         "change": saved,
         "lines": backwards(saved, person(request)),
-        "told": with_grace(seen, lowered(grid(saved.queue, start), cells, start)),
+        "told": with_grace(seen, lowered(grid(saved.queue, start), cells, start)) if seen else None,
+        **plans.awaited(kept),
         "reason": reason,
         "fault": fault,
     }

@@ -17,6 +17,7 @@ from portal.approvals.who import approvers, askable_queues, has_lead, may_ask
 from portal.approvals.wishes import Wish, WishError
 from portal.approvals.wishes import check as check_wish
 from portal.display.format import number
+from portal.plans import asking as plans
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, form_view, page_view, turned
 from portal.web.frame.shell import get_cluster
@@ -157,11 +158,13 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
     except WishError as error:
         return {"faults": [str(fault) for fault in error.faults]}
     asked = QuotaRequest(cluster=cluster, author=user, **wish.columns())
-    plan = page.preview_for(asked, user, page.planned(wish))
+    kept = page.as_typed(wish)
+    plan = page.preview_for(asked, user, kept.answer if kept else None)
     rule = automatic.passing(asked, now)
     return {
         "asked": asked,
         "plan": plan,
+        **plans.awaited(kept),
         "outcome": plan.outcome if plan and not plan.fault else "",
         "passes": rule.passes,
         "rule": rule.rule,

@@ -11,17 +11,17 @@ from typing import Any
 from django.db.models import F, FloatField, Sum
 
 from portal.accounts.models import User
-from portal.approvals import previews
 from portal.approvals.clock import warns_at
 from portal.approvals.models import QuotaRequest, Step
 from portal.approvals.previews import ReadablePreview, seen_by
 from portal.approvals.states import DECIDABLE, GRANTED, IN_FORCE, OPEN, Kind, State, Verb
-from portal.approvals.unplanned import or_fault
 from portal.approvals.who import acted, approvers
 from portal.approvals.wishes import Wish
 from portal.display.format import gpus_counted, money, number
+from portal.plans import asking as plans
+from portal.plans.asking import KeptPlan
+from portal.plans.kinds import REQUEST, WISH, of_request, of_wish
 from portal.teams.reading import Reading
-from portal.web.frame.remembered import remembered
 from scheduling.models import MILLI, GpuClass, Queue, UsageSample
 from scheduling.models.ledger import Resolution
 from scheduling.services.words.sentences import OTHERS_QUEUE
@@ -40,24 +40,32 @@ class Stop:
     line: str = ""
 
 
-def planned(wish: Wish) -> dict[str, Any]:
-    """What it would do as it is filled in; where that cannot be planned, why."""
-    return or_fault(lambda: previews.of_wish(wish, wish.queue.cluster.now()))
+def as_typed(wish: Wish) -> KeptPlan | None:
+    """What it would do as it is filled in; None where nothing is planned of it."""
+    if wish.kind == Kind.ACCESS:
+        return None
+    return plans.kept(wish.queue.cluster, WISH, of_wish(wish))
 
 
-def fresh(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> dict[str, Any]:
-    """What it would do, planned now; once for all who look at one revision of the cluster."""
-
-    def plan() -> dict[str, Any]:
-        wish = Wish.of(request)
-        wish = replace(wish, giver=giver) if giver is not None else wish
-        return previews.of_wish(wish, request.cluster.now(), gpus=gpus)
-
-    key = ("request", request.pk, request.since, gpus, giver.pk if giver else None)
-    return remembered.of(request.cluster, key, lambda: or_fault(plan))
+def as_now(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> KeptPlan | None:
+    """What it would do as things are; None where nothing is planned of it."""
+    if request.kind == Kind.ACCESS:
+        return None
+    return plans.kept(request.cluster, REQUEST, of_request(request, gpus, giver))
 
 
-def preview_for(request: QuotaRequest, user: User, kept: dict[str, Any]) -> ReadablePreview | None:
+def expected(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> dict[str, Any]:
+    """The same for whoever approves it."""
+    if request.kind == Kind.ACCESS:
+        return {}
+    return plans.planned(request.cluster, REQUEST, of_request(request, gpus, giver))
+
+
+def preview_for(
+    request: QuotaRequest, user: User, kept: dict[str, Any] | None
+) -> ReadablePreview | None:
+    if kept is None:
+        return None
     return seen_by(
         user,
         request.cluster,

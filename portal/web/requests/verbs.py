@@ -130,7 +130,7 @@ def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
 
     def act(asked: QuotaRequest, form: DecisionForm) -> None:
         granted = form.granted()
-        expected = page.fresh(asked, gpus=granted["gpus"], giver=granted["giver"])
+        expected = page.expected(asked, gpus=granted["gpus"], giver=granted["giver"])
         doors.approve(
             by=request.user,
             request=asked,

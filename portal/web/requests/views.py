@@ -13,6 +13,7 @@ from portal.approvals.models import QuotaRequest
 from portal.approvals.states import DECIDABLE, GRANTED, Verb
 from portal.approvals.who import Decider, askable_queues, may_renew, verbs, visible_requests
 from portal.display.format import number
+from portal.plans import asking as plans
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, page_view
@@ -63,50 +64,57 @@ def show(
     """The page of one request; ``form`` and ``comment`` hold what was typed, ``fault`` what is wrong."""
     user, shell = request.user, Shell(request)
     may = verbs(user, asked)
-    now = asked.cluster.now()
-    plan, before = _plans(request, asked, form)
+    plan, before, kept = _plans(request, asked, form)
     gpus = _granting(request, asked, form)
     decider = Decider(user)
     context = {
+        **_told(asked, user),
         "cluster": asked.cluster,
         "asked": asked,
         "heading": page.heading(asked),
         "lead": page.lead(asked, user, plan),
         "badge": lists.badge(asked, user, turn=decider.has_turn(asked)),
-        "life": page.life(asked, list(asked.steps.select_related("by")), user),
         "plan": plan,
+        **plans.awaited(kept),
         "since": page.since(before, plan) if asked.state in DECIDABLE else "",
         "is_decidable": asked.state in DECIDABLE,
         "is_granted": asked.state in GRANTED,
-        "facts": page.facts(asked, user, now),
         "may": {verb.value for verb in may},
         "form": form or _decision(request, asked),
         "eyes": page.four_eyes(asked, user),
         "label": page.approve_label(asked, plan, gpus),
         "gpus": number(gpus / MILLI, 3),
         "able": _able(asked, user) if Verb.FORWARD in may or Verb.APPROVE in may else [],
-        "renews": may_renew(user, asked),
-        "renewals": visible_requests(user).filter(renews=asked),
-        "comments": asked.comments.select_related("by"),
         "comment": comment,
         "fault": fault,
-        "giver": page.giver_of(asked, user),
-        "grace_s": asked.cluster.lowering_grace_s,
-        "listed": lists.listed(user, asked.cluster, "open"),
         "zone": shell.zone,
     }
     return render(request, "web/requests/request.html", context, status=status)
 
 
+def _told(asked: QuotaRequest, user: User) -> dict[str, Any]:
+    """What is known of it whatever the plan says."""
+    return {
+        "renews": may_renew(user, asked),
+        "renewals": visible_requests(user).filter(renews=asked),
+        "comments": asked.comments.select_related("by"),
+        "facts": page.facts(asked, user, asked.cluster.now()),
+        "giver": page.giver_of(asked, user),
+        "grace_s": asked.cluster.lowering_grace_s,
+        "listed": lists.listed(user, asked.cluster, "open"),
+        "life": page.life(asked, list(asked.steps.select_related("by")), user),
+    }
+
+
 def _plans(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> Any:
-    """(what is told as its effect, what was told on submission)."""
+    """(what is told as its effect, what was told on submission, how the plan of now stands)."""
     before = page.preview_for(asked, request.user, asked.preview)
     if asked.state in DECIDABLE:
-        kept = page.fresh(
+        kept = page.as_now(
             asked, gpus=_granting(request, asked, form) or None, giver=_giver(request, asked)
         )
-        return page.preview_for(asked, request.user, kept), before
-    return page.preview_for(asked, request.user, asked.expected or asked.preview), before
+        return page.preview_for(asked, request.user, kept.answer if kept else None), before, kept
+    return page.preview_for(asked, request.user, asked.expected or asked.preview), before, None
 
 
 def _granting(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> int:

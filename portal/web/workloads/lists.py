@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, attached_csv, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
-from portal.web.workloads import sorting
+from portal.web.workloads import paging, sorting
 from portal.web.workloads.sorting import FINISHED
 from scheduling.models import MILLI, Cluster, Workload
 from scheduling.services.words.sentences import Reader, Sentence, tell
@@ -86,6 +86,8 @@ def _rows(
 
 
 PAGE = 50
+NARROWING = sorted(set(WorkloadFilter.base_filters) - {"state", "ordering"})
+"""Filters that leave out some of a state."""
 TABS = (
     ("Active", "active"),
     ("Waiting", "waiting"),
@@ -130,9 +132,11 @@ def _table(
     state = str(query["state"])
     columns = sorting.columns(state, with_user=not context["mine"])
     by = Sort.of(request.GET.get(PARAMETER, ""), columns, sorting.default_sort(state))
-    ordered = sorting.in_order(found, by, cluster.now())
-    shown = ordered.select_related("cluster", "queue", "gpu_class", "priority_class")
-    page = Paginator(shown, PAGE).get_page(request.GET.get("page"))
+    counts = _counts(seen)
+    is_narrowed = not chosen.is_valid() or any(map(request.GET.get, NARROWING))
+    of_found = _counts(found) if is_narrowed else _of_states(counts, query.getlist("state"))
+    shown = paging.paged(found, by, of_found, cluster.now())
+    page: Page[Workload] = Paginator(shown, PAGE).get_page(request.GET.get("page"))
     fragment = bool(request.headers.get("X-Weir-Live"))
     template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"
     return render(
@@ -145,11 +149,11 @@ def _table(
             "heads": heads(columns, by, request.GET),
             "cluster": cluster,
             "filter": chosen,
-            "is_filtered": any(request.GET.get(name) for name in WorkloadFilter.base_filters),
+            "is_filtered": any(map(request.GET.get, WorkloadFilter.base_filters)),
             "page": page,
             "marking": state != FINISHED,
             "rows": rows(cluster, page.object_list, request.user),
-            "tabs": _tabs(seen, query),
+            "tabs": _tabs(counts, query),
         },
     )
 
@@ -198,8 +202,18 @@ def _with_state(typed: QueryDict) -> QueryDict:
     return query
 
 
-def _tabs(seen: QuerySet[Workload], query: QueryDict) -> list[Tab]:
-    counts = dict(seen.order_by().values_list("state").annotate(Count("pk")))
+def _counts(workloads: QuerySet[Workload]) -> dict[str, int]:
+    """By state."""
+    return dict(workloads.order_by().values_list("state").annotate(Count("pk")))
+
+
+def _of_states(counts: Mapping[str, int], names: Sequence[str]) -> dict[str, int]:
+    """Of ``counts`` those of states, or of groups of them."""
+    states = {state for name in names for state in GROUPS.get(name, (name,))}
+    return {state: count for state, count in counts.items() if state in states}
+
+
+def _tabs(counts: Mapping[str, int], query: QueryDict) -> list[Tab]:
     tabs = []
     for label, name in TABS:
         link = query.copy()

@@ -13,6 +13,8 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from portal.display.format import gpus_counted, money, number
+from portal.plans import asking as plans
+from portal.plans.kinds import SOONER
 from portal.selectors import sooner as selectors
 from portal.selectors.costs import amount_of, may_read_cost
 from portal.selectors.ends import Elsewhere, elsewhere
@@ -21,7 +23,6 @@ from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import visible
 from scheduling.models import MILLI, GpuClass, Workload
-from scheduling.services.errors import ServiceError
 from scheduling.services.starts.tell import predicted_start
 
 Json = Mapping[str, Any]
@@ -59,17 +60,23 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     work = rows.filter(uid=uid).first()
     if work is None or not work.is_waiting:
         raise Http404
-    is_now = request.GET.get("now") == "1"
-    shown = {"cluster": found, "work": work, **_answer(request, work, is_now=is_now)}
+    anew = request.GET.get("now") == "1"
+    shown = {"cluster": found, "work": work, **_answer(request, work, anew=anew)}
     return render(request, "web/workloads/_sooner_found.html", shown)
 
 
-def _answer(request: PersonRequest, work: Workload, *, is_now: bool) -> dict[str, object]:
-    kept = None if is_now else selectors.planned(request.user, work)
-    try:
-        plan = kept or selectors.sooner(request.user, work)
-    except ServiceError as error:
-        return {"fault": str(error)}
+def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, object]:
+    """What is kept; where that is nothing, or it is planned ``anew``, how the plan stands."""
+    question = {"work": work.pk, "person": request.user.pk}
+    asked = plans.standing(work.cluster, SOONER, question)
+    plan = selectors.planned(request.user, work)
+    if anew or plan is None:
+        is_refused = asked is not None and "fault" in (asked.answer or {})
+        asked = plans.kept(work.cluster, SOONER, question, anew=anew or not is_refused)
+        plan = selectors.planned(request.user, work)
+    if asked is not None and (asked.is_open or plan is None):
+        return {**plans.awaited(asked), **(asked.answer or {})}
+    assert plan is not None  # noqa: S101 - where there was none, it was asked for
     told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]
     ends = elsewhere(work, names, work.cluster.now())

@@ -27,6 +27,7 @@ from scheduling.models import Transition, Workload
 
 FINISHED = "finished"
 BY_STATE: Final = Sort("state")
+BY_END: Final = Sort("ended", falls=True)
 
 RANK = Case(
     When(state__in=WAITING, then=Value(0)),
@@ -64,7 +65,7 @@ def _time(state: str) -> str:
 
 
 def default_sort(state: str) -> Sort:
-    return Sort("ended", falls=True) if state == FINISHED else BY_STATE
+    return BY_END if state == FINISHED else BY_STATE
 
 
 def in_order(workloads: QuerySet[Workload], by: Sort, now: datetime) -> QuerySet[Workload]:

@@ -9,7 +9,7 @@ import pytest
 from portal.accounts.models import User
 from portal.web.mine.ahead import Span, TimeAxis
 from portal.web.mine.queues import own_share
-from scheduling.models import Eviction, Queue, State, Transition, Workload
+from scheduling.models import Cycle, Eviction, Queue, State, Transition, Workload
 from tests.factories import NOW, make_cluster, make_member, make_workload
 
 pytestmark = pytest.mark.django_db
@@ -111,26 +111,41 @@ def test_own_part_of_the_bar_is_framed(cluster, as_user):
     assert line.amounts.mine <= line.amounts.allocated
 
 
-def test_own_part_is_of_what_the_plan_knew_of(cluster):
+@pytest.fixture
+def of_solo(cluster):
+    """``of_solo(...)``: work of one person in pretraining, which was submitted an hour ago; the last plan is
+    a minute old. What the table says of h100-80gb: (mine held, mine pending)."""
+    Cycle.objects.create(cluster=cluster, number=9999, at=NOW - timedelta(minutes=1))
+    user, queue = User.objects.create_user("solo"), Queue.objects.get(name="pretraining")
     gpu_class = cluster.gpu_classes.get(name="h100-80gb")
-    make_workload(
-        Queue.objects.get(name="pretraining"),
-        user="m.okafor",
-        gpus=400_000,
-        gpu_classes=["h100-80gb"],
-    )
-    own = own_share(cluster, User.objects.get(username="m.okafor"), gpu_class)
-    for amounts in (*(line.amounts for line in own.lines), own.total):
-        assert amounts.mine_pending <= amounts.pending
-        assert amounts.mine <= amounts.allocated
+
+    def counted(**fields):
+        told = {"submitted_at": NOW - timedelta(hours=1), "gpu_classes": ["h100-80gb"], **fields}
+        if told.get("state") == State.RUNNING:
+            told |= {"gpu_class": gpu_class, "members": 1}
+        make_workload(queue, user="solo", gpus=4000, **told)
+        total = own_share(cluster, user, gpu_class).total
+        return total.mine, total.mine_pending
+
+    return counted
 
 
-def test_work_of_several_classes_is_asked_for_once(cluster):
-    queue = Queue.objects.get(name="pretraining")
-    make_workload(queue, user="solo", gpus=4000, gpu_classes=["a100-40gb", "h100-80gb"])
-    user = User.objects.create_user("solo")
-    asked = [own_share(cluster, user, c).total.mine_pending for c in cluster.gpu_classes.all()]
-    assert sum(asked) == 4000
+def test_own_part_is_without_what_came_after_the_plan(of_solo):
+    assert of_solo(submitted_at=NOW) == (0, 0)
+
+
+def test_own_work_that_began_after_the_plan_was_pending_in_it(of_solo):
+    assert of_solo(state=State.RUNNING, admitted_at=NOW) == (0, 4000)
+
+
+def test_own_work_that_began_before_the_plan_was_held_in_it(of_solo):
+    assert of_solo(state=State.RUNNING, admitted_at=NOW - timedelta(minutes=5)) == (4000, 0)
+
+
+def test_own_work_is_counted_as_the_plan_counts_what_is_pending(of_solo):
+    """All members, in each class that it accepts, and nothing on hold."""
+    assert of_solo(gpu_classes=["a100-40gb", "h100-80gb"], max_members=2) == (0, 8000)
+    assert of_solo(held=True) == (0, 8000)
 
 
 def test_cost_of_a_slice_is_the_price_of_a_slice(cluster, as_user):

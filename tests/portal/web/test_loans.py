@@ -8,6 +8,7 @@ import pytest
 
 from portal.approvals.loans import previews
 from portal.approvals.models import LoanOffer, QuotaLoan
+from portal.plans import asking
 from scheduling.models import MILLI, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import example_cluster, make_user
@@ -154,3 +155,12 @@ def test_who_leads_nothing_finds_no_page(cluster, as_user):
     make_user("nobody-here")
     for name in ("researcher", "nobody-here"):
         assert as_user(name).get(URL).status_code == 404
+
+
+def test_loan_stands_before_its_plan_and_follows_it(loan, as_user, monkeypatch):
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
+
+    assert "The engine plans it" in told
+    assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend"' in told
+    assert "evict" not in told.partition("If you consent")[2]

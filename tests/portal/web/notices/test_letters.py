@@ -200,3 +200,18 @@ def test_outside_of_a_demo_there_is_neither_page_nor_sink(demo, client, settings
     assert call(client, webhook, webhooks.secret_of(webhook)).status_code == 404
     client.force_login(make_user())
     assert client.get(reverse("web:sent")).status_code == 404
+
+
+def test_what_was_sent_ends_after_ten_with_all(client, cluster, settings):
+    settings.DEMO = True
+    reader = User.objects.get(username="researcher")
+    for number in range(12):
+        Arrival.objects.create(
+            user=reader, way="mail", at=timezone.now(), to="r@example.org", body=f"letter {number}"
+        )
+    client.force_login(reader)
+    page = client.get(reverse("web:sent")).content.decode()
+
+    assert page.count("<article") == 10
+    assert "All 12" in page
+    assert client.get(reverse("web:sent") + "?all").content.decode().count("<article") == 12

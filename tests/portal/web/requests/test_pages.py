@@ -1,12 +1,17 @@
 """Asking and deciding in the browser's forms, and what each page says."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from portal.approvals import doors
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import State
+from portal.plans import asking
+from portal.plans.models import AskedPlan
 from scheduling.models import MILLI
 from tests.portal.approvals.conftest import nominal, queue_of
 
@@ -229,3 +234,33 @@ def test_other_kind_keeps_what_was_typed_and_no_token_in_the_address(cluster, pe
     page = client_of(people.asker).get(address).content.decode()
     assert 'value="8"' in page
     assert 'formmethod="get"' not in page
+
+
+def test_page_comes_before_its_plan_and_follows_it(cluster, people, wish, monkeypatch):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    page = client_of(people.lead).get(url("request", made.pk)).content.decode()
+
+    assert "The engine plans it" in page
+    assert 'hx-trigger="every 1s" hx-select="#plan"' in page
+    assert "Nobody starts" not in page
+    assert "Approved now" not in page
+
+
+def test_form_comes_before_what_it_would_do_and_says_who_agrees(cluster, people, monkeypatch):
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    page = client_of(people.asker).get(url("request_preview"), TYPED).content.decode()
+
+    assert "The engine plans it" in page
+    assert "Approval by" in page
+    assert 'hx-select="#outcome"' in page
+
+
+def test_plan_that_no_worker_takes_is_said_to_wait(cluster, people, wish, monkeypatch):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    client = client_of(people.lead)
+    client.get(url("request", made.pk))
+    AskedPlan.objects.update(asked_at=timezone.now() - timedelta(seconds=15))
+
+    assert "No worker has taken it" in client.get(url("request", made.pk)).content.decode()

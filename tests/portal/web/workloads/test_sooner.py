@@ -1,5 +1,6 @@
 import pytest
 
+from portal.plans import asking
 from portal.selectors import sooner as selectors
 from portal.teams.reach import plan_for_owners
 from portal.web.workloads.sooner import FIELDS
@@ -129,6 +130,21 @@ def test_cluster_that_does_not_answer_is_said(as_user, cluster, waiting):
     assert "Cluster fra1 does not answer." in _asked(as_user("researcher"), waiting)
 
 
+def test_page_says_that_it_is_planned_until_a_worker_has(
+    as_user, cluster, half_a_node, waiting, monkeypatch
+):
+    sent: list[int] = []
+    monkeypatch.setattr(asking, "_ask", sent.append)
+    first = _asked(as_user("researcher"), waiting)
+    asking.answer(sent[0])
+    then = _asked(as_user("researcher"), waiting)
+
+    assert "The engine plans it" in first
+    assert "No single change" not in first
+    assert "With 4 instead of 8 GPUs per member" in then
+    assert len(sent) == 1
+
+
 def test_page_of_a_waiting_workload_offers_to_ask(as_user, waiting):
     page = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
     assert f"/c/fra1/w/{waiting.uid}/sooner/" in page
@@ -153,7 +169,8 @@ def test_each_change_has_its_start_its_cost_and_the_way_to_do_it(
         "change": change, "value": value, "queue": "pretraining", "gpu_class": "h100-80gb",
         "evicts_gpus": 0, "sentence": "So it would.",
     }  # fmt: skip
-    monkeypatch.setattr(selectors, "plan_now", lambda *_args: StartChanges(found=[found], at=NOW))
+    kept = StartChanges(found=[found], at=NOW)
+    monkeypatch.setattr(selectors, "planned_changes", lambda *_args: kept)
     page = _asked(as_user("researcher"), waiting)
     assert "<b>now</b>" in page
     assert "Cost an hour" in page

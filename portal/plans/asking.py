@@ -1,0 +1,148 @@
+"""A page asks for a plan and shows what is kept of it; a worker plans, and no request waits for that.
+
+An answer serves while the cluster stands as it was planned on, and for ``FRESH`` whatever happens: it says
+its time. Where an older one is, it is shown until the new one has come.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from json import dumps
+from typing import Any
+
+from celery import current_app
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import transaction
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from portal.plans.kinds import KINDS
+from portal.plans.models import AskedPlan
+from scheduling.models import Cluster
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+TASK = "portal.plans.tasks.answer"
+FRESH = timedelta(minutes=1)
+SHOWN = timedelta(minutes=15)
+"""So old an answer may be while a new one is planned."""
+EXPIRES_S = 20
+"""A question that no worker took by then is sent again when somebody looks."""
+KEPT = timedelta(hours=2)
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""Of what nobody waits for: it is planned by whoever acts on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """``answer`` is None where there is none to show yet; while a worker plans, it ``is_open``."""
+
+    answer: Json | None
+    is_open: bool
+    asked_at: datetime
+
+    @property
+    def is_late(self) -> bool:
+        """Whether no worker took the question in its time."""
+        return self.is_open and timezone.now() - self.asked_at > timedelta(seconds=EXPIRES_S / 2)
+
+
+def awaited(plan: KeptPlan | None) -> dict[str, bool]:
+    """How it stands, for a template."""
+    return {
+        "is_open": plan is not None and plan.is_open,
+        "is_late": plan is not None and plan.is_late,
+    }
+
+
+def kept(cluster: Cluster, kind: str, question: Json, *, anew: bool = False) -> KeptPlan:
+    """What is kept; asked for where that is too old, or ``anew``. Plans nothing itself."""
+    now = timezone.now()
+    row = _row(cluster, kind, question)
+    if (anew or not _serves(row, cluster.revision, now)) and not _is_on_its_way(row, now):
+        AskedPlan.objects.filter(pk=row.pk).update(asked_at=now)
+        _ask(row.pk)
+        row.refresh_from_db()
+    return _kept(row, now)
+
+
+def standing(cluster: Cluster, kind: str, question: Json) -> KeptPlan | None:
+    """What is kept or on its way; asks for nothing. None where nobody asked."""
+    row = AskedPlan.objects.filter(cluster=cluster, digest=digest_of(kind, question)).first()
+    return None if row is None else _kept(row, timezone.now())
+
+
+def planned(cluster: Cluster, kind: str, question: Json) -> Json:
+    """The answer for whoever acts on it: the kept one while it serves, else planned now, and kept."""
+    row = _row(cluster, kind, question)
+    if row.answer is None or not _serves(row, cluster.revision, timezone.now()):
+        row.answer = _plan(row)
+    return dict(row.answer)
+
+
+def answer(asked_id: int) -> None:
+    """Plan it and keep that; what is asked about may be gone. Safe twice: the later answer stays."""
+    row = AskedPlan.objects.select_related("cluster").filter(pk=asked_id).first()
+    if row is None:
+        return
+    try:
+        _plan(row)
+    except ObjectDoesNotExist:
+        row.delete()
+    AskedPlan.objects.filter(asked_at__lt=timezone.now() - KEPT).delete()
+
+
+def _plan(row: AskedPlan) -> Json:
+    began, revision = timezone.now(), row.cluster.revision
+    made = KINDS[row.kind](row.cluster, row.question)
+    AskedPlan.objects.filter(pk=row.pk).update(answer=made, planned_at=began, revision=revision)
+    return made
+
+
+def _row(cluster: Cluster, kind: str, question: Json) -> AskedPlan:
+    row, _ = AskedPlan.objects.get_or_create(
+        cluster=cluster, digest=digest_of(kind, question),
+        defaults={"kind": kind, "question": question, "asked_at": NEVER},
+    )  # fmt: skip
+    row.cluster = cluster
+    return row
+
+
+def _ask(asked_id: int) -> None:
+    """A worker, once the row can be seen by it."""
+    transaction.on_commit(lambda: _send(asked_id))
+
+
+def _send(asked_id: int) -> None:
+    try:
+        current_app.send_task(TASK, args=[asked_id], expires=EXPIRES_S, retry=False)
+    except OperationalError as error:
+        # The page says that it is still to come, and asks again.
+        log.warning("plan %s: the broker does not answer: %s", asked_id, error)
+
+
+def _kept(row: AskedPlan, now: datetime) -> KeptPlan:
+    is_open = row.planned_at is None or row.planned_at < row.asked_at
+    is_shown = row.planned_at is not None and now - row.planned_at < SHOWN
+    return KeptPlan(row.answer if is_shown else None, is_open, row.asked_at)
+
+
+def _serves(row: AskedPlan, revision: int, now: datetime) -> bool:
+    """A fault is no plan: it may be over though nothing has changed here."""
+    if row.answer is None or row.planned_at is None:
+        return False
+    age, is_plan = now - row.planned_at, "fault" not in row.answer
+    return age < FRESH or (is_plan and row.revision == revision and age < SHOWN)
+
+
+def _is_on_its_way(row: AskedPlan, now: datetime) -> bool:
+    is_open = row.planned_at is None or row.planned_at < row.asked_at
+    return is_open and (now - row.asked_at).total_seconds() < EXPIRES_S
+
+
+def digest_of(kind: str, question: Json) -> str:
+    return sha256(dumps([kind, question], sort_keys=True).encode()).hexdigest()

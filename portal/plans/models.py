@@ -1,0 +1,36 @@
+"""Plans that pages ask for, each with what came of it."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from scheduling.models import Cluster
+
+
+class AskedPlan(models.Model):
+    """A question to the engine, and its last answer. Times are the wall's.
+
+    The answer is whole: whoever shows it leaves out what its reader may not see.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=64)
+    """Of kind and question."""
+    kind = models.CharField(max_length=16)
+    question = models.JSONField()
+    asked_at = models.DateTimeField()
+    answer = models.JSONField(null=True)
+    """NULL: there is none yet."""
+    planned_at = models.DateTimeField(null=True)
+    """Of the answer: when its planning began."""
+    revision = models.PositiveBigIntegerField(default=0)
+    """That of the cluster then."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "digest"], name="asked_plan_once")
+        ]
+        indexes = [models.Index(fields=["asked_at"], name="asked_plan_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.digest[:8]}"

@@ -1,0 +1,141 @@
+"""A page asks for a plan, a worker makes it, and what was made is shown with its time."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from portal.plans import ahead, asking, kinds
+from portal.plans.models import AskedPlan
+from scheduling.models import Cluster
+from tests.factories import make_cluster
+
+pytestmark = pytest.mark.django_db
+QUESTION = {"changes": []}
+
+
+@pytest.fixture
+def cluster():
+    return make_cluster()
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Questions on their way to a worker, which answers when ``work`` is called."""
+    sent: list[int] = []
+    monkeypatch.setattr(asking, "_ask", sent.append)
+    return sent
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """How often it was planned; the answer is its number."""
+    made: list[dict] = []
+
+    def plan(cluster, question):
+        made.append({"lines": len(made) + 1})
+        return made[-1]
+
+    monkeypatch.setattr(kinds, "KINDS", {kinds.CHANGES: plan})
+    monkeypatch.setattr(asking, "KINDS", {kinds.CHANGES: plan})
+    return made
+
+
+def kept(cluster, **more):
+    return asking.kept(cluster, kinds.CHANGES, QUESTION, **more)
+
+
+def later(**by):
+    AskedPlan.objects.update(**{name: timezone.now() - age for name, age in by.items()})
+
+
+def test_what_nobody_planned_is_asked_for_and_not_planned_in_the_request(cluster, sent, planned):
+    first = kept(cluster)
+
+    assert (first.answer, first.is_open) == (None, True)
+    assert (len(sent), planned) == (1, [])
+
+
+def test_what_is_on_its_way_is_not_asked_for_again(cluster, sent, planned):
+    kept(cluster)
+    kept(cluster)
+
+    assert len(sent) == 1
+
+
+def test_what_no_worker_took_in_time_is_asked_for_again_and_says_so(cluster, sent, planned):
+    kept(cluster)
+    later(asked_at=timedelta(seconds=asking.EXPIRES_S - 1))
+    waiting = kept(cluster)
+    later(asked_at=timedelta(seconds=asking.EXPIRES_S + 1))
+    kept(cluster)
+
+    assert waiting.is_late
+    assert len(sent) == 2
+
+
+def test_an_answer_serves_while_the_cluster_stands(cluster, sent, planned):
+    kept(cluster)
+    asking.answer(sent[0])
+    later(asked_at=timedelta(minutes=6), planned_at=timedelta(minutes=5))
+
+    assert kept(cluster).answer == {"lines": 1}
+    assert not kept(cluster).is_open
+    assert len(sent) == 1
+
+
+def test_an_answer_of_an_older_cluster_is_shown_while_the_new_one_is_planned(
+    cluster, sent, planned
+):
+    kept(cluster)
+    asking.answer(sent[0])
+    later(asked_at=timedelta(minutes=6), planned_at=timedelta(minutes=5))
+    Cluster.objects.update(revision=7)
+    cluster.refresh_from_db()
+
+    open_ = kept(cluster)
+
+    assert (open_.answer, open_.is_open) == ({"lines": 1}, True)
+    assert len(sent) == 2
+
+
+def test_an_answer_that_is_old_is_not_shown(cluster, sent, planned):
+    kept(cluster)
+    asking.answer(sent[0])
+    later(asked_at=2 * asking.SHOWN, planned_at=asking.SHOWN + timedelta(minutes=1))
+
+    assert kept(cluster).answer is None
+
+
+def test_a_fault_is_asked_about_again_though_nothing_changed(cluster, sent, planned):
+    kept(cluster)
+    asking.answer(sent[0])
+    AskedPlan.objects.update(answer={"fault": "No."})
+    later(asked_at=timedelta(minutes=6), planned_at=timedelta(minutes=5))
+
+    assert kept(cluster).is_open
+
+
+def test_whoever_acts_gets_what_was_shown_and_plans_only_without_it(cluster, sent, planned):
+    first = asking.planned(cluster, kinds.CHANGES, QUESTION)
+    second = asking.planned(cluster, kinds.CHANGES, QUESTION)
+
+    assert first == second == {"lines": 1}
+    assert kept(cluster).answer == first
+
+
+def test_a_question_about_what_is_gone_is_forgotten(cluster, sent):
+    asking.kept(cluster, kinds.REQUEST, {"request": 1, "gpus": 1, "giver": None})
+    asking.answer(sent[0])
+
+    assert not AskedPlan.objects.exists()
+
+
+def test_what_waits_for_a_decision_is_planned_before_anybody_looks_and_once(
+    cluster, sent, monkeypatch
+):
+    question = (cluster, kinds.CHANGES, QUESTION)
+    monkeypatch.setattr(ahead, "_waiting", lambda: iter([question]))
+
+    assert (ahead.ask_ahead(), ahead.ask_ahead()) == (1, 0)
+    assert len(sent) == 1
