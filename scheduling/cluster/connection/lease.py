@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -90,6 +91,14 @@ class Lease:
             if self._held_until > time.monotonic():
                 return True
             raise
+
+    def look(self) -> None:
+        """See whose it is, and ask for nothing: how long a rival's record stands still is counted from here.
+
+        Raises ApiError.
+        """
+        with self._renewing, suppress(NotFoundError):
+            self._is_free(self._client.request("GET", f"{self._base}/{self._name}", tries=1))
 
     def check(self) -> None:
         """Raise LeaseLostError unless this worker holds the lease and will for a while longer."""
