@@ -49,6 +49,10 @@ class Grade(StrEnum):
     """Weir does not run, or not in this mode, without it."""
 
 
+MEND = "Mend the kubeconfig or the files that the cluster's row names."
+IN_NO_POD = "The account of Weir's pod reaches it: ask where the engine runs, or connect it by a kubeconfig."
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing that was looked at; ``remedy`` is empty when nothing is to be done."""
@@ -64,8 +68,9 @@ def check(cluster: Cluster) -> list[Item]:
     try:
         client = Client.connect(cluster)
     except (ConfigException, OSError) as error:
-        remedy = "Mend the kubeconfig or the files that the cluster's row names."
-        return [Item(Grade.MISSING, "connection", f"No connection can be made: {error}.", remedy)]
+        said = f"No connection can be made: {str(error).rstrip('.')}."
+        by_row = cluster.api_url or cluster.kubeconfig
+        return [Item(Grade.MISSING, "connection", said, MEND if by_row else IN_NO_POD)]
     try:
         return list(_look(cluster, client))
     finally:
