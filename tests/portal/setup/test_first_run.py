@@ -106,6 +106,16 @@ def connected(admin, server):
     return Cluster.objects.get()
 
 
+@pytest.mark.parametrize(("host", "way"), [("10.0.0.1", "pod"), (None, "kubeconfig")])
+def test_cluster_that_weir_runs_in_is_offered_first_there(admin, monkeypatch, host, way):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    if host:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    page = admin.get("/set-up/connect/").content.decode()
+
+    assert f'<option value="{way}" selected>' in page
+
+
 def test_link_of_the_first_admin_works_once(admin, client):
     assert User.objects.get().is_superuser
     client.logout()
