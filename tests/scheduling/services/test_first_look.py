@@ -15,12 +15,16 @@ from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker import first_look
 from tests.scheduling.kube import World
 
-LATE = """
+LOADING = """
 import sys
-from django.conf import settings
+from types import SimpleNamespace
+from django.apps import apps
 from portal.config.celery import app
-from scheduling.services.worker import first_look
-first_look.begin = lambda words: sys.stdout.write(str("scheduling.tasks" in sys.modules))
+
+def begin(words):
+    sys.stdout.write(f"{apps.ready} {'scheduling.tasks' in sys.modules}")
+
+sys.modules["scheduling.services.worker.first_look"] = SimpleNamespace(begin=begin)
 app.loader.import_default_modules()
 """
 
@@ -76,13 +80,13 @@ def test_queues_are_those_of_the_command(words: list[str], queues: list[str]) ->
     assert list(first_look.queues_of(words)) == queues
 
 
-def test_look_begins_before_tasks_are_loaded() -> None:
+def test_look_begins_when_django_is_there_and_before_tasks_are() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LATE],
+        [sys.executable, "-c", LOADING],
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "portal.config.settings"},
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert done.stdout == "False", done.stderr
+    assert done.stdout == "True False", done.stderr
