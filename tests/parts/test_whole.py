@@ -32,9 +32,9 @@ pytestmark = pytest.mark.parts
 
 BACK_S = 60.0
 """A fault is over within this, to the end of work that was submitted after it."""
-PLANNED_S, START_S = 12.0, 4.0
-"""From the kill of the engine to its next plan, and of that its start, which a busy machine draws out. The
-lease of 8 s is looked at early in the start; the rest is for what is left of it then, and the plan."""
+PLANNED_S, START_S = 15.0, 4.0
+"""From the kill of the engine to its next plan, and of that its start, which a busy machine draws out: the
+rest is for its lease of 8 s, the first look at it and the plan."""
 RUN_S = 1
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 SECRET = secrets.token_urlsafe(50)
@@ -297,7 +297,7 @@ def test_fault_is_over_within_a_minute_and_nothing_is_lost_or_done_twice(
         assert weir.admissions(name) == 1, name
 
 
-def test_killed_engine_that_is_started_again_plans_within_12_s(
+def test_killed_engine_that_is_started_again_plans_within_15_s(
     weir: Weir, record_property: Callable[[str, object], None]
 ) -> None:
     """Killed right after a plan, while its lease is as fresh as can be."""
