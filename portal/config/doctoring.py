@@ -30,6 +30,7 @@ APART_S = 2.0
 LEAST_FREE = 0.05
 LEAST_BYTES = 512 << 20
 MAIL_S = 5
+MOST_NAMED = 4
 
 
 def examine() -> Iterator[Item]:
@@ -214,9 +215,21 @@ def _people() -> Iterator[Item]:
 
 
 def _clusters() -> Iterator[Item]:
+    """What several have alike is told once."""
     late = {one.pk for one in looks.late_clusters()}
+    found: dict[tuple[Grade, str, str], list[str]] = {}
     for cluster in Cluster.objects.order_by("name"):
-        yield from _cluster(cluster, is_late=cluster.pk in late)
+        for item in _cluster(cluster, is_late=cluster.pk in late):
+            alike = found.setdefault((item.grade, item.sentence, item.remedy), [])
+            alike.append(cluster.name)
+    for (grade, sentence, remedy), names in found.items():
+        yield Item(grade, _named(names), sentence, remedy)
+
+
+def _named(clusters: list[str]) -> str:
+    more = len(clusters) - MOST_NAMED
+    shown = ", ".join(clusters[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"cluster {shown}" if len(clusters) == 1 else f"clusters {shown}"
 
 
 def _cluster(cluster: Cluster, *, is_late: bool) -> Iterator[Item]:
@@ -225,8 +238,9 @@ def _cluster(cluster: Cluster, *, is_late: bool) -> Iterator[Item]:
     for item in lacks:
         yield _fault(topic, item.sentence, item.remedy)
     if is_late:
-        when = f"{cluster.planned_at:%F %T}Z" if cluster.planned_at else "never"
-        yield _fault(topic, f"It was planned last {when}.", "Look at the engine's log.")
+        at = cluster.planned_at
+        said = f"It was planned last {at:%F %T}Z." if at else "It was never planned."
+        yield _fault(topic, said, "Look at the engine's log.")
     if not lacks and not is_late:
         said = "is paused" if cluster.mode == ClusterMode.PAUSED else "is planned"
         yield _good(topic, f"It answers, grants what {cluster.mode} needs, and {said}.")

@@ -22,7 +22,12 @@ from portal.display.units import gpus_each, unit
 from portal.selectors.loans import loans_in
 from portal.selectors.lost import lost_in
 from portal.selectors.unseen import Others, hidden_below, sum_of
-from portal.teams.access import queues_of_own_work, visible_queues, visible_workloads
+from portal.teams.access import (
+    queues_of_own_work,
+    sees_everything,
+    visible_queues,
+    visible_workloads,
+)
 from scheduling.models import (
     Cluster,
     Eviction,
@@ -36,7 +41,7 @@ from scheduling.models import (
 )
 from scheduling.models.workloads import WAITING
 from scheduling.services.cycle.record.records import FIGURES
-from scheduling.services.explain.fragmentation import MemberSizes, left_over
+from scheduling.services.explain.fragmentation import Alike, MemberSizes, alike, left_over
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -153,34 +158,35 @@ class Tree:
 
 def capacity(cluster: Cluster, classes: Iterable[GpuClass]) -> list[Capacity]:
     """Figures of each class in the given order. Two queries."""
-    nodes: dict[int, list[Node]] = defaultdict(list)
-    for node in Node.objects.filter(cluster=cluster):
-        nodes[node.gpu_class_id].append(node)
+    nodes: dict[int, list[Alike]] = defaultdict(list)
+    for node, count in alike(Node.objects.filter(cluster=cluster)):
+        nodes[node.gpu_class_id].append((node, count))
     sizes = MemberSizes(cluster)
     return [_capacity(c, nodes[c.pk], sizes.wanted(c)) for c in classes]
 
 
-def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
-    ready = [node for node in nodes if node.ready]
-    idle = [node.free_gpus for node in ready]
-    fragmented = sum(left_over(gpus, wanted) for gpus in idle)
-    foreign = sum(node.foreign_gpus for node in ready)
+def _capacity(gpu_class: GpuClass, nodes: list[Alike], wanted: int) -> Capacity:
+    ready = [(node, count) for node, count in nodes if node.ready]
+    idle = sum(count * node.free_gpus for node, count in ready)
+    fragmented = sum(count * left_over(node.free_gpus, wanted) for node, count in ready)
+    foreign = sum(count * node.foreign_gpus for node, count in ready)
+    down = [(node, count) for node, count in nodes if not node.ready]
     return Capacity(
         gpu_class=gpu_class,
-        nodes=len(nodes),
-        nodes_down=len(nodes) - len(ready),
-        installed=sum(node.gpus for node in nodes),
-        allocated=sum(node.gpus for node in ready) - foreign - sum(idle),
-        free=sum(idle) - fragmented,
+        nodes=sum(count for _, count in nodes),
+        nodes_down=sum(count for _, count in down),
+        installed=sum(count * node.gpus for node, count in nodes),
+        allocated=sum(count * node.gpus for node, count in ready) - foreign - idle,
+        free=idle - fragmented,
         fragmented=fragmented,
         foreign=foreign,
-        down=sum(node.gpus for node in nodes if not node.ready),
+        down=sum(count * node.gpus for node, count in down),
     )
 
 
 def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
-    """The queues the person may see, depth first, on one axis. Five queries, and more where something is
-    lent."""
+    """The queues the person may see, depth first, on one axis. Five queries (four for whoever sees all), and
+    more where something is lent."""
     shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
     loans = loans_in(shares.values(), cluster)
     visible = list(visible_queues(user).filter(cluster=cluster))
@@ -193,7 +199,7 @@ def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capa
         QueueOnAxis(q, depth, q.pk in inner, figures[q.pk], bar(q.name, figures[q.pk], on))
         for q, depth in depth_first(visible)
     ]
-    every = list(Queue.objects.filter(cluster=cluster).only("parent_id"))
+    every = visible if sees_everything(user) else list(Queue.objects.filter(cluster=cluster))
     lines = list(_with_others(rows, hidden_below(every, visible), shares))
     return Tree(gpu_class, on, rows, lines, _total(every, shares, visible, ready_and_down))
 
@@ -355,11 +361,10 @@ def last_evictions(cluster: Cluster, user: User, count: int = 5) -> Evictions:
     now = cluster.now().astimezone(zone(cluster.display_time_zone))
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     today, lost = lost_in(mine.filter(at__gte=midnight))
-    rows = list(
-        mine.select_related(
-            "workload__queue", "queue", "for_queue", "for_workload", "gpu_class", "cycle"
-        )[:count]
-    )
+    # Which they are is asked in narrow rows, as whole ones are long to sort: PostgreSQL does so first, while
+    # it joins no more than eight tables.
+    whole = Eviction.objects.filter(pk__in=mine.values("pk")[:count])
+    rows = list(whole.select_related("workload__queue", "queue", "for_queue", "gpu_class", "cycle"))
     named = {pk for row in rows for pk in (row.workload_id, row.for_workload_id) if pk}
     visible = set(visible_workloads(user).filter(pk__in=named).values_list("pk", flat=True))
     return Evictions(rows, today, lost, visible)

@@ -14,11 +14,11 @@ from typing import Any
 from weir.faults import Fault
 from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
 
-LINE = re.compile(r"(Cluster|Parent|Account|User)\s+-\s+(?:'([^']*)'|([^:\s]+))\s*:?(.*)")
+LINE = re.compile(r"(Cluster|QOS|Parent|Account|User)\s+-\s+(?:'([^']*)'|([^:\s]+))\s*:?(.*)")
 OPTION = re.compile(
     r"((?:Admin|Classif|Comment|Coord|Default|Desc|Fair|Share|Flag|Grp|Max|Min|Org|Part|Prio|Q[Oo][Ss]|WCKey|Usage)"
     r"\w*)=(.*)",
-    re.DOTALL,
+    re.DOTALL | re.IGNORECASE,
 )
 """An option's beginning. What follows a colon and is none belongs to the one before: gres/gpu:h100=8."""
 GPU = "gres/gpu"
@@ -40,8 +40,10 @@ INSTEAD = {
     "Coordinator": "give the person a role in the queue's team",
     "MaxWallDurationPerJob": "a rule of requests bounds one workload: the page of request rules",
 }
+SPELT = {name.lower(): name for name in (*SAYS_NOTHING, *INSTEAD, "GrpTRES")}
+"""Slurm reads names of options in any case, and writes some otherwise than its manual: Fairshare."""
 ONE_CLASS = "limits are of one class: say which, --class TYPE=CLASS"
-NO_LINE = "Lines begin with Cluster, Parent, Account or User."
+NO_LINE = "Lines begin with Cluster, QOS, Parent, Account or User."
 OF_PEOPLE = "people come by the groups of your directory, and are equals within a queue"
 
 
@@ -91,6 +93,8 @@ def _accounts(text: str, found: Found) -> list[_Account]:
             accounts[name] = _Account(name, options, parent)
         elif kind == "User":
             accounts[parent].users.append(options)
+        elif kind == "QOS":
+            found.leave(f"QOS {name}", "QOS", INSTEAD["QOS"])
         else:
             _leave_options(found, f"Cluster {name}", options)
     del accounts["root"]
@@ -104,7 +108,7 @@ def _options(text: str) -> Iterator[tuple[str, str]]:
         if read is not None:
             if held:
                 yield held
-            held = (read[1], read[2])
+            held = (SPELT.get(read[1].lower(), read[1]), read[2])
         elif held:
             held = (held[0], f"{held[1]}:{part}")
     if held:

@@ -13,7 +13,7 @@ from portal.boundary.forms import WeirForm
 from portal.display.units import gpus_each
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
-from scheduling.services.clusters.connecting import Credentials
+from scheduling.services.clusters.connecting import Credentials, is_in_pod
 from scheduling.services.clusters.naming import name_origin
 from scheduling.services.clusters.tokens import ENGINE, PORTAL, made_by
 from scheduling.services.words.vendors import USUAL_LABEL, USUAL_RESOURCE
@@ -25,6 +25,10 @@ WAYS = (
     ("pod", "The account of the pod that Weir runs in"),
 )
 LONGEST = 131_072
+
+
+def _usual_way() -> str:
+    return "pod" if is_in_pod() else "kubeconfig"
 
 
 class FirstForm(WeirForm):
@@ -48,7 +52,7 @@ class ConnectForm(WeirForm):
         help_text="Such as fra1; it stands in every address",
         error_messages={"required": "Give the cluster a short name."},
     )
-    way = forms.ChoiceField(choices=WAYS, label="Reached by", initial="kubeconfig")
+    way = forms.ChoiceField(choices=WAYS, label="Reached by", initial=_usual_way)
     kubeconfig = forms.CharField(
         required=False,
         max_length=LONGEST,

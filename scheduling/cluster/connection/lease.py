@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,9 +24,10 @@ from scheduling.models.queues import SYSTEM_NAMESPACE
 Json = dict[str, Any]
 
 DURATION_S = 8
-"""After so long without a sign of life another worker takes over. Weir's own start comes on top, and a plan
-is to come 15 s after a kill. The usual 15 s of leader election are for programs that end when they lose their
-lease: here nothing is lost but a request, since a lease that ran out and that nobody took is renewed."""
+"""After so long without a sign of life another worker takes over. What of its start comes before its first
+look is on top, and a plan is to come 15 s after a kill. The usual 15 s of leader election are for programs
+that end when they lose their lease: here nothing is lost but a request, since a lease that ran out and that
+nobody took is renewed."""
 RENEWED_AFTER = 1 / 3
 """The part of the time after which the next cycle or write renews: at the usual 5 s every cycle does, and one
 that is late by half its interval still holds it."""
@@ -90,6 +92,14 @@ class Lease:
             if self._held_until > time.monotonic():
                 return True
             raise
+
+    def look(self) -> None:
+        """See whose it is, and ask for nothing: how long a rival's record stands still is counted from here.
+
+        Raises ApiError.
+        """
+        with self._renewing, suppress(NotFoundError):
+            self._is_free(self._client.request("GET", f"{self._base}/{self._name}", tries=1))
 
     def check(self) -> None:
         """Raise LeaseLostError unless this worker holds the lease and will for a while longer."""

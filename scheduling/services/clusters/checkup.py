@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 from kubernetes.config import ConfigException
 
@@ -49,6 +50,15 @@ class Grade(StrEnum):
     """Weir does not run, or not in this mode, without it."""
 
 
+MEND = "Mend the kubeconfig or the files that the cluster's row names."
+IN_NO_POD = "The account of Weir's pod reaches it: ask where the engine runs, or connect it by a kubeconfig."
+
+
+OF_ENGINE = (
+    "What enforcing needs is granted to the account of the engine, which is not asked from here."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing that was looked at; ``remedy`` is empty when nothing is to be done."""
@@ -64,8 +74,9 @@ def check(cluster: Cluster) -> list[Item]:
     try:
         client = Client.connect(cluster)
     except (ConfigException, OSError) as error:
-        remedy = "Mend the kubeconfig or the files that the cluster's row names."
-        return [Item(Grade.MISSING, "connection", f"No connection can be made: {error}.", remedy)]
+        said = f"No connection can be made: {str(error).rstrip('.')}."
+        by_row = cluster.api_url or cluster.kubeconfig
+        return [Item(Grade.MISSING, "connection", said, MEND if by_row else IN_NO_POD)]
     try:
         return list(_look(cluster, client))
     finally:
@@ -159,6 +170,9 @@ def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
         working = (replace(n, namespace=taken) for n in access.working())
         enforcing += [n for n in working if (n.group, n.resource) not in absent]
     yield from _refused(client, observing, "observe")
+    if is_asked_as_portal(cluster):
+        yield Item(Grade.ADVICE, "permissions", OF_ENGINE, _where_engine_runs())
+        return
     if cluster.mode == ClusterMode.ENFORCE:
         yield from _refused(client, enforcing, "enforce")
         return
@@ -166,6 +180,18 @@ def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
     if lacking:
         sentence = f"{len(lacking)} permissions that enforcing needs are not granted yet."
         yield Item(Grade.ADVICE, "permissions", sentence, f"Apply {MANIFESTS['enforce']}.")
+
+
+def is_asked_as_portal(cluster: Cluster) -> bool:
+    """Pods of one installation have accounts of their own: from the web server's nobody sees what the engine
+    may."""
+    by_row = cluster.api_url or cluster.kubeconfig
+    return not by_row and tokens.account_of_pod() == tokens.PORTAL
+
+
+def _where_engine_runs() -> str:
+    space = settings.WEIR_ACCOUNTS_NAMESPACE
+    return f"Ask it: kubectl -n {space} exec deployment/weir-engine -- python manage.py doctor"
 
 
 def _engine_namespace(cluster: Cluster) -> str:

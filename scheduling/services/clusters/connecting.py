@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,11 @@ class Credentials:
     portal_token: str = ""
     """Of the account that acts for people; empty: the other one does."""
     ca: str = ""
+
+
+def is_in_pod() -> bool:
+    """Whether this process runs on a cluster itself: the kubelet says so to every container."""
+    return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def connect(*, name: str, credentials: Credentials, author: AbstractBaseUser | None) -> Cluster:

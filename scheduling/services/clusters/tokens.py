@@ -7,8 +7,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
+from kubernetes.config.incluster_config import SERVICE_TOKEN_FILENAME
 
 from scheduling.models import Cluster
 from scheduling.models.credentials import is_kept, read
@@ -27,14 +29,27 @@ def made_by(account: str) -> str:
 
 def ends_at(token: str) -> datetime | None:
     """When a token of a service account ends by itself; None where it does not say."""
-    parts = token.strip().split(".")
-    if len(parts) != 3:
-        return None
     try:
-        payload = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return datetime.fromtimestamp(int(payload["exp"]), UTC)
+        return datetime.fromtimestamp(int(_claims(token)["exp"]), UTC)
     except (ValueError, KeyError, TypeError, OverflowError, OSError):
         return None
+
+
+def account_of_pod() -> str:
+    """The service account of the pod that this process runs in; empty where it runs in none."""
+    name: object = _claims(_text(SERVICE_TOKEN_FILENAME)).get("sub", "")
+    return str(name).rpartition(":")[2]
+
+
+def _claims(token: str) -> dict[str, Any]:
+    parts = token.strip().split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return {}
+    return claims if isinstance(claims, dict) else {}
 
 
 def check(token: str, account: str, field: str) -> None:

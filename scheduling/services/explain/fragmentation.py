@@ -9,17 +9,28 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from scheduling.engine import MILLI, left_over, wanted_member
 from scheduling.models import Cluster, GpuClass, Node, State, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.models.workloads import WAITING
 
-__all__ = ["MemberSizes", "book", "fragmented_gpus", "left_over"]
+__all__ = ["Alike", "MemberSizes", "alike", "book", "fragmented_gpus", "left_over"]
 
 STANDS = timedelta(minutes=2)
 """Wall time for which a look stands: twice the time between two of them."""
+
+
+Alike = tuple[Node, int]
+"""Nodes of which as much is used: one of them, unsaved, and how many. Of thousands few differ."""
+
+
+def alike(nodes: QuerySet[Node]) -> Iterator[Alike]:
+    """One query."""
+    columns = ("gpu_class_id", "ready", "gpus", "allocated_gpus", "foreign_gpus")
+    for *row, count in nodes.order_by().values_list(*columns).annotate(count=Count("pk")):
+        yield Node(**dict(zip(columns, row, strict=True))), count
 
 
 class MemberSizes:
@@ -60,8 +71,8 @@ def fragmented_gpus(cluster: Cluster) -> dict[int, int]:
     sizes = MemberSizes(cluster)
     wanted = {c.pk: sizes.wanted(c) for c in cluster.gpu_classes.all()}
     found: dict[int, int] = defaultdict(int, dict.fromkeys(wanted, 0))
-    for node in Node.objects.filter(cluster=cluster, ready=True):
-        found[node.gpu_class_id] += left_over(node.free_gpus, wanted[node.gpu_class_id])
+    for node, count in alike(Node.objects.filter(cluster=cluster, ready=True)):
+        found[node.gpu_class_id] += count * left_over(node.free_gpus, wanted[node.gpu_class_id])
     return dict(found)
 
 

@@ -88,6 +88,11 @@ def no_engine(_: Cluster) -> None:
     Process.objects.filter(role=Role.ENGINE).delete()
 
 
+def in_no_pod(cluster: Cluster) -> None:
+    cluster.api_url, cluster.planned_at = "", None
+    cluster.save()
+
+
 def not_migrated(_: Cluster) -> None:
     MigrationRecorder.Migration.objects.filter(app="alerts").latest("pk").delete()
 
@@ -99,6 +104,10 @@ def failing_stream(_: Cluster) -> None:
 FAULTS = {
     "plan of an hour ago": (late, "cluster fra1: It was planned last", "engine's log"),
     "cluster out of reach": (unreached, "cluster fra1: The API server does not answer", "Check address"),
+    "account of a pod, asked outside": (
+        in_no_pod, "cluster fra1: No connection can be made: Service host/port is not set.",
+        "where the engine runs",
+    ),
     "key that is gone": (lost_key, "secret key: metrics_token_file of fra1", "FALLBACKS"),
     "no engine": (no_engine, "processes: No engine worker has been heard of.", "Start it"),
     "failing stream": (
@@ -120,6 +129,17 @@ def test_fault_is_told_with_a_remedy_and_fails(cluster: Cluster, name: str) -> N
     rows = told.splitlines()
     assert remedy in rows[rows.index(line) + 1]
     assert wrong >= 1
+
+
+def test_clusters_that_lack_the_same_are_told_of_once(cluster: Cluster) -> None:
+    in_no_pod(cluster)
+    for number in range(5):
+        Cluster.objects.create(name=f"ams{number}", mode="observe")
+
+    told, wrong = examine()
+
+    assert wrong == 2, told
+    assert "LACK  clusters ams0, ams1, ams2, ams3 and 2 more: It was never planned." in told
 
 
 def test_database_away_is_told_and_ends_what_needs_it(

@@ -23,6 +23,7 @@ from scheduling.models import (
     Quota,
 )
 from scheduling.models.credentials import read
+from scheduling.services.clusters import checkup
 from scheduling.services.queues.sharing import SAID
 from workshop.testbed.server import EmbeddedServer
 
@@ -104,6 +105,16 @@ def connect(client, url, **user):
 def connected(admin, server):
     assert connect(admin, server.url).status_code == 302
     return Cluster.objects.get()
+
+
+@pytest.mark.parametrize(("host", "way"), [("10.0.0.1", "pod"), (None, "kubeconfig")])
+def test_cluster_that_weir_runs_in_is_offered_first_there(admin, monkeypatch, host, way):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    if host:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    page = admin.get("/set-up/connect/").content.decode()
+
+    assert f'<option value="{way}" selected>' in page
 
 
 def test_link_of_the_first_admin_works_once(admin, client):
@@ -302,6 +313,16 @@ def test_enforce_says_first_what_stays_outside_and_what_is_refused(connected, ad
     assert "without the label weir.dev/queue is refused in 3 namespaces" in told
     assert "level of their queue; all of them exist." in told
     assert "6 GPU" in admin.get("/set-up/would/").text
+
+
+def test_enforce_does_not_say_of_the_web_servers_account_what_the_engines_has(
+    connected, admin, monkeypatch
+):
+    monkeypatch.setattr(checkup, "is_asked_as_portal", lambda cluster: True)
+    told = " ".join(admin.get("/set-up/enforce/").text.split())
+    assert "kubectl -n weir-system exec deployment/weir-engine -- python manage.py doctor" in told
+    assert "Needed first" not in told
+    assert "Everything that enforcing needs is there" not in told
 
 
 def misspelt(admin, **more):

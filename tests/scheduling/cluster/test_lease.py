@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduling.cluster.connection import lease as module
-from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.client import Client, NotFoundError
 from scheduling.cluster.connection.lease import DURATION_S, Lease, LeaseLostError
 from workshop.testbed.server import EmbeddedServer
 
@@ -104,6 +104,25 @@ def test_server_out_of_reach_is_borne_until_the_time_is_up(
 
     with pytest.raises(Exception, match="500"):
         mine.hold()
+
+
+def test_time_of_a_dead_worker_runs_from_the_first_look_which_takes_nothing(
+    client: Client, hands: Hands
+) -> None:
+    lease(client, "dead").hold()
+    rival = lease(client, "b")
+    rival.look()
+    assert client.get(PATH)["spec"]["holderIdentity"] == "dead"
+    hands.turn(1)
+
+    assert rival.hold()
+
+
+def test_look_at_a_lease_that_nobody_made_makes_none(client: Client) -> None:
+    lease(client, "a").look()
+
+    with pytest.raises(NotFoundError):
+        client.get(PATH)
 
 
 def test_dead_worker_keeps_another_from_it_for_no_longer_than_8_s(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.guardrails.rights import Need
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
-from scheduling.services.clusters import checkup
+from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.checkup import Grade, Item, check
 from scheduling.services.clusters.guardrails import guard
 from scheduling.services.worker import cluster_turns as workers
@@ -56,6 +59,42 @@ def test_cluster_with_everything_lacks_nothing(world: World) -> None:
     said = [item.sentence for item in found(world, Grade.GOOD)]
     assert "h100: 16 GPUs on 2 nodes." in said
     assert any(s.startswith("Kubernetes v1.3") for s in said)
+
+
+@pytest.mark.usefixtures("role")
+def test_what_the_engine_may_is_not_said_by_the_account_of_the_web_server(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, ("update", "jobs"))
+    monkeypatch.setattr(checkup, "is_asked_as_portal", lambda cluster: True)
+
+    assert found(world) == []
+    (item,) = (one for one in found(world, Grade.ADVICE) if one.topic == "permissions")
+    assert item.sentence == checkup.OF_ENGINE
+    assert "exec deployment/weir-engine -- python manage.py doctor" in item.remedy
+
+
+@pytest.mark.parametrize(
+    ("account", "row", "as_portal"),
+    [
+        ("weir-portal", {}, True),
+        ("weir-engine", {}, False),
+        ("weir-portal", {"api_url": "https://10.0.0.1:6443"}, False),
+    ],
+)
+def test_account_is_that_of_the_token_in_the_pod(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    account: str,
+    row: dict[str, str],
+    as_portal: bool,
+) -> None:
+    claims = json.dumps({"sub": f"system:serviceaccount:weir-system:{account}"}).encode()
+    token = tmp_path / "token"
+    token.write_text(f"e30.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.x")
+    monkeypatch.setattr(tokens, "SERVICE_TOKEN_FILENAME", str(token))
+
+    assert checkup.is_asked_as_portal(Cluster(name="x", **row)) is as_portal
 
 
 def test_guardrails_that_stand_are_counted(world: World) -> None:

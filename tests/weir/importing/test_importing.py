@@ -195,6 +195,26 @@ def test_slurm_applied_is_in_force(weir, cluster):
     assert tree["chem"]["borrowing_limit"] == {known[0]: 8}
 
 
+WRITTEN = """QOS - 'gpu':Description='gpu':MaxWallDurationPerJob=2880:Priority=200
+Cluster - 'tux':Fairshare=1:QOS='normal'
+Parent - 'root'
+User - 'root':DefaultAccount='root':AdminLevel='Administrator':Fairshare=1
+Account - 'bio':Description='bio':Organization='sci':Fairshare=60:grptres=gres/gpu:h100=8
+Account - 'geo':Description='geo':Organization='sci':Fairshare=parent
+"""
+"""As sacctmgr writes it: lines of QOS first, and names otherwise than in its manual."""
+
+
+def test_slurm_options_are_read_in_any_case_and_lines_of_qos_are_left(weir, cluster):
+    told = read(weir, "import", "slurm", "-", "--class", "h100=h100-80gb", input=WRITTEN)
+    queues = dict(walk(told["queues"]))
+
+    assert queues["bio"]["weight"] == {"h100-80gb": 60}
+    assert queues["bio"]["borrowing_limit"] == {"h100-80gb": 8}
+    assert {("QOS", "QOS gpu"), ("FairShare=parent", "Account geo")} <= left_of(told)
+    assert not any(what == "Fairshare" for what, _ in left_of(told))
+
+
 SLURM_BROKEN = {
     "no line of it": ("Account 'x'\n", "Line 1 is none of sacctmgr dump."),
     "parent unknown": ("Cluster - 'c'\nParent - 'x'\n", "Line 2: the account x is not above."),
