@@ -143,6 +143,8 @@ def most_by_segments(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> 
     """The most members in whole segments inside one domain of the required level, of ``seats.slots``."""
     level = work.required[w]
     fine, size = segment_level(work, w), segment_size(work, w)
+    if nodes.gpu_class.size == 0:
+        return 0
     slots = np.zeros(nodes.domain[fine].max() + 1, np.int64)
     around = np.zeros(slots.size, np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
