@@ -50,6 +50,30 @@ class WorkFieldsSerializer(serializers.Serializer[Any]):
     )
 
 
+class TopologySerializer(serializers.Serializer[Any]):
+    """Levels of the cluster's topology, or `node`, by name."""
+
+    required = serializers.CharField(required=False, max_length=253, help_text="All in one.")
+    preferred = serializers.CharField(
+        required=False, max_length=253, help_text="All in one if possible."
+    )
+    segment_size = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_PODS,
+        help_text="So many members at a time are in one domain of one of these levels.",
+    )
+    segment_required = serializers.CharField(required=False, max_length=253)
+    segment_preferred = serializers.CharField(required=False, max_length=253)
+
+    def validate(self, attrs: Json) -> dict[str, str]:
+        levels = [key for key in ("segment_required", "segment_preferred") if key in attrs]
+        if ("segment_size" in attrs) != (len(levels) == 1):
+            told = "Say the size of a segment and its level, required or preferred."
+            raise serializers.ValidationError({"segment_size": [told]})
+        return {key: str(value) for key, value in attrs.items()}
+
+
 class SubmitSerializer(WorkFieldsSerializer):
     """Either ``manifest``, or ``name``, ``queue``, ``image`` and the rest."""
 
@@ -96,6 +120,7 @@ class SubmitSerializer(WorkFieldsSerializer):
         max_length=50,
         help_text="Names of Secrets of its namespace whose keys become environment.",
     )
+    topology: Any = TopologySerializer(required=False)
     kind = serializers.ChoiceField(
         choices=[kind.value for kind in Kind], required=False, help_text="A Job, or a Deployment."
     )

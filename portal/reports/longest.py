@@ -55,7 +55,7 @@ CAUSES = (
         Reason.NO_ROOM_ON_ITS_NODES, Reason.NODES_OUT,
     })),
     Cause("fragmented", "Fragmented", "consolidation; smaller pods", frozenset({
-        Reason.FRAGMENTED, Reason.NO_ROOM_IN_TOPOLOGY,
+        Reason.FRAGMENTED, Reason.NO_ROOM_IN_TOPOLOGY, Reason.NO_ROOM_FOR_SEGMENTS,
     })),
     Cause("victims", "Waits for victims", "shorter min run time", frozenset({
         Reason.AWAITS_VICTIMS, Reason.RESERVED, Reason.VICTIMS_PROTECTED, Reason.BUDGET_SPENT,

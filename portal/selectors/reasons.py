@@ -74,6 +74,12 @@ REASONS: Final[Sequence[Waiting]] = (
         "requiring it.",
     ),
     Waiting(
+        Reason.NO_ROOM_FOR_SEGMENTS,
+        Ends.ROOM,
+        "Enough are free, but too few of its segments find a domain of their own that has room. Smaller "
+        "segments fit sooner; preferring the level instead of requiring it keeps nobody waiting.",
+    ),
+    Waiting(
         Reason.NO_FREE_CPUS,
         Ends.OTHER,
         "The nodes with free GPUs have too few free CPUs. Ask for fewer CPUs.",

@@ -95,6 +95,7 @@ class Reason(StrEnum):
     WAITS_FOR_QUOTA = "waits_for_quota"
     WAITS_FOR_TURN = "waits_for_turn"
     NO_ROOM_IN_TOPOLOGY = "no_room_in_topology"
+    NO_ROOM_FOR_SEGMENTS = "no_room_for_segments"
     FRAGMENTED = "fragmented"
     NO_FREE_GPUS = "no_free_gpus"
     NO_FREE_CPUS = "no_free_cpus"

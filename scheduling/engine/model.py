@@ -184,11 +184,23 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """So many ``members`` at a time sit inside one domain of the level that is required, or preferred."""
+
+    members: int
+    required: str | None = None
+    preferred: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Topology:
-    """Levels of the snapshot, or ``node``; with both, the preferred one lies inside the required."""
+    """Levels of the snapshot, or ``node``, for all members; with both, the preferred one lies inside the
+    required. A segment lies inside either.
+    """
 
     required: str | None = None
     preferred: str | None = None
+    segment: Segment | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,12 @@ def _wishes(
         yield f"{at}.members", found, "1 <= min <= max"
     if work.gpus < 0:
         yield f"{at}.gpus", str(work.gpus), "zero or more"
+    segment = work.topology.segment or m.Segment(0)
     for kind, level in (
         ("required", work.topology.required),
         ("preferred", work.topology.preferred),
+        ("segment.required", segment.required),
+        ("segment.preferred", segment.preferred),
     ):
         if level is not None and level not in levels:
             yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(levels)}"

@@ -77,6 +77,21 @@ def test_submit_of_fields_makes_the_job(weir, kube):
     assert made["spec"]["template"]["spec"]["containers"][0]["command"] == ["python", "-m", "train"]
 
 
+def test_submit_asks_for_segments(weir, kube):
+    near = ("--pods", "4", "--together", "block", "--segment", "2", "--segment-in", "rack")
+    done = weir(*JOB, *near, user="researcher")
+    assert done.exit_code == 0, done.output
+    notes = kube.get(job("pretraining", "probe"))["metadata"]["annotations"]
+    assert notes["weir.dev/topology-required"] == "block"
+    assert (notes["weir.dev/segment-size"], notes["weir.dev/segment-required"]) == ("2", "rack")
+
+
+def test_submit_of_a_segment_without_a_level_says_what_is_missing(weir, kube):
+    done = weir(*JOB, "--segment", "2", user="researcher")
+    assert done.exit_code == 1
+    assert "Say the size of a segment and its level" in done.stderr
+
+
 def test_submit_that_is_refused_names_every_field(weir, kube):
     done = weir(*JOB[:-1], "9000", user="researcher")
     assert done.exit_code == 2

@@ -75,6 +75,9 @@ def _figure(name: str) -> Any:
 @click.option(
     "--checkpoint", type=click.IntRange(min=1), metavar="SECONDS", help="Between checkpoints."
 )
+@click.option("--together", metavar="LEVEL", help="All pods in one domain of it, as rack or node.")
+@click.option("--segment", type=click.IntRange(1), help="So many pods at a time are together …")
+@click.option("--segment-in", metavar="LEVEL", help="… in one domain of this level.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="Environment.")
 @click.option("--volume", "volumes", multiple=True, metavar="CLAIM=/PATH", help="To mount.")
 @click.option("--secret", "secrets", multiple=True, help="Whose keys become environment.")
@@ -133,16 +136,24 @@ SENT_AS = {
 }  # fmt: skip
 
 
+TOPOLOGY = {
+    "together": "required", "segment": "segment_size", "segment_in": "segment_required",
+}  # fmt: skip
+"""Options of which it consists."""
+
+
 def _of_options(fields: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name in ("name", "queue", "image", "classes") if not fields[name]]
     if missing:
         option = "--" + missing[0].replace("classes", "class")
         raise click.UsageError(f"{option} is missing; or give a manifest with -f.")
+    topology = {key: fields[name] for name, key in TOPOLOGY.items() if fields[name] is not None}
     said = {
         SENT_AS[name]: list(value) if isinstance(value, tuple) else value
         for name, value in fields.items()
-        if value not in (None, ())
+        if value not in (None, ()) and name not in TOPOLOGY
     }
+    said |= {"topology": topology} if topology else {}
     return said | {name: _pairs(name, said[name]) for name in ("env", "volumes") if name in said}
 
 

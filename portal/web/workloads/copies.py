@@ -16,7 +16,7 @@ from portal.teams.access import submittable_queues, visible_workloads
 from portal.teams.models import Submitted
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import duration_text, pairs_text
-from portal.web.workloads.forms import SubmitForm, command_text, values_of
+from portal.web.workloads.forms import SubmitForm, command_text, topology_values, values_of
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import submit as workloads
@@ -107,6 +107,7 @@ def _values(manifest: Mapping[str, Any]) -> Json | None:
         "labels": pairs_text(asked["own_labels"]),
         "volumes": pairs_text(asked["volumes"]),
         "secrets": ", ".join(asked["secrets"]),
+        **topology_values(asked["topology"]),
         "after": ", ".join(asked["after"]),
     }
     return values | {f"class_{i + 1}": name for i, name in enumerate(asked["gpu_classes"])}

@@ -25,6 +25,7 @@ from portal.web.workloads.fields import (
 )
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Workload, WorkloadType
 from scheduling.services.errors import ServiceError
+from scheduling.services.queues.knobs import levels_of
 from scheduling.services.workloads import shapes
 from scheduling.services.workloads.manifest import Kind, build_job_manifest
 
@@ -117,6 +118,11 @@ class SubmitForm(ArrayFields):
         example="datasets=/data",
     )
     secrets = NamesField(required=False, label="Secrets", example="wandb, hub-token")
+    together = forms.CharField(required=False, max_length=253, label="All pods in one")
+    segment_size = forms.IntegerField(
+        required=False, min_value=1, max_value=MAX_PODS, label="Pods of a segment"
+    )
+    segment_level = forms.CharField(required=False, max_length=253, label="Each segment in one")
     not_before = MomentField(label="Not before")
     after = forms.CharField(required=False, max_length=5000, label="After")
     even_if_never = forms.BooleanField(
@@ -156,6 +162,15 @@ class SubmitForm(ArrayFields):
     def has_more(self) -> bool:
         """Whether the folded fields say anything, or are wrong."""
         return self._any_of("env", "labels", "secrets", "volumes")
+
+    @property
+    def levels(self) -> str:
+        """Of the cluster's topology, to choose from."""
+        return ", ".join(levels_of(self.cluster).with_nodes)
+
+    @property
+    def has_topology(self) -> bool:
+        return self._any_of("together", "segment_size", "segment_level")
 
     @property
     def has_turn(self) -> bool:
@@ -211,6 +226,9 @@ class SubmitForm(ArrayFields):
         data = super().clean() or {}
         classes = self._gpu_classes(data)
         self._check_kind(data)
+        if bool(data.get("segment_size")) != bool(data.get("segment_level")):
+            missing = "segment_level" if data.get("segment_size") else "segment_size"
+            self.add_error(missing, "A segment has a size and a level. Say both, or neither.")
         if not self.errors:
             self._build(data, classes)
         return data
@@ -264,14 +282,19 @@ class SubmitForm(ArrayFields):
             secrets=data["secrets"] or (),
             not_before=data["not_before"],
             after=tuple(filter(None, (one.strip() for one in (data["after"] or "").split(",")))),
+            topology={
+                "required": data["together"] or "",
+                "segment_size": str(data["segment_size"] or ""),
+                "segment_required": data["segment_level"] or "",
+            },
             kind=Kind(data["kind"] or Kind.TRAINING),
         )
 
     def add_fault(self, fault: ServiceError) -> None:
         """A refusal at its field, or above the form when it belongs to none."""
-        field = {"gpu_classes": "class_1", "run_time_limit_s": "run_time_limit"}.get(
-            fault.field or "", fault.field
-        )
+        field = {
+            "gpu_classes": "class_1", "run_time_limit_s": "run_time_limit", "topology": "together",
+        }.get(fault.field or "", fault.field)  # fmt: skip
         self.add_error(field if field in self.fields else None, str(fault))
 
     def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
@@ -358,9 +381,19 @@ def values_of(work: Workload) -> Json:
         "memory_gib_per_pod": work.memory_mib / 1024 or None,
         "run_time_limit": duration_text(work.run_time_limit_s),
         "checkpoint_every": duration_text(work.checkpoint_interval_s),
+        **topology_values(work.topology),
     }
     values |= {f"class_{i + 1}": name for i, name in enumerate(work.gpu_classes)}
     return values
+
+
+def topology_values(said: Mapping[str, str]) -> Json:
+    """What the form says of it: the levels that are required."""
+    return {
+        "together": said.get("required", ""),
+        "segment_size": said.get("segment_size", "") if "segment_required" in said else "",
+        "segment_level": said.get("segment_required", ""),
+    }
 
 
 def command_text(command: Sequence[str]) -> str:

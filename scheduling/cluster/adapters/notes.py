@@ -132,6 +132,9 @@ def _topology(notes: Mapping[str, str]) -> dict[str, str]:
     wanted = {
         "required": notes.get(labels.TOPOLOGY_REQUIRED, ""),
         "preferred": notes.get(labels.TOPOLOGY_PREFERRED, ""),
+        "segment_size": notes.get(labels.SEGMENT_SIZE, ""),
+        "segment_required": notes.get(labels.SEGMENT_REQUIRED, ""),
+        "segment_preferred": notes.get(labels.SEGMENT_PREFERRED, ""),
     }
     said = {kind: level.replace("\0", "")[:LEVEL_LENGTH] for kind, level in wanted.items()}
     return {kind: level for kind, level in said.items() if level}

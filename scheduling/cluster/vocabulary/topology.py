@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from scheduling.cluster.vocabulary import labels
-from scheduling.engine.model import MOST_TOPOLOGY_LEVELS, NODE_LEVEL, Topology
+from scheduling.engine.model import MOST_TOPOLOGY_LEVELS, NODE_LEVEL, Segment, Topology
 
 LONGEST = 1000
 """Characters of the text."""
+LONGEST_SIZE = 10
+"""Digits of a segment's size, and one."""
 NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]{0,251}[A-Za-z0-9])?")
 LABEL = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
@@ -32,24 +34,51 @@ class Levels:
     def names(self) -> tuple[str, ...]:
         return tuple(self.labels)
 
+    @property
+    def with_nodes(self) -> tuple[str, ...]:
+        """Those that work may ask for."""
+        return (*self.labels, NODE_LEVEL)
+
     @cached_property
     def _by_name(self) -> dict[str, str]:
         """Level by what people may call it: its name, or one of its labels."""
         by_label = {key: name for name, keys in self.labels.items() for key in keys}
-        own = {name: name for name in (*self.labels, NODE_LEVEL)}
+        own = {name: name for name in self.with_nodes}
         return {labels.HOSTNAME: NODE_LEVEL} | by_label | own
 
     def find(self, name: str | None) -> str | None:
         """The level that ``name`` means; None where it means none."""
         return self._by_name.get(name or "")
 
-    def wish(self, said: Mapping[str, str], together: Iterable[str] = ()) -> Topology:
-        """What work asks for by ``required`` and ``preferred``, of the levels that there are. Labels by which
-        its pods have to be ``together`` require their levels as well: the narrowest counts."""
-        levels = (*self.labels, NODE_LEVEL)
+    def wish(
+        self, said: Mapping[str, str], members: Iterable[int], together: Iterable[str] = ()
+    ) -> Topology:
+        """What work of so many ``members``, at least and at most, asks for of the levels that there are.
+        Labels by which its pods have to be ``together`` require their levels as well: the narrowest counts.
+        """
+        levels = self.with_nodes
         wanted = filter(None, map(self.find, (said.get("required"), *together)))
         required = max(wanted, key=levels.index, default=None)
-        return Topology(required, self.find(said.get("preferred")))
+        preferred = self.find(said.get("preferred"))
+        segment = self._segment(said, members)
+        if segment is None:
+            return Topology(required, preferred)
+        # A level narrower than that of a segment says nothing more of the whole gang.
+        level = levels.index(segment.required or segment.preferred or NODE_LEVEL)
+        if preferred is not None and levels.index(preferred) > level:
+            preferred = None
+        if required is not None and levels.index(required) > level:
+            return Topology(required, preferred)
+        return Topology(required, preferred, segment)
+
+    def _segment(self, said: Mapping[str, str], members: Iterable[int]) -> Segment | None:
+        size = segment_size(said)
+        required, preferred = (
+            self.find(said.get(f"segment_{k}")) for k in ("required", "preferred")
+        )
+        if not size or (required or preferred) is None or any(many % size for many in members):
+            return None
+        return Segment(size, required, None if required else preferred)
 
     def domains(self, node_labels: Mapping[str, str]) -> dict[str, str]:
         """Level -> domain of a node with these labels, of the levels that they name."""
@@ -68,6 +97,12 @@ class Levels:
             if len(values) == 1 and None not in values:
                 return {key: str(values.pop())}
         return {}
+
+
+def segment_size(said: Mapping[str, str]) -> int:
+    """Members of a segment, as work says it; 0 where it says none, or nonsense."""
+    size = said.get("segment_size", "")
+    return int(size) if size.isascii() and size.isdecimal() and len(size) < LONGEST_SIZE else 0
 
 
 NO_LEVELS = Levels({})

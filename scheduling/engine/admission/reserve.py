@@ -25,6 +25,7 @@ from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
+from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.changed import TURNS, changed
@@ -74,6 +75,7 @@ def reserve(world: Session, w: int, c: int) -> bool:
         codes.NO_FREE_GPUS,
         codes.FRAGMENTED,
         codes.NO_ROOM_IN_TOPOLOGY,
+        codes.NO_ROOM_FOR_SEGMENTS,
         codes.NO_ROOM_ON_ITS_NODES,
     ):
         out.figures[w, FREE_KEPT.kept_for_it] = held
@@ -131,12 +133,13 @@ def _when_it_fits(world: Session, w: int, c: int, free: Ints, most: Ints) -> tup
     """Let running work end in the expected order, adding to ``free``, until the gang fits; returns the
     domain of its required level (0 without) and the moment, infinite if some ends are unknown.
     """
-    work, nodes, holds, level = world.work, world.nodes, world.holds, world.work.required[w]
+    work, nodes, holds, level = world.work, world.nodes, world.holds, _counted_by(world.work, w)
     domains = 1 if level == ANYWHERE else nodes.domain[level].max() + 1
     slots = np.zeros((most.shape[0], domains), np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         _add_slots(work, w, slots, free, most, n, _domain_of(nodes, level, n), 1)
+    around = _domains_around(nodes, work, w, c)
     at, ending = _ends(work, world.rules, world.ordering, c)
     for k in order_of(at):
         v, until = ending[k], at[k]
@@ -147,10 +150,32 @@ def _when_it_fits(world: Session, w: int, c: int, free: Ints, most: Ints) -> tup
             _add_slots(work, w, slots, free, most, n, d, -1)
             free[n] += holds.members[h] * work.need[GPUS, v]
             _add_slots(work, w, slots, free, most, n, d, 1)
-            if _are_enough(work, w, slots, d):
+            d = around[d] if around.size > 0 else d
+            if _are_enough(work, w, slots, around, d):
                 return d, until
             h = holds.next[h]
     return 0, np.inf
+
+
+@inner
+def _counted_by(work: Work, w: int) -> int:
+    """The level by whose domains its slots are counted."""
+    return segment_level(work, w) if needs_segments(work, w) else work.required[w]
+
+
+@inner
+def _domains_around(nodes: Nodes, work: Work, w: int, c: int) -> Ints:
+    """By domain of the level of its segments that of the required level, 0 without; nothing where it keeps
+    none.
+    """
+    if not needs_segments(work, w):
+        return np.empty(0, np.int64)
+    fine, level = segment_level(work, w), work.required[w]
+    around = np.full(nodes.domain[fine].max() + 1, -1, np.int64)
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        around[nodes.domain[fine, n]] = _domain_of(nodes, level, n)
+    return around
 
 
 @inner
@@ -169,8 +194,11 @@ def _add_slots(
 
 
 @inner
-def _are_enough(work: Work, w: int, slots: Ints, d: int) -> bool:
-    """Whether domain ``d`` has as many slots as the least members take."""
+def _are_enough(work: Work, w: int, slots: Ints, around: Ints, d: int) -> bool:
+    """Whether domain ``d`` has as many slots as the least members take: in segments, of those inside it."""
+    if around.size > 0:
+        unit = unit_of(work, w)
+        return bool((slots[0, around == d] // unit * unit).sum() >= work.least[w])
     for role in range(slots.shape[0]):
         if slots[role, d] < members_in(work, w, role) + taken_by_larger(work, w, role):
             return False
@@ -204,6 +232,8 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
             for role in range(most.shape[0]):
                 most[role, n] = 0
     seats = world.seats
+    if needs_segments(work, w):
+        return _claim_segments(world, w, c, free, most[0])
     for role in range(most.shape[0]):
         one = shape_of(work, w, role)
         gpus, many = work.need[GPUS, one], members_in(work, w, role)
@@ -222,6 +252,46 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
             _use_up(work, w, free, most, left, role, n, take)
     seat_out(world.out, seats, w, sat)
     return held
+
+
+@inner
+def _claim_segments(world: Session, w: int, c: int, free: Ints, most: Ints) -> int:
+    """The same segment by segment, each in the domain of its level with most room at the moment."""
+    room, work, nodes, seats = world.room, world.work, world.nodes, world.seats
+    size, gpus, sat, held = segment_size(work, w), work.need[GPUS, w], 0, 0
+    while sat < work.least[w]:
+        domain = _roomiest_domain(nodes, c, segment_level(work, w), free, most, gpus, size)
+        if domain < 0:
+            for i in range(sat):
+                leave(room, work, w, seats.node[i], seats.device[i], 1)
+            return -1
+        inside = np.where(nodes.domain[segment_level(work, w)] == domain, most, 0)
+        end = sat + size
+        while sat < end:
+            n = _roomiest(nodes, c, free, inside, gpus)
+            held += max(0, min(free_of(room, GPUS, n, NOW), gpus))
+            sat = _sit_on_any(room, work, seats, w, 0, n, sat)
+            most[n], inside[n], free[n] = most[n] - 1, inside[n] - 1, max(0, free[n] - gpus)
+    seat_out(world.out, seats, w, sat)
+    return held
+
+
+@inner
+def _roomiest_domain(
+    nodes: Nodes, c: int, level: int, free: Ints, most: Ints, gpus: int, size: int
+) -> int:
+    """Of the domains that could hold a segment the one with most seats at the moment, the lowest on ties."""
+    could = np.zeros(nodes.domain[level].max() + 1, np.int64)
+    seats = np.zeros(could.size, np.int64)
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        could[nodes.domain[level, n]] += most[n]
+        seats[nodes.domain[level, n]] += min(most[n], free[n] // gpus)
+    best = -1
+    for d in range(could.size):
+        if could[d] >= size and (best < 0 or seats[d] > seats[best]):
+            best = d
+    return best
 
 
 @inner
@@ -269,19 +339,20 @@ def _roomiest(nodes: Nodes, c: int, free: Ints, most: Ints, gpus: int) -> int:
 @inner
 def _emptiest_domain(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int, level: int) -> int:
     """The domain that could hold the gang and has most free GPUs, lowest name on ties."""
-    first, last = nodes.class_start[c], nodes.class_start[c + 1]
-    size = nodes.domain[level].max() + 1
-    free, slots = np.zeros(size, np.int64), np.zeros((many_roles(work, w), size), np.int64)
+    first, last, fine = nodes.class_start[c], nodes.class_start[c + 1], _counted_by(work, w)
+    size, around = nodes.domain[level].max() + 1, _domains_around(nodes, work, w, c)
+    free = np.zeros(size, np.int64)
+    slots = np.zeros((many_roles(work, w), nodes.domain[fine].max() + 1), np.int64)
     for i in range(first, last):
         n = nodes.of_class[i]
         if may_use(room, work, w, n):
             free[nodes.domain[level, n]] += room.free_later[GPUS, n]
         for role in range(many_roles(work, w)):
             one = shape_of(work, w, role)
-            slots[role, nodes.domain[level, n]] += slots_when_empty(nodes, work, one, n)
+            slots[role, nodes.domain[fine, n]] += slots_when_empty(nodes, work, one, n)
     best = -1
     for d in range(size):
-        if _are_enough(work, w, slots, d) and (best < 0 or free[d] > free[best]):
+        if _are_enough(work, w, slots, around, d) and (best < 0 or free[d] > free[best]):
             best = d
     return best
 

@@ -15,8 +15,16 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
-from scheduling.engine.placement.node_index import free_to
-from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on, take_open
+from scheduling.engine.placement.node_index import free_to, row_of
+from scheduling.engine.placement.node_room import (
+    free_of,
+    pick_device,
+    rise,
+    sit,
+    slots_on,
+    take_open,
+)
+from scheduling.engine.placement.segments import domain_at, seat_segments
 from scheduling.engine.quota.fair_share import sharer
 from scheduling.engine.quota.standing import GROWS, may_hold, owes, past_shares_of, standing
 from scheduling.engine.quota.usage import charge
@@ -26,6 +34,7 @@ from scheduling.engine.state.input import Holds, Ranks, Tree, Work
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.segments import needs_segments, segment_size, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING, SPREADS
 from scheduling.engine.statement.lines import decide, recall, seat_out
@@ -78,12 +87,13 @@ def _one_pass(
         q = neediest(tree, world.queues, left)
         w = _next_to_grow(work, world.ranks, world.queues, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
-        may = _may_grow(world, w, owed, turn)
-        n = _node_for(world, w, who, node, grown) if may else -1
-        if n >= 0:
+        may, before = _may_grow(world, w, owed, turn), grown
+        if may and needs_segments(work, w):
+            grown = _add_segment(world, w, who, node, device, grown)
+        elif may and (n := _node_for(world, w, who, node, grown)) >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
-        else:
+        if grown == before:
             if may and turn == 0 and settled[_class_of(work, out, w)]:
                 _regain(world, w)
             _strike(first, after, q, w)
@@ -173,11 +183,12 @@ def _may_grow(world: Session, w: int, owed: Flags, turn: int) -> bool:
     runs = work.phase[w] == RUNNING and out.action[w] == codes.UNDECIDED
     if not work.elastic[w] or work.leaving[w] or not (starts or runs):
         return False
-    if work.members[w] + out.members[w] >= work.most[w]:
+    unit = unit_of(work, w)
+    if work.members[w] + out.members[w] + unit > work.most[w]:
         return False
     if runs and work.members[w] < work.least[w]:
         return False
-    q, c, gpus = work.queue[w], _class_of(work, out, w), work.need[GPUS, w]
+    q, c, gpus = work.queue[w], _class_of(work, out, w), unit * work.need[GPUS, w]
     stands = standing(world, w, c, gpus, GROWS)
     if tree.stop[q] > 0 or stands.late or not may_hold(stands, 0 if owed[c] else turn):
         return False
@@ -296,6 +307,28 @@ def _add_member(world: Session, w: int, n: int) -> int:
     charge(world, w, c, 1, not world.ranks.preemptible[work.priority[w]])
     world.out.members[w] += 1
     return device
+
+
+@inner
+def _add_segment(world: Session, w: int, who: Ints, node: Ints, device: Ints, grown: int) -> int:
+    """``w`` grows by a segment, in its domain if it needs one; returns how many have grown then."""
+    work, room, seats = world.work, world.room, world.seats
+    c, size, level = _class_of(work, world.out, w), segment_size(work, w), work.required[w]
+    domain = 0
+    if level != ANYWHERE:
+        domain = domain_at(world.nodes, world.index, level, _first_node(world.holds, world.out, w))
+    row = row_of(world, w, c, NOW)
+    end = seat_segments(world, row, w, c, 0, size, NOW, level, domain)
+    if grown + end > who.size:
+        for i in range(end):
+            rise(room, work, w, seats.node[i], seats.device[i], NOW)
+        return grown
+    for i in range(end):
+        who[grown + i], node[grown + i], device[grown + i] = w, seats.node[i], seats.device[i]
+    take_open(room, c, end * work.need[GPUS, w])
+    charge(world, w, c, end, not world.ranks.preemptible[work.priority[w]])
+    world.out.members[w] += end
+    return grown + end
 
 
 @inner

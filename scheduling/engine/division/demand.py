@@ -140,7 +140,7 @@ def _ask_all(world: Session) -> None:
     work, queues, known = world.work, world.queues, world.seats.known
     phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
     need, least, most, required = work.need, work.least, work.most, work.required
-    where, beside = work.where, work.beside
+    where, beside, segment = work.where, work.beside, work.segment
     stop = world.tree.stop
     ceiling = queues.limits.ceiling
     asked = queues.demand.asked
@@ -156,7 +156,7 @@ def _ask_all(world: Session) -> None:
             and not rationed[c]
             and least[w] * need[GPUS, w] <= ceiling[c, q]
         ):
-            row = known_row(known, need, least, required, where, beside, w, c)
+            row = known_row(known, need, least, required, where, beside, segment, w, c)
             if row >= 0 and known[row, FITS_AT] == 1:
                 asked[c, q] += most[w] * need[GPUS, w]
                 continue

@@ -188,8 +188,34 @@ def _contradictions(at: str, work: WorkloadDoc, levels: list[str]) -> Iterator[F
             f"a level below {required}",
             "name one, or none",
         )
+    if work.topology.segment and not work.roles:
+        yield from _segments(f"{at}.topology", work, levels)
     yield from _running(at, work) if work.state is m.Phase.RUNNING else _pending(at, work)
     yield from _without_claim(at, work)
+
+
+def _segments(at: str, work: WorkloadDoc, levels: list[str]) -> Iterator[Fault]:
+    """Segments that the gang cannot consist of, or that no level narrow enough keeps together."""
+    topology, one = work.topology, work.topology.segment
+    if one is None:
+        return
+    if (one.required is None) == (one.preferred is None):
+        found = "neither" if one.required is None else "both"
+        remedy = "name the level once, as one of them"
+        yield Fault(f"{at}.segment", found, "a level that is required or preferred", remedy)
+    for many in sorted({work.members.min, work.members.max or work.members.min}):
+        if many % one.members:
+            yield Fault(
+                f"{at}.segment.members", str(one.members), f"a divisor of its {many} members",
+                "correct one of them: a gang consists of whole segments",
+            )  # fmt: skip
+    level, kind = (one.required, "required") if one.required else (one.preferred, "preferred")
+    for around in (topology.required, topology.preferred):
+        if level in levels and around in levels[levels.index(level) + 1 :]:
+            yield Fault(
+                f"{at}.segment.{kind}", str(level), f"{around}, or a level below it",
+                "name one, or none for the whole gang",
+            )  # fmt: skip
 
 
 def _running(at: str, work: WorkloadDoc) -> Iterator[Fault]:

@@ -42,6 +42,9 @@ def _faults(at: str, work: WorkloadDoc) -> Iterator[m.Fault]:
     if work.elastic:
         remedy = "take it out: gangs of unlike members neither grow nor shrink"
         yield m.Fault(f"{at}.elastic", "true", "false beside roles", remedy)
+    if work.topology.segment:
+        remedy = "take it out: segments are of members that are alike"
+        yield m.Fault(f"{at}.topology.segment", "a segment", "nothing beside roles", remedy)
     if not 2 <= len(work.roles) <= MOST_ROLES:
         remedy = "put members that are alike together; one role is members and gpus"
         yield m.Fault(f"{at}.roles", str(len(work.roles)), f"two to {MOST_ROLES} roles", remedy)

@@ -106,6 +106,7 @@ AMOUNTS = _each(_text, read=_as_it_is, write=lambda amount: min(amount, s.MOST))
 BOUNDED = Way(write=lambda at: min(max(at, FIRST), LAST))
 ENTITLEMENT = {"nominal": MILLI, "borrowing_limit": MILLI, "lending_limit": MILLI}
 QUOTA = _nested(m.Quota, s.QuotaDoc)
+SEGMENT = _nested(m.Segment, s.SegmentDoc)
 WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
     s.NodeDoc: {
         "gpus": HELD, "foreign_gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "overfull": None,
@@ -120,6 +121,7 @@ WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
         "max_gpus_per_user": MILLI,
         "user_usage": _each(_text, read=_milli, write=_held_gpus),
     },
+    s.TopologyDoc: {"segment": SEGMENT},
     s.RoleDoc: {
         "name": Way(write=_text), "gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "beside": AMOUNTS,
     },

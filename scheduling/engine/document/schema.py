@@ -201,9 +201,19 @@ class RoleDoc(_Strict):
     placement: dict[Text, Members] = {}
 
 
+class SegmentDoc(_Strict):
+    members: Members
+    required: Text | None = None
+    preferred: Text | None = None
+
+
 class TopologyDoc(_Strict):
     required: Text | None = None
     preferred: Text | None = None
+    segment: Annotated[
+        SegmentDoc | None,
+        Field(description="So many members at a time inside one domain of a level."),
+    ] = None
 
 
 class PredictedDoc(_Strict):

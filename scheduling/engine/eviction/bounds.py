@@ -18,6 +18,7 @@ from scheduling.engine.state.input import Ranks, Rules, Tree, Work
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles
+from scheduling.engine.state.segments import needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
@@ -279,7 +280,8 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
             return False
     if work.required[than] != ANYWHERE and work.required[w] != work.required[than]:
         return False
-    if work.where[than] >= 0 and work.where[w] != work.where[than]:
+    apart = work.where[than] >= 0 and work.where[w] != work.where[than]
+    if apart or (needs_segments(work, than) and work.segment[w] != work.segment[than]):
         return False
     mixed = has_roles(work, w) or has_roles(work, than)
     if mixed and work.beside[w] != work.beside[than]:

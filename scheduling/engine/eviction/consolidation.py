@@ -15,7 +15,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
-from scheduling.engine.eviction.free_seats import by_domain
+from scheduling.engine.eviction.free_domain import by_domain
 from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap, quota_holds
 from scheduling.engine.eviction.rules import (
     RECLAIM,
@@ -44,6 +44,7 @@ from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
 from scheduling.engine.state.input import Work, extra_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, parts_of, shape_of
+from scheduling.engine.state.segments import needs_segments, segment_level, segment_size
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import seat_out
@@ -144,10 +145,12 @@ def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) ->
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
     begin(world.queues, candidates)
     sat = 0
-    for role in range(many_roles(work, w)):
+    if needs_segments(work, w):
+        sat = _clear_segments(world, request, among, evicts, node, device)
+    for role in range(0 if needs_segments(work, w) else many_roles(work, w)):
         end = sat + members_in(work, w, role) * parts_of(work, w, role)
         of_role = for_role(request, shape_of(work, w, role))
-        sat = _clear_for(world, of_role, role, among, evicts, node, device, sat, end)
+        sat = _clear_for(world, of_role, role, among, evicts, node, device, sat, end, MOST_TRIES)
         if sat < end:
             break
     for i in range(sat):
@@ -157,6 +160,36 @@ def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) ->
     unseat(work, room, seats, w, sat)
     undo_all(world)
     return False
+
+
+@inner
+def _clear_segments(
+    world: Session, request: VictimRequest, among: Ints, evicts: bool, node: Ints, device: Ints
+) -> int:
+    """Seat segment by segment: first those that find room, then those for which others have to move, the
+    domains with most free GPUs first. Returns how many sit.
+    """
+    work, w, sat = world.work, request.w, 0
+    least, size = work.least[w], segment_size(work, w)
+    order, start = by_domain(world.nodes, among, segment_level(work, w))
+    for moves in (False, True):
+        tried = np.zeros(start.size - 1, np.bool_)
+        for _ in range(min(MOST_DOMAINS, tried.size) if moves else tried.size):
+            d = _freest(work, world.room, w, order, start, tried)
+            tried[d], end = True, -1
+            while sat < least and sat != end:
+                end, before = sat, mark(world.candidates)
+                inside = order[start[d] : start[d + 1]]
+                sat = _clear_for(
+                    world, request, 0, inside, evicts, node, device, sat, sat + size,
+                    MOST_TRIES if moves else 0,
+                )  # fmt: skip
+                if sat < end + size:
+                    for i in range(end, sat):
+                        leave(world.room, work, w, node[i], device[i], 1)
+                    undo(world, before)
+                    sat = end
+    return sat
 
 
 @inner
@@ -170,14 +203,17 @@ def _clear_for(
     device: Ints,
     sat: int,
     end: int,
+    most_tries: int,
 ) -> int:
-    """Seat members of one role until ``end`` seats are taken; returns how many are."""
+    """Seat members of one role until ``end`` seats are taken; returns how many are. Others move for it as
+    long as fewer than ``most_tries`` nodes were tried in vain.
+    """
     room, work, w, tries = world.room, world.work, request.w, 0
     barred = np.zeros(room.gpu_class.size, np.bool_)
     for n in among:
         while sat < end and slots_on(room, work, request.seat, n, LATER) > 0:
             sat = sit_member(room, work, w, role, n, node, device, sat, LATER)
-    while sat < end and tries < MOST_TRIES:
+    while sat < end and tries < most_tries:
         n, d = _easiest(world, request, among, barred, evicts)
         before, first = mark(world.candidates), sat
         if n < 0 or not _lift(world, request, n, d, evicts):

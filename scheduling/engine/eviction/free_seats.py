@@ -1,8 +1,7 @@
-"""Which work must leave so that one workload can start.
+"""The nodes on which members of one workload lose least, and who leaves each of them for it.
 
-Victims are whole gangs, or members that elastic gangs can do without. Limits come first, then room:
-the node that frees a member's room at the least work lost is taken, again and again, until the gang
-sits. Then needless victims are put back, and the fairness test is repeated on the final set.
+Victims are whole gangs, or members that elastic gangs can do without. The node that frees a member's room at
+the least work lost is taken, again and again, until all sit.
 """
 
 from __future__ import annotations
@@ -19,225 +18,33 @@ from scheduling.engine.eviction.cheapest_node import (
     next_node,
     open_beside,
 )
-from scheduling.engine.eviction.exchange import exchange
-from scheduling.engine.eviction.lower_first import bar_from, takes_lower, with_lower_beside
-from scheduling.engine.eviction.minimal_set import (
-    do_without,
-    first_unfit,
-    is_still_fair,
-    is_within_cap,
-    lacks_quota,
-    price_of,
-    put_needless_back,
-)
-from scheduling.engine.eviction.nearby import mark_nodes
-from scheduling.engine.eviction.rules import VictimRequest, allowed, for_role, may_give, note_owed
-from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
+from scheduling.engine.eviction.minimal_set import price_of
+from scheduling.engine.eviction.rules import VictimRequest, allowed, for_role, may_give
+from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, slots_on
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Nodes, Work, extra_of
+from scheduling.engine.state.input import Work, extra_of
 from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
+from scheduling.engine.state.segments import needs_segments, segment_level, segment_size
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
+from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
-    begin,
+    end_beside,
+    first_beside,
     give_member,
-    how_many,
     let_go,
     mark,
-    redo_one,
+    redo_beside,
     squeeze,
-    strike,
+    strike_beside,
     undo,
-    undo_all,
-    undo_one,
-    unseat,
+    undo_beside,
 )
 
-FOUND = -1
-MOST_SETS = 8
-"""Sets that one search chooses: where a test at the end fails, the next does without the victim that fails
-it.
-"""
-
 
 @inner
-def find_victims(world: Session, request: VictimRequest) -> bool:
-    """Choose victims. On success they stand in ``world.candidates``, released, and the workload's least
-    members have claimed their seats; on failure everything is as before.
-
-    None leaves over whom lower priority of its own leaf does as well, wherever that sits: it would take the
-    room of that one in the next plan.
-    """
-    mark_nodes(world, request)
-    note_owed(world, request)
-    found, again = _find_set(world, request), MOST_SETS
-    while found and again > 0:
-        too_high = with_lower_beside(world, request)
-        if too_high < 0:
-            break
-        barred = world.candidates.barred.copy()
-        give_up(world, request)
-        bar_from(world, request, too_high)
-        again -= 1
-        if _find_set(world, request):
-            if takes_lower(world, too_high):
-                continue
-            give_up(world, request)
-        world.candidates.barred[:] = barred
-        found, again = _find_set(world, request), 0
-    return bool(found)
-
-
-@inner
-def _find_set(world: Session, request: VictimRequest) -> bool:
-    for _ in range(MOST_SETS):
-        sat = _choose_set(world, request)
-        if sat == FOUND:
-            exchange(world, request)
-            return True
-        unfit = first_unfit(world, request) if sat == world.work.least[request.w] else -1
-        if unfit >= 0:
-            world.candidates.barred[unfit] = world.candidates.bounds.search_number[0]
-        unseat(world.work, world.room, world.seats, request.w, sat)
-        undo_all(world)
-        if unfit < 0:
-            return False
-    return False
-
-
-@inner
-def _choose_set(world: Session, request: VictimRequest) -> int:
-    """FOUND, or how many members sit: all of them where what was chosen fails the tests at the end."""
-    begin(world.queues, world.candidates)
-    sat = _free_domain(world, request) if _free_quota(world, request) else 0
-    if sat < world.work.least[request.w]:
-        return sat
-    put_needless_back(world, request)
-    if not is_within_cap(world, request):
-        do_without(world, request, True)
-    if how_many(world.candidates) > 0 and is_within_cap(world, request):
-        if is_still_fair(world, request):
-            return FOUND
-        do_without(world, request, False)
-        if is_still_fair(world, request):
-            return FOUND
-    return sat
-
-
-@inner
-def give_up(world: Session, request: VictimRequest) -> None:
-    """Undo a search that succeeded."""
-    unseat(world.work, world.room, world.seats, request.w, world.work.least[request.w])
-    undo_all(world)
-
-
-@inner
-def _free_quota(world: Session, request: VictimRequest) -> bool:
-    """Make room under the limits above the workload, lowest first; False if victims cannot."""
-    q = world.work.queue[request.w]
-    while q > 0:
-        if lacks_quota(world, request, q):
-            among, first, last = _candidates_in(world, request, q)
-            _shrink_in(world, request, q, among[first:last])
-            _evict_in(world, request, q, among[first:last])
-        if lacks_quota(world, request, q):
-            return False
-        q = world.tree.parent[q]
-    return True
-
-
-@inner
-def _evict_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
-    """Victims ``among`` those of ``q`` and below go until it does not lack quota."""
-    for v in among:
-        if not lacks_quota(world, request, q):
-            return
-        if not world.candidates.log.leaves[v] and allowed(world, request, v):
-            let_go(world, v)
-
-
-@inner
-def _shrink_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
-    """Elastic gangs ``among`` those of ``q`` and below give up members until it does not lack quota."""
-    candidates = world.candidates
-    for v in among:
-        h = world.holds.head[v]
-        while h >= 0 and lacks_quota(world, request, q) and may_give(world, request, v):
-            if candidates.log.members_given_on[h] < world.holds.members[h]:
-                give_member(world, v, h)
-            else:
-                h = world.holds.next[h]
-
-
-@inner
-def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints, int, int]:
-    """Where to look for victims of ``q`` and below, in order."""
-    tree, candidates = world.tree, world.candidates
-    if tree.kid_start[q] == tree.kid_start[q + 1]:
-        order_leaf(world.work, candidates, q)
-        return candidates.slot, candidates.leaf_begin[q], candidates.leaf_begin[q + 1]
-    return (
-        candidates.order.below_slot,
-        0,
-        order_below(world, request.c, q, world.work.queue[request.w]),
-    )
-
-
-@inner
-def _free_domain(world: Session, request: VictimRequest) -> int:
-    """Free room anywhere, or in the domain of the required level that loses least."""
-    work, room, candidates = world.work, world.room, world.candidates
-    nodes, level = world.nodes, work.required[request.w]
-    among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
-    if level == ANYWHERE:
-        return _free_room(world, request, among, True)
-    order, start = by_domain(nodes, among, level)
-    before = mark(candidates)
-    best, best_lost = -1, np.inf
-    for d in range(start.size - 1):
-        sat = _free_room(world, request, order[start[d] : start[d + 1]], False)
-        lost = lost_so_far(work, world.out, candidates)
-        if sat == work.least[request.w] and lost < best_lost:
-            best, best_lost = d, lost
-        unseat(work, room, world.seats, request.w, sat)
-        undo(world, before)
-    if best < 0:
-        return 0
-    return _free_room(world, request, order[start[best] : start[best + 1]], False)
-
-
-@inner
-def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
-    """The nodes by domain, and where each domain begins (counting sort)."""
-    top = 0
-    for n in among:
-        top = max(top, nodes.domain[level, n])
-    start, order = np.zeros(top + 3, np.int64), np.empty(among.size, np.int64)
-    for n in among:
-        start[nodes.domain[level, n] + 2] += 1
-    for d in range(2, top + 3):
-        start[d] += start[d - 1]
-    for n in among:
-        d = nodes.domain[level, n] + 1
-        order[start[d]] = n
-        start[d] += 1
-    return order, start[: top + 2]
-
-
-@inner
-def lost_so_far(work: Work, out: Decisions, candidates: Candidates) -> float:
-    """The price of the chosen."""
-    lost = 0.0
-    for k in range(candidates.log.first, candidates.log.size):
-        lost += price_of(work, out, candidates, k)
-    return lost
-
-
-@inner
-def _free_room(world: Session, request: VictimRequest, among: Ints, whole: bool) -> int:
+def free_room(world: Session, request: VictimRequest, among: Ints, whole: bool) -> int:
     """Seat the least members role by role, on the nodes ``among``, the ``whole`` class or some of it;
     returns how many seats they took.
     """
@@ -253,6 +60,17 @@ def _free_room(world: Session, request: VictimRequest, among: Ints, whole: bool)
         if sat < end:
             break
     return sat
+
+
+@inner
+def free_seats_among(
+    world: Session, request: VictimRequest, among: Ints, sat: int, end: int
+) -> int:
+    """Seat members that are alike on the nodes ``among``, until ``end`` seats are taken; returns how many
+    are.
+    """
+    enter(world.work, world.room, world.candidates, request, among)
+    return int(_free_seats(world, request, 0, sat, end))
 
 
 @inner
@@ -385,21 +203,54 @@ def give_members_on(world: Session, request: VictimRequest, n: int) -> bool:
 @inner
 def _give_on(world: Session, request: VictimRequest, n: int, first: int, last: int) -> bool:
     """Those listed from ``first`` to ``last`` on node ``n`` give members up until one seat fits."""
-    candidates, holds = world.candidates, world.holds
+    holds = world.holds
     for k in range(first, last):
-        v = candidates.order.node_slot[k]
+        v = world.candidates.order.node_slot[k]
         if extra_of(world.work, v) == 0:
             continue
         h = holds.head[v]
         while h >= 0:
-            here = holds.node[h] == n and candidates.log.members_given_on[h] < holds.members[h]
-            if here and may_give(world, request, v):
-                give_member(world, v, h)
+            here = holds.node[h] == n and may_give(world, request, v)
+            if here and give_some(world, v, h):
                 if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
                     return True
             else:
                 h = holds.next[h]
     return False
+
+
+@inner
+def give_some(world: Session, v: int, h: int) -> bool:
+    """``v``, which may give a member up, gives one of hold ``h``, or a segment that has one there; whether it
+    did.
+    """
+    holds, log = world.holds, world.candidates.log
+    if log.members_given_on[h] == holds.members[h]:
+        return False
+    if not needs_segments(world.work, v):
+        give_member(world, v, h)
+        return True
+    nodes, level = world.nodes, segment_level(world.work, v)
+    before, home = mark(world.candidates), nodes.domain[level, holds.node[h]]
+    end = before + segment_size(world.work, v)
+    _give_from(world, v, h, end)
+    k = holds.head[v]
+    while k >= 0:
+        if nodes.domain[level, holds.node[k]] == home:
+            _give_from(world, v, k, end)
+        k = holds.next[k]
+    if log.size == end:
+        return True
+    undo(world, before)
+    return False
+
+
+@inner
+def _give_from(world: Session, v: int, h: int, end: int) -> None:
+    """Members of hold ``h`` are given up until so many are in the log."""
+    log = world.candidates.log
+    while log.size < end and log.members_given_on[h] < world.holds.members[h]:
+        give_member(world, v, h)
 
 
 @inner
@@ -409,11 +260,14 @@ def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) ->
     for k in range(candidates.log.size - 1, before - 1, -1):
         if candidates.log.part[k] >= 0 and candidates.log.leaves[candidates.log.slot[k]]:
             continue
-        undo_one(world, k)
-        if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
-            strike(candidates, k)
+        if first_beside(world, k) != k:
             continue
-        redo_one(world, k)
-        price += price_of(world.work, world.out, candidates, k)
+        undo_beside(world, k)
+        if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
+            strike_beside(world, k)
+            continue
+        redo_beside(world, k)
+        for i in range(k, end_beside(world, k)):
+            price += price_of(world.work, world.out, candidates, i)
     squeeze(candidates, before)
     return price

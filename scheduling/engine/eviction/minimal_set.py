@@ -17,6 +17,7 @@ from scheduling.engine.eviction.rules import (
     still_above,
 )
 from scheduling.engine.placement.node_room import sit, slots_on
+from scheduling.engine.placement.segments import place_segments
 from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import LENT, PLAIN, is_below
 from scheduling.engine.quota.limits import may_evict
@@ -25,17 +26,19 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
+from scheduling.engine.state.segments import needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
     LEAVES,
     MOVES,
+    first_beside,
     how_many,
-    redo_one,
+    redo_beside,
     squeeze,
-    strike,
-    undo_one,
+    strike_beside,
+    undo_beside,
     unseat,
 )
 
@@ -107,13 +110,13 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
         price[k] = -price_of(world.work, world.out, candidates, first + k)
     for k in first + order_of(price):
         v = candidates.log.slot[k]
-        if _is_merged(candidates, k):
+        if v < 0 or _is_merged(candidates, k) or first_beside(world, k) != k:
             continue
-        undo_one(world, k)
+        undo_beside(world, k)
         if seats_hold(world.holds, world.room, v) and quota_holds(world, request):
-            strike(candidates, k)
+            strike_beside(world, k)
         else:
-            redo_one(world, k)
+            redo_beside(world, k)
     squeeze(candidates, candidates.log.first)
 
 
@@ -245,33 +248,35 @@ def do_without(world: Session, request: VictimRequest, whoever: bool) -> None:
     """Put back victims that a larger one made needless: other members sit in the room it leaves. Those whose
     queues need not do without them, or ``whoever`` it is.
     """
-    nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
+        if candidates.log.slot[k] < 0 or first_beside(world, k) != k:
+            continue
         if _is_merged(world.candidates, k) or (not whoever and _may_stay_gone(world, request, k)):
             continue
-        undo_one(world, k)
-        if quota_holds(world, request) and _sit_elsewhere(nodes, work, room, seats, request):
-            strike(candidates, k)
+        undo_beside(world, k)
+        if quota_holds(world, request) and _sit_elsewhere(world, request):
+            strike_beside(world, k)
         else:
-            redo_one(world, k)
+            redo_beside(world, k)
     squeeze(candidates, candidates.log.first)
 
 
 @inner
-def _sit_elsewhere(
-    nodes: Nodes, work: Work, room: NodeRoom, seats: Seats, request: VictimRequest
-) -> bool:
-    """Seat the workload afresh on what the victims leave, in the domain where it sits; False if it
-    cannot, and then it sits as before.
+def _sit_elsewhere(world: Session, request: VictimRequest) -> bool:
+    """Seat the workload afresh on what the victims leave, in the domain where it sits, or segment by segment
+    in any; False if it cannot, and then it sits as before.
     """
+    nodes, work, room, seats = world.nodes, world.work, world.room, world.seats
     w = request.w
     least, level = work.least[w], work.required[w]
     node, device = seats.node[:least].copy(), seats.device[:least].copy()
     home = nodes.domain[level, node[0]] if level != ANYWHERE else 0
     unseat(work, room, seats, w, least)
     sat = 0
-    for role in range(many_roles(work, w)):
+    if needs_segments(work, w):
+        sat = place_segments(world, w, request.c, least, least, LATER)
+    for role in range(0 if needs_segments(work, w) else many_roles(work, w)):
         end = sat + members_in(work, w, role) * parts_of(work, w, role)
         sat = _sit_role(nodes, work, room, seats, request, role, home, sat, end)
     if sat == least:

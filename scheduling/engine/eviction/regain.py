@@ -23,6 +23,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.segments import needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.statement.statement import begin, how_many, undo_all
@@ -50,7 +51,8 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     work, need = world.work, world.work.need[GPUS, w]
     stands = standing(world, w, c, need, GROWS)
     request = VictimRequest(w, c, RECLAIM, stands.share, True, STRICT, need, True, PLAIN, w)
-    if not may_hold(stands, 0) or note_owed(world, request) == NOTHING:
+    # A segment has to come free in one domain; members are given up one by one.
+    if needs_segments(work, w) or not may_hold(stands, 0) or note_owed(world, request) == NOTHING:
         return False
     if world.rules.now < patient_until(work, world.rules, w, RECLAIM, True):
         return False

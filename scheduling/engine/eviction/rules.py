@@ -31,6 +31,7 @@ from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.segments import unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates
@@ -183,23 +184,24 @@ def _is_protected(world: Session, request: VictimRequest, v: int) -> bool:
 
 @inner
 def may_give(world: Session, request: VictimRequest, v: int) -> bool:
-    """Whether ``v`` can do without one more member, and the rules would let as much of it go.
+    """Whether ``v`` can do without one more member, or segment, and the rules would let as much of it go.
 
     No min run time, budget or cap speaks for the extra members of an elastic gang: it goes on.
     """
     work, candidates = world.work, world.candidates
+    unit, gpus = unit_of(work, v), unit_of(work, v) * work.need[GPUS, v]
     if (
         candidates.log.leaves[v]
         or work.gpu_class[v] != request.c
-        or candidates.log.members_given[v] >= extra_of(work, v)
+        or candidates.log.members_given[v] + unit > extra_of(work, v)
     ):
         return False
     grows = world.out.action[v] != SHRINK and world.out.members[v] > 0
     if grows or candidates.barred[v] == candidates.bounds.search_number[0]:
         return False
     if (
-        candidates.log.size + candidates.log.leaves.size >= candidates.log.slot.size
-        or not rule_allows(world, request, v, work.need[GPUS, v])
+        candidates.log.size + unit + candidates.log.leaves.size > candidates.log.slot.size
+        or not rule_allows(world, request, v, gpus)
     ):
         return False
     if request.overlook == PROTECTED:
@@ -207,11 +209,7 @@ def may_give(world: Session, request: VictimRequest, v: int) -> bool:
     if world.rules.now < cooled_down(world.tree, work, world.rules, candidates, request, v):
         return False
     graced = world.queues.redivision.grace_until_s[request.c] > 0.0
-    return (
-        not graced
-        or is_own(work, request, v)
-        or _reclaimable(world, request, v, work.need[GPUS, v], True)
-    )
+    return not graced or is_own(work, request, v) or _reclaimable(world, request, v, gpus, True)
 
 
 @inner
@@ -374,7 +372,9 @@ def still_above(world: Session, request: VictimRequest, k: int) -> bool:
     """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
     work, out, tree, queues = world.work, world.out, world.tree, world.queues
     v = world.candidates.log.slot[k]
-    gpus = held_by(work, out, v) if world.candidates.log.part[k] < 0 else work.need[GPUS, v]
+    gpus = unit_of(work, v) * work.need[GPUS, v]
+    if world.candidates.log.part[k] < 0:
+        gpus = held_by(work, out, v)
     q = work.queue[v]
     meet = common_ancestor(tree, q, work.queue[request.w])
     while q != meet:

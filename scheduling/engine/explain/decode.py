@@ -216,6 +216,7 @@ class _Reader:
             _roles(work),
             work.held,
             self._wanted(slot, work, reason),
+            _segment(work),
             self.constraints.get(work.node_set or "", ""),
             _beside(work, reason),
             work.gpu_classes if reason is m.Reason.NODES_OUT else (),
@@ -252,6 +253,7 @@ class _Reader:
             until=self._until(slot, work, reason),
             lost_gpu_s=float(plan.lost[slot]),
             wanted=self._wanted(slot, work, reason),
+            segment=_segment(work),
             constraints=self.constraints.get(work.node_set or "", ""),
             beside=_beside(work, reason),
             held_by_user=work.held,
@@ -346,6 +348,11 @@ def _wanted(work: m.Workload, reason: m.Reason) -> str:
     if reason is m.Reason.NO_SUCH_CLASS:
         return ", ".join(work.gpu_classes)
     return work.topology.required or ""
+
+
+def _segment(work: m.Workload) -> tuple[int, str]:
+    one = work.topology.segment
+    return (one.members, one.required) if one and one.required else (0, "")
 
 
 def _roles(work: m.Workload) -> tuple[tuple[int, int], ...]:

@@ -11,6 +11,7 @@ from scheduling.engine.placement.never_fits import taken_by_larger
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
 from scheduling.engine.placement.place import reach_of
+from scheduling.engine.placement.segments import reach_by_segments
 from scheduling.engine.placement.unlike import all_fit, fit_together
 from scheduling.engine.quota.fair_share import kept_from
 from scheduling.engine.quota.limits import eviction_limit_reached, pair_in
@@ -27,6 +28,7 @@ from scheduling.engine.quota.standing import (
     standing,
 )
 from scheduling.engine.reasons.figures import (
+    BY_SEGMENTS,
     FAIR_SHARE,
     FOR_OTHER,
     FREE_GPUS,
@@ -46,6 +48,7 @@ from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
+from scheduling.engine.state.segments import needs_segments, segment_size
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide
@@ -201,12 +204,18 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
             if scarce and _is_bound_to_some(nodes, work, room, out, w, c)
             else lack
         )
-    if work.required[w] == ANYWHERE:
-        return -1
-    many = reach_of(world, row, c, work.required[w], least)
-    out.figures[w, TOGETHER.fits_together] = many
-    fit = many >= least and (not has_roles(work, w) or fit_together(world, w, c, NOW))
-    return -1 if fit else codes.NO_ROOM_IN_TOPOLOGY
+    if work.required[w] != ANYWHERE:
+        many = reach_of(world, row, c, work.required[w], least)
+        out.figures[w, TOGETHER.fits_together] = many
+        if many < least or (has_roles(work, w) and not fit_together(world, w, c, NOW)):
+            return codes.NO_ROOM_IN_TOPOLOGY
+    if needs_segments(work, w):
+        many = reach_by_segments(world, w, c)
+        out.figures[w, BY_SEGMENTS.fits_together] = many
+        out.figures[w, BY_SEGMENTS.segment] = segment_size(work, w)
+        if many < least:
+            return codes.NO_ROOM_FOR_SEGMENTS
+    return -1
 
 
 @inner

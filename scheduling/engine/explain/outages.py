@@ -51,17 +51,21 @@ class Outages:
             work.cpus,
             work.memory_mib,
             work.members.min,
-            level,
+            work.topology,
             work.node_set,
         )
         if key not in self._fits:
             nodes = [n for n in self.installed[gpu_class] if self._may_use(work, n)]
             largest = max((n.gpus for n in self.installed[gpu_class]), default=0)
-            slots: Counter[str] = Counter()
+            size, fine = _segment(work, level)
+            slots: Counter[tuple[str, str]] = Counter()
             for node in nodes:
                 gpus = max(0, node.gpus - node.foreign_gpus) if node.gpus else largest
-                slots[_domain(node, level)] += _slots(work, node, gpus)
-            self._fits[key] = max(slots.values(), default=0) >= work.members.min
+                slots[_domain(node, level), _domain(node, fine)] += _slots(work, node, gpus)
+            inside: Counter[str] = Counter()
+            for (domain, _), many in slots.items():
+                inside[domain] += many // size * size
+            self._fits[key] = max(inside.values(), default=0) >= work.members.min
         return self._fits[key]
 
     def _may_use(self, work: m.Workload, node: m.Node) -> bool:
@@ -97,6 +101,12 @@ def _slots(work: m.Workload, node: m.Node, gpus: int) -> int:
         if need and has is not None and node.gpus:
             slots = min(slots, has // need)
     return slots
+
+
+def _segment(work: m.Workload, level: str) -> tuple[int, str]:
+    """The size of its segments and their level; a member, of ``level``, where it keeps none."""
+    one = work.topology.segment
+    return (one.members, one.required) if one and one.required else (1, level)
 
 
 def _domain(node: m.Node, level: str) -> str:

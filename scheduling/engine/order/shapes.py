@@ -45,6 +45,7 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
         work.wish[1, w] if many > 1 else -1,
         work.wish[2, w] if many > 2 else -1,
         work.wish[3, w] if many > 3 else -1,
+        work.segment[w],
     )
     last = shapes.table.size - 1
     row = 0

@@ -24,6 +24,7 @@ ROOM = SCATTERED | {
     Reason.NODES_OUT,
     Reason.NO_ROOM_ON_ITS_NODES,
     Reason.NO_ROOM_IN_TOPOLOGY,
+    Reason.NO_ROOM_FOR_SEGMENTS,
     Reason.KEPT_FOR_SHORT,
     Reason.RESERVED_FOR_OTHER,
     Reason.RESERVED,

@@ -6,12 +6,14 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
+from scheduling.engine.placement.segments import most_by_segments
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
+from scheduling.engine.state.segments import needs_segments
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
-FITS_AT = 8
+FITS_AT = 9
 """Of a row of what is known: the answer, behind its key."""
 FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
 
@@ -23,12 +25,15 @@ def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
     """
     known = seats.known
-    row = known_row(known, work.need, work.least, work.required, work.where, work.beside, w, c)
+    row = known_row(
+        known, work.need, work.least, work.required, work.where, work.beside, work.segment, w, c
+    )
     if row < 0:
         row = -1 - row
         shape = (c, work.need[GPUS, w], work.need[CPUS, w], work.need[MEMORY, w],
-                 work.least[w], work.required[w], work.where[w], work.beside[w])  # fmt: skip
-        for i in range(8):
+                 work.least[w], work.required[w], work.where[w], work.beside[w],
+                 work.segment[w])  # fmt: skip
+        for i in range(FITS_AT):
             known[row, i] = shape[i]
         known[row, FITS_AT] = _fits(work, nodes, seats, w, c)
     return known[row, FITS_AT] == 1
@@ -36,15 +41,17 @@ def fits_empty(nodes: Nodes, work: Work, seats: Seats, w: int, c: int) -> bool:
 
 @inner
 def known_row(
-    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, beside: Ints, w: int, c: int
-) -> int:
+    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, beside: Ints, segment: Ints,
+    w: int, c: int,
+) -> int:  # fmt: skip
     """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
     gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
     mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
-    row = (mixed + where[w] * 389 + beside[w]) & (known.shape[0] - 1)
+    row = (mixed + where[w] * 389 + beside[w] + segment[w] * 53) & (known.shape[0] - 1)
     same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
     same = same and known[row, 3] == memory and known[row, 4] == least[w]
     same = same and known[row, 6] == where[w] and known[row, 7] == beside[w]
+    same = same and known[row, 8] == segment[w]
     return row if same and known[row, 5] == required[w] else -1 - row
 
 
@@ -59,6 +66,8 @@ def _fits(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
         n = nodes.of_class[i]
         seats.slots[n] = slots_when_empty(nodes, work, w, n)
         total += seats.slots[n]
+    if needs_segments(work, w):
+        return most_by_segments(nodes, work, seats, w, c) >= work.least[w]
     if work.required[w] == ANYWHERE:
         return total >= work.least[w]
     _, many = best_domain(nodes, seats, c, work.required[w], work.least[w], work.least[w])

@@ -5,7 +5,7 @@ nodes that take most of it, its remainder to the one of lowest score that fits. 
 all members in one of its domains. A preferred one takes the closest domain that holds the gang, and
 where none does, as few domains of the preferred level as can be. Members for inference go to different
 nodes where they can; by the policy ``spread`` every member goes to the node with most room. Ties go to
-the lowest name, so the order of rows decides nothing.
+the lowest name, so the order of rows decides nothing. Of segments: ``segments``.
 """
 
 from __future__ import annotations
@@ -13,27 +13,17 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.node_index import (
-    look_at,
-    node_level,
-    pick_domain,
-    pick_node,
-    row_of,
-)
-from scheduling.engine.placement.node_room import (
-    fits_at,
-    leave,
-    pick_device,
-    sit,
-    take_now,
-    take_open,
-)
-from scheduling.engine.placement.unlike import all_fit, place_roles, shun
+from scheduling.engine.placement.node_index import node_level, pick_domain, pick_node, row_of
+from scheduling.engine.placement.node_room import fits_at, leave, sit, take_now, take_open
+from scheduling.engine.placement.seating import fill_nodes
+from scheduling.engine.placement.segments import place_segments
+from scheduling.engine.placement.unlike import all_fit, place_roles
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.roles import has_roles
+from scheduling.engine.state.segments import has_segments, needs_segments
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW, SPREADS
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 
 
 @inner
@@ -48,15 +38,27 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
 
     Returns how many were seated, all of them in ``seats``; 0 leaves ``room`` as it was.
     """
-    work, index = world.work, world.index
-    required = work.required[w]
+    work = world.work
     if when != LATER and world.room.open[c] < least * work.need[GPUS, w]:
         return 0
     if has_roles(work, w):
         sat = place_roles(world, w, c, when)
-        if sat > 0 and when != LATER:
-            take_open(world.room, c, sat * work.need[GPUS, w])
-        return int(sat)
+    else:
+        sat = 0
+        if has_segments(work, w):
+            sat = place_segments(world, w, c, least, most, when)
+        if sat == 0 and not needs_segments(work, w):
+            sat = _place_alike(world, w, c, least, most, when)
+    if sat > 0 and when != LATER:
+        take_open(world.room, c, sat * work.need[GPUS, w])
+    return int(sat)
+
+
+@inner
+def _place_alike(world: Session, w: int, c: int, least: int, most: int, when: int) -> int:
+    """The same for members that are alike and keep no segments."""
+    work, index = world.work, world.index
+    required = work.required[w]
     row = row_of(world, w, c, when)
     many, level, domain = min(most, index.total[row]), ANYWHERE, 0
     if many < least:
@@ -77,8 +79,6 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
             level, domain = near, closest
             break
     _seat(world, row, w, c, many, when, level, domain)
-    if when != LATER:
-        take_open(world.room, c, many * work.need[GPUS, w])
     return int(many)
 
 
@@ -180,14 +180,14 @@ def _seat(
     """Seat ``many`` members in the domain, which holds them, in few domains of the preferred level."""
     group, done = min(world.work.preferred[w], node_level(world.index) - 1), 0
     if many == 1 or group <= level or _takes_all(world, row, c, many, level, domain):
-        _fill_nodes(world, row, w, c, 0, many, when, level, domain)
+        fill_nodes(world, row, w, c, 0, many, when, level, domain)
         return
     while done < many:
         part, reach = pick_domain(
             world.nodes, world.index, row, group, 1, many - done, level, domain
         )
         end = done + min(many - done, reach)
-        _fill_nodes(world, row, w, c, done, end, when, group, part)
+        fill_nodes(world, row, w, c, done, end, when, group, part)
         done = end
 
 
@@ -196,34 +196,3 @@ def _takes_all(world: Session, row: int, c: int, many: int, level: int, domain: 
     """Whether one node of the domain takes all ``many``."""
     n = pick_node(world, row, c, many, level, domain)
     return bool(world.index.slots[row, world.index.domains.position[n]] >= many)
-
-
-@inner
-def _fill_nodes(
-    world: Session,
-    row: int,
-    w: int,
-    c: int,
-    done: int,
-    end: int,
-    when: int,
-    level: int,
-    domain: int,
-) -> None:
-    """Seat members ``done`` to ``end`` on nodes of the domain."""
-    room, work, seats, index = world.room, world.work, world.seats, world.index
-    apart, first = world.ranks.apart[work.priority[w]], done
-    while done < end:
-        left = 1 if world.rules.spread_weight == SPREADS or apart else end - done
-        n = pick_node(world, row, c, left, level, domain)
-        for _ in range(min(left, index.slots[row, index.domains.position[n]])):
-            device = pick_device(room, work, w, n, when)
-            sit(room, work, w, n, device, when)
-            seats.node[done], seats.device[done] = n, device
-            done += 1
-        look_at(world, row, w, n, when)
-        if apart and end - first > 1:
-            shun(seats, index, row, n, done)
-    for i in range(first, end if apart else first):
-        look_at(world, row, w, seats.node[i], when)
-    index.seen[row] = room.changes.clock

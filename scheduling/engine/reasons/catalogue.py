@@ -145,6 +145,11 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "enough GPUs are free, but not inside one of the domains that it requires",
         searches=True,
     ),
+    Reason.NO_ROOM_FOR_SEGMENTS: Declared(
+        "No room by segments", of.FreeBySegments, waits.no_room_for_segments,
+        "enough GPUs are free, but too few of its segments find room inside one domain each",
+        searches=True,
+    ),
     Reason.FRAGMENTED: Declared(
         "Fragmented", of.Free, waits.fragmented,
         "enough GPUs are free, but scattered",

@@ -37,6 +37,8 @@ class Facts:
     """How many searches for room a cycle makes at most of the kind that was not made any more for it."""
     wanted: str = ""
     """What the user asked for by name: the queue label, the GPU classes, the topology level."""
+    segment: tuple[int, str] = (0, "")
+    """How many members at a time have to be inside one domain of which level; 0 without."""
     beside: str = ""
     """What a member needs beside its GPUs, as "8 CPUs and 64 GiB of memory"."""
     constraints: str = ""

@@ -224,6 +224,15 @@ class FreeTogether(NamedTuple):
     fits_together: Count
 
 
+class FreeBySegments(NamedTuple):
+    free: Gpus
+    needs: Gpus
+    nodes: Count
+    fits_members: Count
+    fits_together: Count
+    segment: Count
+
+
 class FreeKept(NamedTuple):
     free: Gpus
     needs: Gpus
@@ -359,6 +368,7 @@ TURN = places(Turn)
 FREE_GPUS = places(Free)
 SHORT_KEPT = places(ShortKept)
 TOGETHER = places(FreeTogether)
+BY_SEGMENTS = places(FreeBySegments)
 FREE_KEPT = places(FreeKept)
 FOR_OTHER = places(FreeForOther)
 NO_CPUS = places(FreeWithoutCpus)

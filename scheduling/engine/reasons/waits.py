@@ -48,6 +48,13 @@ def _members(f: Facts) -> str:
     return f"{plural(many, 'member')} of {gpus_in_words(gpus)}{beside}{rest}"
 
 
+def _together(f: Facts) -> str:
+    """In which domains all of them, and every segment, have to be."""
+    size, level = f.segment
+    together = f" in one {f.wanted}" if f.wanted else ""
+    return f"{together}, every {size} in one {level}" if size else together
+
+
 GONE = "when what already leaves is gone"
 
 
@@ -95,7 +102,7 @@ def never_fits(f: Facts) -> str:
         return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
     if f.figures.nodes_in_class:
         return _never_on_its_nodes(f)
-    where = f" in one {f.wanted}" if f.wanted else ""
+    where = _together(f)
     gang = f"{_members(f)}{where}, even when empty"
     return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {gpus_in_words(most)}."
 
@@ -107,7 +114,7 @@ def nodes_out(f: Facts) -> str:
             f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class}, and the nodes that are up have"
             f" {amount(most)}."
         )
-    where = f" in one {f.wanted}" if f.wanted else ""
+    where = _together(f)
     return f"Those of its nodes that are up do not take {_members(f)}{where}."
 
 
@@ -124,7 +131,7 @@ def _never_on_its_nodes(f: Facts) -> str:
     if not f.figures.nodes_allowed:
         every = plural(f.figures.nodes_in_class, "node")
         return f"Its {f.constraints or CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
-    where = f" in one {f.wanted}" if f.wanted else ""
+    where = _together(f)
     return f"{_its_nodes(f)}, which never take {_members(f)}{where}, even when empty."
 
 
@@ -256,6 +263,16 @@ def no_room_in_topology(f: Facts) -> str:
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free, but no {f.wanted} has room for all {f.least}"
         f" members of {amount(f.gpus)}; the best takes {together}.{_bound(f)}"
+    )
+
+
+def no_room_for_segments(f: Facts) -> str:
+    free, (size, level) = f.figures.free, f.segment
+    needs, fit = f.least // size, int(f.figures.fits_together) // size
+    room = f"one {f.wanted} has room for" if f.wanted else "there is room for"
+    return (
+        f"{amount(free)} {f.gpu_class} {are(free)} free, but {room} {fit} of its"
+        f" {plural(needs, 'segment')} of {size} members of {amount(f.gpus)}, each in one {level}.{_bound(f)}"
     )
 
 

@@ -45,6 +45,7 @@ def describe(
     where: int = ANYWHERE,
     required: int = ANYWHERE,
     preferred: int = ANYWHERE,
+    segment: int = 0,
     predicted: float = np.inf,
     ends_within: float = np.inf,
     held: bool = False,
@@ -61,10 +62,10 @@ def describe(
     ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name)
     are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
     ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
-    numbers of ``frame.level_names``, times are seconds, ``ends_within`` is the run time at the
-    policy's quantile. Of a gang with ``roles``, largest first, ``gpus`` and ``members`` are those of its
-    parts (``state.roles``). ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the
-    order of arrival.
+    numbers of ``frame.level_names``, ``segment`` is as in ``state.segments``, times are seconds,
+    ``ends_within`` is the run time at the policy's quantile. Of a gang with ``roles``, largest first,
+    ``gpus`` and ``members`` are those of its parts (``state.roles``). ``queue`` -1 is misrouted. ``tie``
+    decides last, lowest first; by default the order of arrival.
     """
     w.phase[slot] = PENDING
     w.queue[slot], w.priority[slot] = queue, priority
@@ -79,6 +80,7 @@ def describe(
     w.wish[:, slot] = -1
     w.wish[: len(classes), slot] = classes
     w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
+    w.segment[slot] = segment
     w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
     w.tie[slot] = frame.take_tie(tie)
     w.ends_within[slot] = ends_within

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scheduling.engine import model as m
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.describing import Shape, number_of
+from scheduling.engine.state.segments import segment_of
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import PENDING, RUNNING
 
@@ -194,6 +195,7 @@ class Roster:
             "where": [numbers.node_sets.get(w.node_set or "", -1) for w in works],
             "required": [numbers.levels[w.topology.required] for w in works],
             "preferred": [numbers.levels[w.topology.preferred] for w in works],
+            "segment": [segment_of(w.topology, numbers.levels) for w in works],
             "submitted": [w.submitted.timestamp() for w in works],
             "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
             "ends_within": [

@@ -135,7 +135,7 @@ class Seats(NamedTuple):
     device: Annotated[Ints, per("member")]
     slots: Annotated[Ints, per("node")]
     known: Annotated[
-        Ints, per("1024", "9", fill=-1)
+        Ints, per("1024", "10", fill=-1)
     ]  # what fits on empty nodes, see ``never_fits``
 
 

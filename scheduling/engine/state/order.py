@@ -12,7 +12,7 @@ OUT, LISTED, FRESH = 0, 1, 2
 """Where a slot stands: not in the order, in it, or among those to be merged in."""
 ALL, FEW = 0, 1
 """What is in the pending order: all that wait, or only some, beside the running work of the plan before."""
-WISHES, PARTS, DUES = 4, 16, 3
+WISHES, PARTS, DUES = 4, 17, 3
 MOST_SHAPES, WORK_BY_SHAPE = 1 << 14, 4
 """Beyond so many, or one for so many slots, workloads are shapes of their own until the table is laid out
 anew.
@@ -135,7 +135,7 @@ class Shapes:
     of: Annotated[
         Ints, per("slot", fill=UNKNOWN)
     ]  # or OWN, or UNKNOWN until it first waits or runs
-    parts: Annotated[Ints, per("shape", "16")]
+    parts: Annotated[Ints, per("shape", "17")]
     members: Annotated[Ints, per("shape")]  # how many wait and run, see ``placement.demand_mix``
     waiting: Annotated[Ints, per("shape")]
     held: Annotated[Ints, per("shape")]  # the part of them that is held back

@@ -133,6 +133,7 @@ def empty_work(slots: int, wishes: int, resources: int = 3) -> Work:
         need=np.zeros((resources, slots), np.int64), beside=ints(),
         least=ints(1), most=ints(1), elastic=flags(),
         wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),
+        segment=ints(),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         due=floats(np.inf), taken=ints(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),

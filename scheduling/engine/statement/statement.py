@@ -18,6 +18,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work, core_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.segments import unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
@@ -129,6 +130,46 @@ def _do(world: Session, v: int, part: int, sign: int) -> None:
     node, device, members = holds.node[h], holds.device[h], work.members[v]
     leave(world.room, work, v, node, device, sign * members)
     _spend(world.tree, work, world.queues, v, sign * gpus_of(work, v))
+
+
+@inner
+def first_beside(world: Session, k: int) -> int:
+    """The first of those that were given up together with the ``k``-th, one after the other: itself, or the
+    first member of its segment.
+    """
+    log = world.candidates.log
+    v, unit, before = log.slot[k], unit_of(world.work, log.slot[k]), 0
+    if log.part[k] < 0 or unit == 1:
+        return k
+    for i in range(log.first, k):
+        before += log.slot[i] == v and log.part[i] >= 0
+    return int(k - before % unit)
+
+
+@inner
+def end_beside(world: Session, k: int) -> int:
+    """Behind the last of those that were given up together with the ``k``-th, their first."""
+    log = world.candidates.log
+    return int(k + unit_of(world.work, log.slot[k]) if log.part[k] >= 0 else k + 1)
+
+
+@inner
+def undo_beside(world: Session, k: int) -> None:
+    """The ``k``-th and those given up together with it, of whom it is the first, stay after all."""
+    for i in range(k, end_beside(world, k)):
+        undo_one(world, i)
+
+
+@inner
+def redo_beside(world: Session, k: int) -> None:
+    for i in range(k, end_beside(world, k)):
+        redo_one(world, i)
+
+
+@inner
+def strike_beside(world: Session, k: int) -> None:
+    for i in range(end_beside(world, k) - 1, k - 1, -1):
+        strike(world.candidates, i)
 
 
 @inner

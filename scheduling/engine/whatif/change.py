@@ -11,6 +11,7 @@ class Change(StrEnum):
     """Which input is relaxed. The order is that of cost: what a person decides alone comes first."""
 
     TOPOLOGY = "topology"
+    SEGMENTS = "segments"
     NODES = "nodes"
     GPU_CLASS = "gpu_class"
     FEWER_CPUS = "fewer_cpus"

@@ -14,6 +14,13 @@ from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.segments import (
+    needs_segments,
+    preferred_only,
+    segment_level,
+    segment_size,
+    unit_of,
+)
 from scheduling.engine.state.units import ANYWHERE, CPUS, FREE, GPUS, MEMORY, PENDING
 from scheduling.engine.whatif.change import Change, Reach, Relaxation
 from scheduling.engine.whatif.raised_limits import (
@@ -67,6 +74,7 @@ def _is_leaf(frame: Frame, name: str) -> bool:
 def _found(again: Again, reach: Reach) -> Iterator[Relaxation]:
     tries = (
         _topology(again),
+        _segments(again),
         _other_nodes(again),
         _other_classes(again),
         _fewer_cpus(again),
@@ -97,6 +105,21 @@ def _topology(again: Again) -> Relaxation | None:
             "preferred",
             f"Preferring one {again.frame.level_names[level]} instead of requiring it, it would start on",
         ),
+    )
+
+
+def _segments(again: Again) -> Relaxation | None:
+    work, slot = again.frame.work, again.slot
+    if not needs_segments(work, slot):
+        return None
+    level = again.frame.level_names[segment_level(work, slot)]
+    text = (
+        f"Preferring every {segment_size(work, slot)} members in one {level} instead of requiring it,"
+        " it would start on"
+    )
+    return again.with_fields(
+        {"segment": preferred_only(int(work.segment[slot]))},
+        partial(again.starts, Change.SEGMENTS, "preferred", text),
     )
 
 
@@ -170,8 +193,10 @@ def _fewer_members(again: Again) -> Relaxation | None:
     least = int(again.frame.work.least[again.slot])
     if _has_roles(again):
         return None
+    unit = unit_of(again.frame.work, again.slot)
 
-    def ask(members: int) -> Relaxation | None:
+    def ask(units: int) -> Relaxation | None:
+        members = units * unit
         return again.with_fields(
             {"least": members, "most": members},
             partial(
@@ -182,7 +207,7 @@ def _fewer_members(again: Again) -> Relaxation | None:
             ),
         )
 
-    return _largest(1, least - 1, ask)
+    return _largest(1, (least - 1) // unit, ask)
 
 
 def _fewer_gpus(again: Again) -> Relaxation | None:

@@ -13,8 +13,7 @@ from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import labels
-from scheduling.cluster.vocabulary.topology import Levels
-from scheduling.engine.model import NODE_LEVEL
+from scheduling.cluster.vocabulary.topology import Levels, segment_size
 from scheduling.engine.reasons.wording import are, gpus_in_words
 from scheduling.models import MILLI, Cluster, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
@@ -142,13 +141,43 @@ def _pod_priority_faults(observed: Observed, rules: Rules) -> Iterator[ServiceEr
 def _level_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
     level = observed.topology.get("required")
     if level and not rules.levels.find(level):
-        there = ", ".join((*rules.levels.names, NODE_LEVEL))
+        there = ", ".join(rules.levels.with_nodes)
         yield ServiceError(
             NO_LEVEL,
             f"It asks to be together in one {level[:63]!r}, which is no level.",
             f"Set {labels.TOPOLOGY_REQUIRED} to one of {there}.",
             field="topology",
         )
+    yield from _segment_faults(observed, rules)
+
+
+def _segment_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
+    """Segments that are required, and that no start could keep."""
+    said = observed.topology
+    level, size = said.get("segment_required"), segment_size(said)
+    if not level:
+        return
+    if not rules.levels.find(level):
+        there = ", ".join(rules.levels.with_nodes)
+        yield ServiceError(
+            NO_LEVEL,
+            f"It asks for segments inside one {level[:63]!r} each, which is no level.",
+            f"Set {labels.SEGMENT_REQUIRED} to one of {there}.",
+            field="topology",
+        )
+        return
+    uneven = [many for many in (observed.min_members, observed.max_members) if many % max(1, size)]
+    if size and not uneven and not observed.shapes:
+        return
+    has = f"has {uneven[0] if uneven else observed.max_members} members"
+    has = "has members of unlike size" if observed.shapes else has
+    what = f"segments of {size} members each" if size else "segments of no size that can be read"
+    yield ServiceError(
+        NO_LEVEL,
+        f"It asks for {what}, and {has}.",
+        f"Set {labels.SEGMENT_SIZE} to a divisor of its members, or take {labels.SEGMENT_REQUIRED} out.",
+        field="topology",
+    )
 
 
 def _faults(observed: Observed, service: ServiceClass, rules: Rules) -> Iterator[ServiceError]:

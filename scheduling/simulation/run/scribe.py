@@ -9,6 +9,7 @@ import numpy as np
 from scheduling.engine import Frame
 from scheduling.engine.model import Workload
 from scheduling.engine.snapshot.workload_columns import shapes_of
+from scheduling.engine.state.segments import segment_of
 from scheduling.engine.state.units import ANYWHERE
 
 
@@ -40,6 +41,7 @@ class Scribe:
             "elastic": work.elastic,
             "required": self._levels[work.topology.required],
             "preferred": self._levels[work.topology.preferred],
+            "segment": segment_of(work.topology, self._levels),
             "predicted": work.predicted.p50 if work.predicted else np.inf,
             "ends_within": work.predicted.within(self._quantile) if work.predicted else np.inf,
             "held": work.held,

@@ -276,6 +276,7 @@ def _relaxed(snapshot: Snapshot, found: Relaxation, name: str) -> Snapshot:
     value: Any = found.value
     changed: Workload = {
         Change.TOPOLOGY: lambda: replace(work, topology=Topology(preferred=work.topology.required)),
+        Change.SEGMENTS: lambda: replace(work, topology=replace(work.topology, segment=None)),
         Change.GPU_CLASS: lambda: replace(work, gpu_classes=(value,)),
         Change.FEWER_MEMBERS: lambda: replace(work, members=Members(value, value)),
         Change.FEWER_GPUS: lambda: replace(

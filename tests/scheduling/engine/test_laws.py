@@ -42,6 +42,7 @@ from tests.scheduling.engine.evolve import (
     plan_again,
     without_prompt_starts,
 )
+from tests.scheduling.engine.segmented import segmented
 from tests.scheduling.engine.worlds import (
     CLASSES,
     NOW,
@@ -91,6 +92,17 @@ def test_nobody_is_sent_to_a_node_that_lacks_what_it_takes_beside_gpus(world: Sn
 @given(of_roles())
 def test_gangs_of_unlike_members_keep_every_law(world: Snapshot) -> None:
     """And a second plan on what the first made finds nothing to do."""
+    made = plan(world)
+    check_plan(world, made)
+    check(world, made)
+    after, again = plan_again(world, made)
+    check(after, again)
+    assert acts(again) == []
+
+
+@given(segmented())
+def test_every_gang_that_is_seated_keeps_its_segments(world: Snapshot) -> None:
+    """And all other laws hold; a second plan on what the first made finds nothing to do."""
     made = plan(world)
     check_plan(world, made)
     check(world, made)

@@ -14,6 +14,8 @@ Json = dict[str, Any]
 ANNOTATIONS = {
     "topology-required": ("zone", "Rack"),
     "topology-preferred": ("zone", "\u0000"),
+    "segment-size": ("0", "-1", "four", "9" * 5000, "\u0000", "²"),
+    "segment-required": ("zone", "rack"),
     "predicted-seconds": ("nan", "inf", "-5", "1e300", "10,nan", "10,-1"),
     "checkpoint-interval": ("nan", "inf", "1ms", "1e300", "99999999999999d"),
     "checkpointed-at": (

@@ -43,6 +43,12 @@ def gang(world: World, name: str, **wants: str) -> None:
     world.kube.create(JOBS, job)
 
 
+def noted(world: World, name: str, notes: dict[str, str]) -> None:
+    job = world.manifest(name, gpus=8, pods=2)
+    job["metadata"]["annotations"] |= {f"weir.dev/{key}": value for key, value in notes.items()}
+    world.kube.create(JOBS, job)
+
+
 @pytest.mark.parametrize(
     ("level", "together"),
     [
@@ -59,6 +65,48 @@ def test_gang_stays_inside_the_level_that_it_names(
 
     assert labelled.row("w1").placement == together
     assert labelled.cycle().written == 0
+
+
+def test_segments_that_a_job_asks_for_sit_in_one_domain_each(labelled: World) -> None:
+    noted(labelled, "w1", {"segment-size": "2", "segment-required": SWITCH})
+    labelled.cycles_until(lambda: labelled.row("w1").state == State.RUNNING)
+
+    assert labelled.row("w1").placement == {"n3": 1, "n4": 1}
+    assert labelled.row("w1").topology == {"segment_size": "2", "segment_required": SWITCH}
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        (
+            {"segment-size": "3", "segment-required": SWITCH},
+            "It asks for segments of 3 members each, and has 2 members. Set weir.dev/segment-size to a"
+            " divisor of its members, or take weir.dev/segment-required out.",
+        ),
+        (
+            {"segment-required": SWITCH},
+            "It asks for segments of no size that can be read, and has 2 members.",
+        ),
+        (
+            {"segment-size": "2", "segment-required": "aisle"},
+            "It asks for segments inside one 'aisle' each, which is no level. Set"
+            " weir.dev/segment-required to one of pod, example.com/switch, node.",
+        ),
+    ],
+)
+def test_segments_that_no_start_could_keep_wait_with_a_remedy(
+    labelled: World, notes: dict[str, str], said: str
+) -> None:
+    noted(labelled, "w1", notes)
+    labelled.cycle()
+
+    assert labelled.notes("w1")["weir.dev/reason"] == "never_fits"
+    assert labelled.notes("w1")["weir.dev/sentence"].startswith(said)
+
+
+def test_segments_that_are_preferred_and_make_no_sense_count_as_left_out(labelled: World) -> None:
+    noted(labelled, "w1", {"segment-size": "3", "segment-preferred": SWITCH})
+    labelled.cycles_until(lambda: labelled.row("w1").state == State.RUNNING)
 
 
 def test_pods_of_a_gang_that_may_grow_are_kept_to_the_label_of_its_level(labelled: World) -> None:

@@ -252,6 +252,7 @@ def test_manifest_of_a_form_says_all_that_was_asked(world: World) -> None:
         command=["python", "train.py"], gpu_classes=[world.cluster.gpu_classes.get()],
         gpus_per_pod=4, pods_min=2, pods_max=4, cpus_per_pod=8, memory_gib_per_pod=64,
         priority_class="train", run_time_limit_s=3600, checkpoint_interval_s=1200,
+        topology={"required": "", "segment_size": "2", "segment_required": "rack"},
     )  # fmt: skip
 
     pod = manifest["spec"]["template"]["spec"]
@@ -266,6 +267,8 @@ def test_manifest_of_a_form_says_all_that_was_asked(world: World) -> None:
         "weir.dev/gpu-classes": "h100",
         "weir.dev/min-members": "2",
         "weir.dev/checkpoint-interval": "1200s",
+        "weir.dev/segment-size": "2",
+        "weir.dev/segment-required": "rack",
     }
     assert "priorityClassName" not in pod
     assert pod["containers"][0]["command"] == ["python", "train.py"]

@@ -239,20 +239,26 @@ def bench_topology(traces: Path, progress: Progress) -> Outcome:
         "inside_pod": Topology("PSW", "ASW"),
         "required": Topology("ASW"),
     }
-    for name, wish in wishes.items():
+    asked = [(name, wish, "") for name, wish in wishes.items()]
+    asked += [(f"segments_{rule}", Topology("PSW"), rule) for rule in ("required", "preferred")]
+    for name, wish, segments in asked:
         progress(name)
-        found = placed(hosts, wish, SEED)
+        found = placed(hosts, wish, SEED, segments)
         measured |= {
             f"{name}_cpu_s": round(found.cpu_s, 4),
             f"{name}_started": found.started,
             f"{name}_switches": round(found.switches, 3),
             f"{name}_outside": found.outside,
+            f"{name}_segmented": found.segmented,
         }
     return Outcome(
         measured,
         inputs={HOSTS.name: checksum(traces / HOSTS)},
         seeds=[SEED],
-        notes=["*_switches: mean by gang; *_outside: gangs that left the domain that they require"],
+        notes=[
+            "*_switches: mean by gang; *_outside: gangs that left the domain that they require;"
+            " *_segmented: gangs whose every 4 hosts (2, 3) lie below one switch"
+        ],
     )
 
 

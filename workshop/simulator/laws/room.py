@@ -24,6 +24,7 @@ from scheduling.engine.model import (
 )
 from workshop.simulator.laws.evictions import ungentle
 from workshop.simulator.laws.protection import unmerciful
+from workshop.simulator.laws.together import torn_apart
 
 Held = Counter[tuple[str, str]]
 """(queue, GPU class) -> milli-GPU."""
@@ -51,6 +52,7 @@ def broken_laws(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     yield from list(over_nodes(snapshot, plan)) or over_nodes(snapshot, plan, later=True)
     yield from outside_sets(snapshot, plan)
     yield from torn_gangs(snapshot, plan)
+    yield from torn_apart(snapshot, plan)
     yield from over_limits(snapshot, plan)
     yield from over_nominal(snapshot, plan)
     yield from unmerciful(snapshot, plan)

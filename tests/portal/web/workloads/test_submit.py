@@ -49,6 +49,26 @@ def test_form_makes_the_job_and_leads_to_its_page(as_user, cluster, kube):
     assert container["command"] == ["torchrun", "train.py", "--config", "a b.yaml"]
 
 
+def test_form_asks_for_a_domain_and_for_segments_inside_it(as_user, cluster, kube):
+    near = {"pods_min": "4", "pods_max": "", "together": "block", "segment_size": "2"}
+    as_user("researcher").post(SUBMIT, {**FORM, **near, "segment_level": "rack"})
+    notes = kube.get(job("pretraining", "probe"))["metadata"]["annotations"]
+    assert notes["weir.dev/topology-required"] == "block"
+    assert (notes["weir.dev/segment-size"], notes["weir.dev/segment-required"]) == ("2", "rack")
+
+
+def test_segment_without_a_level_is_refused_at_the_level(as_user, cluster):
+    response = as_user("researcher").post(SUBMIT, {**FORM, "segment_size": "2"})
+    told = ["A segment has a size and a level. Say both, or neither."]
+    assert faults(response) == {"segment_level": told}
+
+
+def test_segments_that_do_not_divide_the_pods_are_refused(as_user, cluster, kube):
+    near = {"segment_size": "3", "segment_level": "rack"}
+    response = as_user("researcher").post(SUBMIT, {**FORM, **near})
+    assert "It asks for segments of 3 members each, and has 1 members." in str(faults(response))
+
+
 def test_page_of_what_is_not_mirrored_yet_waits_for_it(as_user, cluster, kube):
     client = as_user("researcher")
     url = client.post(SUBMIT, FORM).headers["Location"]
