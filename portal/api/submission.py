@@ -53,7 +53,7 @@ class WorkFieldsSerializer(serializers.Serializer[Any]):
 class TopologySerializer(serializers.Serializer[Any]):
     """Levels of the cluster's topology, or `node`, by name."""
 
-    required = serializers.CharField(required=False, max_length=253, help_text="All in one.")
+    required: Any = serializers.CharField(required=False, max_length=253, help_text="All in one.")
     preferred = serializers.CharField(
         required=False, max_length=253, help_text="All in one if possible."
     )
