@@ -321,7 +321,7 @@ def test_enforce_does_not_say_of_the_web_servers_account_what_the_engines_has(
     monkeypatch.setattr(checkup, "is_asked_as_portal", lambda cluster: True)
     told = " ".join(admin.get("/set-up/enforce/").text.split())
     assert "kubectl -n weir-system exec deployment/weir-engine -- python manage.py doctor" in told
-    assert "Needed first" not in told
+    assert "of kind Job" not in told
     assert "Everything that enforcing needs is there" not in told
 
 

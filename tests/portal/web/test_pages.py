@@ -97,7 +97,7 @@ def many(cluster, count):
 
 @pytest.mark.parametrize(
     ("path", "queries"),
-    [("/c/fra1/", 23), ("/c/fra1/queues/", 16), ("/c/fra1/queues/platform/", 28)],
+    [("/c/fra1/", 22), ("/c/fra1/queues/", 16), ("/c/fra1/queues/platform/", 28)],
 )
 @pytest.mark.parametrize("rows", [1, 3])
 def test_queries_do_not_grow_with_rows(
