@@ -75,7 +75,8 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
         asked = plans.kept(work.cluster, SOONER, question, anew=anew or not is_refused)
         plan = selectors.planned(request.user, work)
     if asked is not None and (asked.is_open or plan is None):
-        return {**plans.awaited(asked), **(asked.answer or {})}
+        answer = asked.answer or {}
+        return {**plans.awaited(asked), "is_open": "fault" not in answer, **answer}
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
     told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]
