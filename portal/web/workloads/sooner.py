@@ -76,7 +76,8 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
         plan = selectors.planned(request.user, work)
     if asked is not None and (asked.is_open or plan is None):
         answer = asked.answer or {}
-        return {**plans.awaited(asked), "is_open": "fault" not in answer, **answer}
+        is_open = asked.is_open or "fault" not in answer
+        return {**plans.awaited(asked), **answer, "is_open": is_open}
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
     told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]
