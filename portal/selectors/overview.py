@@ -300,8 +300,7 @@ def first_of(
     ordered: QuerySet[WithAnnotations[Workload, Since]], count: int
 ) -> list[WithAnnotations[Workload, Since]]:
     """The first ``count``, read whole with what a table of them shows; the rest is sorted by keys alone."""
-    keys = list(ordered.values_list("pk", flat=True)[:count])
-    rows = ordered.filter(pk__in=keys)
+    rows = ordered.filter(pk__in=ordered.values("pk")[:count])
     return list(rows.select_related("queue", "cluster", "start_forecast__gpu_class"))
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Case, Q, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
@@ -62,7 +63,7 @@ class OwnQueues:
 
 
 def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
-    """Lines are the highest of the person's queues, so none is counted twice. Four queries, and two more
+    """Lines are the highest of the person's queues, so none is counted twice. Two queries, and two more
     once a revision."""
     every = tree_of(cluster)
     mine = _highest(
@@ -107,18 +108,18 @@ def _of_person(
     """
     held: Counter[int | None] = Counter()
     wanted: Counter[int | None] = Counter()
-    last = Cycle.objects.filter(cluster=cluster).values_list("at", flat=True).first()
-    planned = last or cluster.now()
+    last = Cycle.objects.filter(cluster=cluster).order_by("-number").values("at")[:1]
+    planned = Coalesce(Subquery(last), Value(cluster.now()))
+    holds, accepts = Q(state__in=HOLDING), Q(state__in=WAITING, held=False)
+    active = own(cluster, user).filter(holds | accepts, submitted_at__lte=planned).order_by()
     # What a plan admits, it counted as pending.
-    then = Q(state__in=HOLDING, gpu_class=gpu_class, admitted_at__lt=planned)
-    waits = Q(state__in=WAITING, held=False) | Q(state__in=HOLDING, admitted_at__gte=planned)
-    active = own(cluster, user).filter(submitted_at__lte=planned).order_by()
-    for queue, gpus, members in active.filter(then).values_list("queue", "gpus", "members"):
-        held[queue] += gpus * members
-    for queue, names, gpus, most in active.filter(waits).values_list(
-        "queue", "gpu_classes", "gpus", "max_members"
+    began = Case(When(Q(admitted_at__lt=planned) & holds, then=True), default=False)
+    for queue, held_then, names, on, gpus, members, most in active.values_list(
+        "queue", began, "gpu_classes", "gpu_class", "gpus", "members", "max_members"
     ):
-        if not names or gpu_class.name in names:
+        if held_then and on == gpu_class.pk:
+            held[queue] += gpus * members
+        elif not held_then and (not names or gpu_class.name in names):
             wanted[queue] += gpus * most
     return held, wanted
 

@@ -75,7 +75,9 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
         asked = plans.kept(work.cluster, SOONER, question, anew=anew or not is_refused)
         plan = selectors.planned(request.user, work)
     if asked is not None and (asked.is_open or plan is None):
-        return {**plans.awaited(asked), **(asked.answer or {})}
+        answer = asked.answer or {}
+        is_open = asked.is_open or "fault" not in answer
+        return {**plans.awaited(asked), **answer, "is_open": is_open}
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
     told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]

@@ -115,7 +115,7 @@ def test_own_part_of_the_bar_is_framed(cluster, as_user):
 def of_solo(cluster):
     """``of_solo(...)``: work of one person in pretraining, which was submitted an hour ago; the last plan is
     a minute old. What the table says of h100-80gb: (mine held, mine pending)."""
-    Cycle.objects.create(cluster=cluster, number=9999, at=NOW - timedelta(minutes=1))
+    Cycle.objects.create(cluster=cluster, number=10**9, at=NOW - timedelta(minutes=1))
     user, queue = User.objects.create_user("solo"), Queue.objects.get(name="pretraining")
     gpu_class = cluster.gpu_classes.get(name="h100-80gb")
 

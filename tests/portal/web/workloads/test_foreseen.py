@@ -161,7 +161,8 @@ def test_class_that_nothing_ran_on_has_no_end_and_says_why(waiting):
 
 def test_what_starts_it_sooner_says_when_it_ends_either_way(as_user, waiting, monkeypatch):
     change = {"change": "gpu_class", "value": "a100-40gb", "queue": "", "sentence": "On a100-40gb."}
-    monkeypatch.setattr(sooner, "plan_now", lambda *_args: StartChanges(found=[change], at=NOW))
+    kept = StartChanges(found=[change], at=NOW)
+    monkeypatch.setattr(sooner, "planned_changes", lambda *_args: kept)
     answered_elsewhere(waiting, "a100-40gb")
     text = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/").content.decode()
     assert "It would end there about" in text
