@@ -141,15 +141,15 @@ def _waiting() -> m.Workload:
 
 @pytest.mark.django_db(transaction=True)
 def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator_to_the_second() -> None:
-    """One of three evictions waits for a cooldown that ends at a tick."""
+    """The last eviction waits for a cooldown that ends at a tick."""
     hours = 1.7
     works = drawn(hours, 1)
     live, simulated = lived(works, hours), simulated_course(works, hours)
     assert [steps(live, work.name) for work in works] == [
         steps(simulated, work.name) for work in works
     ]
-    assert len(live.taken) == 3
-    assert [one[:3] for one in live.taken] == [one[:3] for one in simulated.taken]
+    assert len(live.taken) == 5
+    assert sorted(one[:3] for one in live.taken) == sorted(one[:3] for one in simulated.taken)
 
 
 def steps(life: Course, name: str) -> tuple[list[int], list[int], int | None]:
