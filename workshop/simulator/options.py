@@ -20,8 +20,8 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class SimulatorOptions(Options):
-    """``checked``: hold every plan against the laws. ``on_ticks``: plan at whole multiples of ``cycle_s``
-    after the origin alone, as a worker does that nothing but its interval calls."""
+    """``checked``: hold every plan against the laws. ``on_ticks``: plan at all whole multiples of ``cycle_s``
+    after the origin, and at no other time, as a worker does that nothing but its interval calls."""
 
     checked: bool = False
     on_ticks: bool = False

@@ -162,6 +162,8 @@ class Simulator:
             if name not in self._promised:
                 self._forget_promise(job)
         self._expect_room(now_s)
+        if self._options.on_ticks and self._open:
+            self._ask_for_plan(now_s + 1)
 
     def _forget_promise(self, job: Job) -> None:
         if job.forget_promise():
