@@ -1,18 +1,20 @@
 import csv
 import json
+from datetime import timedelta
 
 import pytest
 import yaml
 
 from portal.approvals.models import QuotaRequest
 from portal.reports.kinds import REPORTS
-from scheduling.models import PriorityClass, Quota, State, Workload
+from scheduling.models import PriorityClass, Quota, StartForecast, State, Workload
 from tests.factories import make_workload
 from tests.portal.kubernetes import job
 from tests.weir.conftest import lines
 from weir.commands.reports import _write
 
 pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
 JOB = ("submit", "--name", "probe", "--queue", "pretraining", "--image", "registry.example.org/probe:1",
        "--class", "h100-80gb", "--limit", "3600", "--gpus", "8")  # fmt: skip
 
@@ -68,6 +70,16 @@ def test_name_that_two_workloads_have_asks_for_the_uid(weir, cluster):
 def test_eta_of_what_nobody_foretold_says_so(weir, cluster):
     waiting = Workload.objects.filter(queue__name="pretraining", state=State.PENDING).first()
     assert "Nothing is foretold of it." in weir("eta", waiting.name, user="researcher").stdout
+
+
+def test_eta_whose_p50_has_passed_names_the_latest_alone(weir, cluster):
+    waiting = Workload.objects.filter(queue__name="pretraining", state=State.PENDING).first()
+    now = cluster.now()
+    StartForecast.objects.update_or_create(
+        workload=waiting,
+        defaults={"at": now - HOUR, "p50_at": now - HOUR / 6, "p90_at": now + HOUR},
+    )
+    assert weir("eta", waiting.name, user="researcher").stdout.startswith("Any moment, by ")
 
 
 def test_submit_of_fields_makes_the_job(weir, kube):

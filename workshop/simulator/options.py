@@ -20,9 +20,11 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class SimulatorOptions(Options):
-    """``checked``: hold every plan against the laws."""
+    """``checked``: hold every plan against the laws. ``on_ticks``: plan at all whole multiples of ``cycle_s``
+    after the origin, and at no other time, as a worker does that nothing but its interval calls."""
 
     checked: bool = False
+    on_ticks: bool = False
     spell_s: int = 0
     """What an observer hears of shares and waits, at most so often; acts always come at once."""
     speeds: Mapping[str, float] = field(default_factory=dict)

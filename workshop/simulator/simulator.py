@@ -137,7 +137,10 @@ class Simulator:
         self._ask_for_plan(now_s)
 
     def _ask_for_plan(self, now_s: int) -> None:
-        due_s = max(now_s, self._planned_s + self._options.cycle_s)
+        cycle_s = self._options.cycle_s
+        due_s = max(now_s, self._planned_s + cycle_s)
+        if self._options.on_ticks:
+            due_s = -(-due_s // cycle_s) * cycle_s
         if self._plan_due_s is None or due_s < self._plan_due_s:
             self._plan_due_s = due_s
             self._agenda.add(due_s, Turn.PLAN)
@@ -159,6 +162,8 @@ class Simulator:
             if name not in self._promised:
                 self._forget_promise(job)
         self._expect_room(now_s)
+        if self._options.on_ticks and self._open:
+            self._ask_for_plan(now_s + 1)
 
     def _forget_promise(self, job: Job) -> None:
         if job.forget_promise():

@@ -6,7 +6,7 @@ import pytest
 
 from scheduling.models import MILLI, ForecastOutcome, StartForecast
 from scheduling.services.starts.accuracy import Share, held_of
-from scheduling.services.starts.tell import like, trust
+from scheduling.services.starts.tell import DUE, like, trust
 from scheduling.simulation.ahead.bands import HORIZONS_S, horizon
 from tests.factories import make_workload
 
@@ -54,6 +54,35 @@ def test_predicted_start_says_how_many_like_it_held(as_user, waiting, user, page
 def test_workload_page_says_the_same_of_its_start(as_user, waiting):
     page = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
     assert "(18 of 21 like it held)" in page
+
+
+@pytest.fixture
+def due(waiting):
+    """Its P50 was ten minutes ago."""
+    now = waiting.cluster.now()
+    soon, late = now - timedelta(minutes=10), now + timedelta(hours=1)
+    StartForecast.objects.update(at=now - timedelta(hours=3), p50_at=soon, p90_at=late)
+    return waiting
+
+
+@pytest.mark.parametrize(
+    ("user", "page"),
+    [
+        ("researcher", "/c/fra1/"),
+        ("researcher", "/c/fra1/work/"),
+        ("researcher", "/c/fra1/w/{uid}/"),
+        ("admin", "/c/fra1/queues/pretraining/"),
+        ("admin", "/c/fra1/queues/pretraining/future/"),
+    ],
+)
+def test_p50_that_has_passed_is_no_time_to_come_on_any_page(as_user, due, user, page):
+    assert "any moment" in as_user(user).get(page.format(uid=due.uid)).content.decode()
+
+
+def test_p50_that_has_passed_is_none_in_the_api(as_user, due):
+    told = as_user("admin").get(f"/api/v1/clusters/fra1/workloads/{due.uid}").json()
+    forecast = told["start_forecast"]
+    assert (forecast["p50_at"], forecast["why_not"]) == (None, DUE)
 
 
 @pytest.mark.parametrize(

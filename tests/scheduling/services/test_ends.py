@@ -8,6 +8,7 @@ from scheduling.models import EndCause, Outcome, Queue, State
 from tests.scheduling.kube import JOBS, World, eventually
 
 S = State
+PODS = "/api/v1/namespaces/default/pods"
 
 
 def running(world: World, *names: str) -> bool:
@@ -96,3 +97,34 @@ def test_job_deleted_between_plan_and_write_stops_nobody_else(
     assert deleted
     world.cycles_until(lambda: running(world, "stays"))
     world.cycles_until(lambda: world.row("gone").state == S.FINISHED)
+
+
+def test_member_that_is_done_is_charged_no_longer(world: World) -> None:
+    job = world.manifest("pair", gpus=2, pods=2)
+    job["spec"] |= {"completionMode": "Indexed", "completions": 2}
+    world.kube.create(JOBS, job)
+    world.cycles_until(lambda: running(world, "pair"))
+    assert world.row("pair").members == 2
+
+    end_a_pod_of(world, "pair")
+    world.cycles_until(lambda: world.row("pair").members == 1)
+
+    row = world.row("pair")
+    step = row.transitions.last()
+    assert step is not None
+    assert (row.state, row.held_since, step.gpus) == (S.RUNNING, step.at, 2000)
+
+    end_a_pod_of(world, "pair")
+    world.cycles_until(lambda: world.row("pair").state == S.FINISHED)
+    assert world.row("pair").outcome == Outcome.SUCCEEDED
+
+
+def end_a_pod_of(world: World, name: str) -> None:
+    pods = world.kube.get(PODS)["items"]
+    pod = next(
+        p
+        for p in pods
+        if p["metadata"]["name"].startswith(f"{name}-") and p["status"]["phase"] == "Running"
+    )
+    path = f"{PODS}/{pod['metadata']['name']}/status"
+    world.kube.patch(path, {"status": {"phase": "Succeeded"}})

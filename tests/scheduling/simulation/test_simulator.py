@@ -166,6 +166,21 @@ def test_plans_are_no_closer_than_the_cycle() -> None:
     assert moments == [at(0), at(10), at(20)]
 
 
+def test_plans_on_ticks_are_made_at_each_while_work_is_there_and_at_no_other_time() -> None:
+    moments = []
+
+    class Watch(Observer):
+        def on_plan(self, now, snapshot, plan) -> None:
+            moments.append(now)
+
+    simulate(
+        cluster(), [work("a", 3, 25), work("b", 61, 5)], plan=first_come,
+        options=SimulatorOptions(cycle_s=10, on_ticks=True), observer=Watch(),
+    )  # fmt: skip
+
+    assert moments == [at(10), at(20), at(30), at(40), at(70), at(80)]
+
+
 def test_wait_until_a_moment_brings_a_plan_at_that_moment() -> None:
     def patient(snapshot: Snapshot) -> Plan:
         if snapshot.now >= at(77):

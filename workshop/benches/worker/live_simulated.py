@@ -55,11 +55,14 @@ def template() -> m.Snapshot:
 
 
 def simulated_course(works: Sequence[Work], hours: float) -> Course:
-    return _followed(template(), map(_submission, works), timedelta(hours=hours)).course
+    """Planned when the embedded cluster is."""
+    coming, lasts = map(_submission, works), timedelta(hours=hours)
+    return _followed(template(), coming, lasts, on_ticks=True).course
 
 
 def simulated_figures(works: Sequence[Work], hours: float) -> dict[str, float]:
-    return _lived(template(), map(_submission, works), timedelta(hours=hours))
+    coming, lasts = map(_submission, works), timedelta(hours=hours)
+    return _lived(template(), coming, lasts, on_ticks=True)
 
 
 def philly_figures(traces: Path, days: float, seed: int) -> tuple[dict[str, float], dict[str, str]]:
@@ -82,13 +85,15 @@ def organisation_figures(days: float, seed: int) -> dict[str, float]:
     return _lived(world, organisation.submissions(world, days, seed), timedelta(days=days))
 
 
-def _lived(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> dict[str, float]:
+def _lived(
+    world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta, *, on_ticks: bool = False
+) -> dict[str, float]:
     """The figures of a life in the simulator, and those that need its plans."""
     known = list(coming)
     asked = {
         one.workload.name: one.workload.gpus * one.workload.members.min / m.MILLI for one in known
     }
-    follow = _followed(world, known, lasts)
+    follow = _followed(world, known, lasts, on_ticks=on_ticks)
     course, needless = follow.course, 0
     for one in dominoes(course):
         needless += others_make_room(follow.worlds[one.at_s], one.victim, one.winner)
@@ -120,9 +125,11 @@ def protecting(world: m.Snapshot, name: str) -> m.Snapshot:
     return replace(world, workloads=tuple(works), priority_classes=(*world.priority_classes, safe))
 
 
-def _followed(world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta) -> Follow:
+def _followed(
+    world: m.Snapshot, coming: Iterable[Submission], lasts: timedelta, *, on_ticks: bool
+) -> Follow:
     follow = Follow(world.now)
-    options = SimulatorOptions(cycle_s=CYCLE_S, until=world.now + lasts)
+    options = SimulatorOptions(cycle_s=CYCLE_S, until=world.now + lasts, on_ticks=on_ticks)
     simulate(world, coming, options=options, observer=follow)
     follow.course.end_s = lasts.total_seconds()
     follow.course.lost += len(follow.dropped)

@@ -299,11 +299,13 @@ class Projection:
         changes: Changes,
         now: datetime,
     ) -> None:
-        """What an admitted one holds now; a gang that ends one member after another keeps its size."""
+        """What an admitted one holds now: members that are done hold nothing, but for the last, which ends
+        with the whole.
+        """
         if row.state not in HOLDING:
             return
         gpu_class = rows.class_by_name.get(class_of(observed, class_by_node) or "")
-        changes.resize(row, observed.members, now)
+        changes.resize(row, observed.members_wanted or row.members, now)
         values: dict[str, Any] = {}
         if gpu_class is not None:
             values["gpu_class_id"] = gpu_class.pk

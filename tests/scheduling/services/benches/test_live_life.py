@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from math import ceil
 
 import pytest
 
 from scheduling.engine import model as m
 from scheduling.engine import plan
-from workshop.benches.worker.live_life import Course, Taken, Work, figures, taken
+from workshop.benches.worker.live_life import CYCLE_S, Course, Taken, drawn, figures, taken
 from workshop.benches.worker.live_loop import lived
 from workshop.benches.worker.live_simulated import (
     CLASS,
@@ -139,16 +140,23 @@ def _waiting() -> m.Workload:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator() -> None:
-    works = [
-        *(Work(f"v{i}", 1, "research", "low", 8, 9000, 120) for i in range(4)),
-        Work("b", 150, "products", "normal", 8, 900, 60),
-    ]
-    hours = 0.6
+def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator_to_the_second() -> None:
+    """The last eviction waits for a cooldown that ends at a tick."""
+    hours = 1.7
+    works = drawn(hours, 1)
     live, simulated = lived(works, hours), simulated_course(works, hours)
-    assert [one.winner for one in live.taken] == ["b"]
-    asked = {work.name: float(work.gpus) for work in works}
-    assert figures(asked, live) == figures(asked, simulated)
+    assert [steps(live, work.name) for work in works] == [
+        steps(simulated, work.name) for work in works
+    ]
+    assert len(live.taken) == 5
+    assert sorted(one[:3] for one in live.taken) == sorted(one[:3] for one in simulated.taken)
+
+
+def steps(life: Course, name: str) -> tuple[list[int], list[int], int | None]:
+    """When it started, when the next plan after it had left was made, and when it ended."""
+    left = [ceil(at / CYCLE_S) * CYCLE_S for at in life.gone.get(name, [])]
+    end = life.ended.get(name)
+    return list(map(round, life.starts.get(name, []))), left, end and round(end)
 
 
 @pytest.mark.parametrize(
