@@ -4,6 +4,7 @@ import gc
 import os
 import tempfile
 from collections import OrderedDict
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from celery import current_app
 from django.conf import settings as django_settings
 from django.contrib.auth.signals import user_logged_in
 from django.core.cache import cache
+from django.core.management.commands import flush
 from django.db import connections
 from django.db.backends.base.operations import BaseDatabaseOperations
 from hypothesis import HealthCheck, settings
@@ -25,6 +27,7 @@ from portal.web.frame.remembered import remembered
 from scheduling.services.run_times import loaded
 from scheduling.services.starts import known
 from tests import browser
+from tests.database import migrated
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
@@ -57,10 +60,26 @@ providers._get_local_constants = lambda: providers._local_constants
 def django_db_modify_db_settings(request):
     """SQLite in a file of its own, so that threads of one test (server, worker) see the same rows."""
     database = connections["default"].settings_dict
-    if database["ENGINE"].endswith("sqlite3"):
-        folder = Path(tempfile.mkdtemp(prefix="weir-test-", dir=_memory()))
-        database["TEST"]["NAME"] = str(folder / "weir.sqlite3")
-    request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+    with tempfile.TemporaryDirectory(prefix="weir-test-", dir=_memory()) as folder:
+        if database["ENGINE"].endswith("sqlite3"):
+            database["TEST"]["NAME"] = str(Path(folder, "weir.sqlite3"))
+        request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb():
+    """That of SQLite goes with its folder."""
+    return connections["default"].vendor == "sqlite"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(request, django_db_modify_db_settings, django_db_keepdb):
+    with ExitStack() as stack:
+        if django_db_keepdb:
+            path = Path(connections["default"].settings_dict["TEST"]["NAME"])
+            stack.enter_context(migrated(path))
+        request.getfixturevalue("django_db_setup")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -74,16 +93,28 @@ def own_broker(tmp_path_factory):
 @pytest.fixture(autouse=True, scope="session")
 def emptied_between_tests():
     """A test whose transactions are real is followed by one DELETE or TRUNCATE of every table, which the
-    database refuses of the audit log."""
-    empty = BaseDatabaseOperations.execute_sql_flush
+    database refuses of the audit log. In SQLite what migrations lay down stays: to make it anew costs more
+    than most tests, and rows that tests begin with are laid down by what is there (``seeding``)."""
+    empty, fill = BaseDatabaseOperations.execute_sql_flush, flush.emit_post_migrate_signal
 
     def empty_all(operations, statements):
-        with unguarded(operations.connection):
+        connection = operations.connection
+        if connection.vendor == "sqlite":
+            statements = [one for one in statements if not any(name in one for name in LAID_DOWN)]
+        with unguarded(connection):
             return empty(operations, statements)
+
+    def fill_in(verbosity, interactive, database):
+        if connections[database].vendor != "sqlite":
+            fill(verbosity, interactive, database)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseDatabaseOperations, "execute_sql_flush", empty_all)
+        patch.setattr(flush, "emit_post_migrate_signal", fill_in)
         yield
+
+
+LAID_DOWN = tuple(f'"{table}"' for table in ("django_content_type", "auth_permission"))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Container, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ PODS = "/api/v1/namespaces/default/pods"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def definitions() -> Iterator[Json]:
+@cache
+def definitions() -> tuple[Json, ...]:
     """The CustomResourceDefinitions that Weir's tests install."""
     folder = Path(settings.BASE_DIR) / "docker" / "kubernetes" / "crds"
-    for path in sorted(folder.glob("*.yaml")):
-        yield yaml.safe_load(path.read_text())
+    return tuple(yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml")))
 
 
 def install(kube: Client) -> None:

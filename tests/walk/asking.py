@@ -75,11 +75,11 @@ def ask(
 @contextmanager
 def undone(method: str) -> Iterator[None]:
     """What is written inside is undone, and what was remembered of it forgotten."""
-    known = OrderedDict(remembered._slots)
+    known = OrderedDict(remembered._slots) if method != "GET" else None
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
-    if method != "GET":
+    if known is not None:
         remembered._slots.clear()
         remembered._slots.update(known)
 

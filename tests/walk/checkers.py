@@ -66,8 +66,8 @@ def sealed(answer: Answer) -> str:
     lines = [f"{name}: {value}" for name, value in answer.headers.items()]
     text = own_words("\n".join(lines).encode() + b"\n" + answer.body, answer.typed)
     for mark in SEALED_FROM[answer.who]:
-        if found := re.search(rb".{0,60}" + mark + rb".{0,60}", text):
-            return f"names {found[0]!r}"
+        if found := re.search(mark, text):
+            return f"names {text[max(0, found.start() - 60) : found.end() + 60]!r}"
     return ""
 
 
