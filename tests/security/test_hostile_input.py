@@ -46,7 +46,10 @@ IN_TURN = 1 if NIGHTLY else 3
 OF_A_BODY = 2 if NIGHTLY else 6
 """One value in so many goes into a place of a JSON body, others for the next person and the next place."""
 SKIPPED = {"csrfmiddlewaretoken"}
-TWINS = {"web:my_work", "web:queues"} | {
+TWINS = {
+    "web:my_work", "web:queues", "web:own_workloads", "web:submit_preview",
+    "web:request_forward", "web:request_ask_changes", "web:request_reject", "web:request_revoke",
+} | {
     f"{area}:{kind}{ending}"
     for kind in REPORTS
     for area, ending in (
