@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.parts.chosen import PARTLY
 from workshop.testbed.parts import postgres, redis_server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,22 +47,8 @@ SUITES = (
     "tests/security/test_throttles.py",
     "tests/security/test_tokens.py",
 )
-MOVES_THE_CLOCK = "not process_that_died and not answer_is_as_it_was"
-"""The one test that moves a clock which Redis does not follow; and answers that no database changes."""
-PARTLY = (
-    (
-        ("tests/scheduling/services/test_checkpoints.py", "tests/scheduling/services/queues"),
-        "two_saves or save or revert or fit or grid or outlive",
-    ),
-    (
-        ("tests/security/test_hostile_input.py",),
-        "sign_in or each_parameter or (in_the_path and lead) or (each_place and lead)",
-    ),
-)
-"""Suites of which some tests touch rows, with the words that name those. Hostile texts are others here:
-PostgreSQL refuses what SQLite stores, such as NUL and what is too long for a column.
-"""
-WHOLE = tuple(f"tests/parts/test_{name}.py" for name in ("days", "versions", "neighbours", "whole"))
+WHOLE = tuple(f"tests/parts/test_{name}.py" for name in ("whole", "days", "versions", "neighbours"))
+"""What is killed and waited for takes one process of pytest as long as the others take the second one."""
 
 
 def pytest(tests: Sequence[str], environment: dict[str, str], *options: str) -> int:
@@ -77,10 +64,10 @@ def main() -> int:
     with postgres() as database, redis_server() as cache:
         # The broker of these stays in the process: who sends and who takes a task are in one there.
         environment = {"DATABASE_URL": database.url, "WEIR_CACHE_URL": cache.url}
-        suites = pytest(SUITES, environment, "-n", "2", "-k", MOVES_THE_CLOCK)
-        for part, words in PARTLY:
-            suites = pytest(part, environment, "-n", "2", "-k", words) or suites
-    whole = pytest(WHOLE, {"WEIR_TEST_PARTS": "1"}, "-s")
+        chosen = ("-n", "2", "--dist", "worksteal", "-p", "tests.parts.chosen")
+        suites = pytest((*SUITES, *PARTLY), environment, *chosen)
+    # Of those that passed, too, what they print: how long each took.
+    whole = pytest(WHOLE, {"WEIR_TEST_PARTS": "1"}, "-n", "2", "--dist", "loadfile", "-rP")
     return suites or whole
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import count, islice
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -47,7 +47,7 @@ OF_A_BODY = 2 if NIGHTLY else 6
 """One value in so many goes into a place of a JSON body, others for the next person and the next place."""
 SKIPPED = {"csrfmiddlewaretoken"}
 TWINS = {
-    "web:my_work", "web:queues", "web:own_workloads", "web:submit_preview", "web:template_keep",
+    "web:my_work", "web:queues", "web:own_workloads", "web:submit_preview",
     "web:request_forward", "web:request_ask_changes", "web:request_reject", "web:request_revoke",
 } | {
     f"{area}:{kind}{ending}"
@@ -203,23 +203,21 @@ def addresses(world: World, name: str) -> Iterator[str]:
         yield url_of(world, name) + query
 
 
-_read: dict[tuple[str, str], list[str]] = {}
+_read: dict[tuple[str, str, str], list[str]] = {}
 
 
 def parameters(attacker: Attacker, method: str, url: str) -> list[str]:
-    """The names that this address reads when the person asks; of a grid's cells one each kind. Who comes
-    first finds out what there is to fill in."""
-    found = looked_at(attacker, method, url, _read.get((method, url), []))
-    _read.setdefault((method, url), found)
-    return found
+    """The names that this address reads, looked at once; of a grid's cells one each kind."""
+    key = attacker.who, method, url
+    if key not in _read:
+        _read[key] = list(looked_at(attacker, method, url))
+    return _read[key]
 
 
-def looked_at(attacker: Attacker, method: str, url: str, known: Sequence[str]) -> list[str]:
+def looked_at(attacker: Attacker, method: str, url: str) -> list[str]:
     with reading() as names:
-        if not known:
-            attacker.send("plainly", method, url)
-        filled = dict.fromkeys((*known, *names), "1")
-        attacker.send("filled", method, joined(url, urlencode(filled)))
+        attacker.send("plainly", method, url)
+        attacker.send("filled", method, joined(url, urlencode(dict.fromkeys(names, "1"))))
     cells = {name.rpartition("-")[2]: name for name in names if name.startswith("cell-")}
     plain = {name for name in names if not name.startswith("cell-")}
     return sorted((plain | set(cells.values())) - SKIPPED)
