@@ -67,7 +67,8 @@ class ClusterLink:
     def open(cls, cluster: Cluster, on_change: Callable[[], None]) -> ClusterLink:
         """Connect and begin to watch; ``on_change`` is called from a thread of the mirror, or from one that
         writes when a start ended that nobody waited for."""
-        client, lease = _looked_at.pop(address_of(cluster), None) or _meet(cluster)
+        met = _looked_at.pop(address_of(cluster), None)
+        client, lease = met or _meet(cluster)
         mirror = Mirror(
             client, pictures.resources(), on_change=on_change, optional=pictures.OPTIONAL
         )
