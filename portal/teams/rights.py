@@ -75,8 +75,7 @@ class Rights:
     def grants(self) -> list[Grant]:
         if not isinstance(self.user, User):
             return []
-        held = self.user.memberships.in_force(timezone.now()) if self.held is None else self.held
-        rows = held.values_list(
+        rows = (self._in_force(self.user) if self.held is None else self.held).values_list(
             "team__queue__cluster_id",
             "team__queue__path",
             "persona__grants",
@@ -87,6 +86,11 @@ class Rights:
             Grant(cluster_id, path, frozenset(grants.items()), team, persona)
             for cluster_id, path, grants, team, persona in rows
         ]
+
+    @staticmethod
+    def _in_force(user: User) -> QuerySet[Membership]:
+        """By the team's name, as memberships stand everywhere; spelled out it costs half as much to ask."""
+        return user.memberships.in_force(timezone.now()).order_by("team__name")
 
     @property
     def is_superuser(self) -> bool:

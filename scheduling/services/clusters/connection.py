@@ -67,14 +67,14 @@ class ClusterLink:
     def open(cls, cluster: Cluster, on_change: Callable[[], None]) -> ClusterLink:
         """Connect and begin to watch; ``on_change`` is called from a thread of the mirror, or from one that
         writes when a start ended that nobody waited for."""
-        address = address_of(cluster)
-        client, lease = _looked_at.pop(address) if address in _looked_at else _meet(cluster)
+        met = _looked_at.pop(address_of(cluster), None)
+        client, lease = met or _meet(cluster)
         mirror = Mirror(
             client, pictures.resources(), on_change=on_change, optional=pictures.OPTIONAL
         )
         mirror.start()
         enforcer = Enforcer(client, mirror, lease, on_change)
-        return cls(address, client, mirror, lease, enforcer)
+        return cls(address_of(cluster), client, mirror, lease, enforcer)
 
     def leave(self) -> None:
         """Keep nobody waiting for a server that does not answer: the process is about to end."""
