@@ -90,12 +90,12 @@ def test_submit_of_fields_makes_the_job(weir, kube):
 
 
 def test_submit_asks_for_segments(weir, kube):
-    near = ("--pods", "4", "--together", "block", "--segment", "2", "--segment-in", "rack")
-    done = weir(*JOB, *near, user="researcher")
+    near = ("--pods", "4", "--segment", "2", "--segment-in", "node")
+    done = weir(*JOB[:-1], "4", *near, user="researcher")
     assert done.exit_code == 0, done.output
     notes = kube.get(job("pretraining", "probe"))["metadata"]["annotations"]
-    assert notes["weir.dev/topology-required"] == "block"
-    assert (notes["weir.dev/segment-size"], notes["weir.dev/segment-required"]) == ("2", "rack")
+    assert "weir.dev/topology-required" not in notes
+    assert (notes["weir.dev/segment-size"], notes["weir.dev/segment-required"]) == ("2", "node")
 
 
 def test_submit_of_a_segment_without_a_level_says_what_is_missing(weir, kube):

@@ -233,7 +233,7 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
                 most[role, n] = 0
     seats = world.seats
     if needs_segments(work, w):
-        return _claim_segments(world, w, c, free, most[0])
+        return _claim_segments(room, work, nodes, seats, world.out, w, c, free, most[0])
     for role in range(most.shape[0]):
         one = shape_of(work, w, role)
         gpus, many = work.need[GPUS, one], members_in(work, w, role)
@@ -255,9 +255,11 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
 
 
 @inner
-def _claim_segments(world: Session, w: int, c: int, free: Ints, most: Ints) -> int:
+def _claim_segments(
+    room: NodeRoom, work: Work, nodes: Nodes, seats: Seats, out: Decisions, w: int, c: int,
+    free: Ints, most: Ints,
+) -> int:  # fmt: skip
     """The same segment by segment, each in the domain of its level with most room at the moment."""
-    room, work, nodes, seats = world.room, world.work, world.nodes, world.seats
     size, gpus, sat, held = segment_size(work, w), work.need[GPUS, w], 0, 0
     while sat < work.least[w]:
         domain = _roomiest_domain(nodes, c, segment_level(work, w), free, most, gpus, size)
@@ -272,7 +274,7 @@ def _claim_segments(world: Session, w: int, c: int, free: Ints, most: Ints) -> i
             held += max(0, min(free_of(room, GPUS, n, NOW), gpus))
             sat = _sit_on_any(room, work, seats, w, 0, n, sat)
             most[n], inside[n], free[n] = most[n] - 1, inside[n] - 1, max(0, free[n] - gpus)
-    seat_out(world.out, seats, w, sat)
+    seat_out(out, seats, w, sat)
     return held
 
 

@@ -88,9 +88,11 @@ def _one_pass(
         w = _next_to_grow(work, world.ranks, world.queues, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
         may, before = _may_grow(world, w, owed, turn), grown
-        if may and needs_segments(work, w):
+        whole = may and needs_segments(work, w)
+        n = _node_for(world, w, who, node, grown) if may and not whole else -1
+        if whole:
             grown = _add_segment(world, w, who, node, device, grown)
-        elif may and (n := _node_for(world, w, who, node, grown)) >= 0:
+        elif n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
         if grown == before:

@@ -13,7 +13,7 @@ from scheduling.engine.eviction.minimal_set import price_of
 from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.placement.node_room import leave
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Nodes, Work
+from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.segments import needs_segments, segment_level, segment_size
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE
@@ -114,19 +114,20 @@ def _free_segments(world: Session, request: VictimRequest, among: Ints) -> int:
             undo(world, before)
             cost[d], costed_at[d] = lost, turn
             continue
-        _touch(world, level, before, cost)
+        _touch(world.nodes, world.holds, candidates, level, before, cost)
         turn, cost[d], sat = turn + 1, 0.0, end
     return sat
 
 
 @inner
-def _touch(world: Session, level: int, before: int, cost: Floats) -> None:
+def _touch(
+    nodes: Nodes, holds: Holds, candidates: Candidates, level: int, before: int, cost: Floats
+) -> None:
     """The other domains of the last victims may have become cheaper."""
-    holds, candidates = world.holds, world.candidates
     for k in range(before, candidates.log.size):
         h = holds.head[candidates.log.slot[k]]
         while h >= 0:
-            d = world.nodes.domain[level, holds.node[h]]
+            d = nodes.domain[level, holds.node[h]]
             if d < cost.size:
                 cost[d] = 0.0
             h = holds.next[h]

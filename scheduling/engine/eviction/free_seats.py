@@ -30,16 +30,15 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
+    do_beside,
     end_beside,
     first_beside,
     give_member,
     let_go,
     mark,
-    redo_beside,
     squeeze,
     strike_beside,
     undo,
-    undo_beside,
 )
 
 
@@ -260,14 +259,14 @@ def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) ->
     for k in range(candidates.log.size - 1, before - 1, -1):
         if candidates.log.part[k] >= 0 and candidates.log.leaves[candidates.log.slot[k]]:
             continue
-        if first_beside(world, k) != k:
+        if first_beside(world.work, candidates, k) != k:
             continue
-        undo_beside(world, k)
+        do_beside(world, k, -1)
         if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
-            strike_beside(world, k)
+            strike_beside(world.work, candidates, k)
             continue
-        redo_beside(world, k)
-        for i in range(k, end_beside(world, k)):
+        do_beside(world, k, 1)
+        for i in range(k, end_beside(world.work, candidates, k)):
             price += price_of(world.work, world.out, candidates, i)
     squeeze(candidates, before)
     return price

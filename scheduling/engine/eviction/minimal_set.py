@@ -33,12 +33,11 @@ from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
     LEAVES,
     MOVES,
+    do_beside,
     first_beside,
     how_many,
-    redo_beside,
     squeeze,
     strike_beside,
-    undo_beside,
     unseat,
 )
 
@@ -110,13 +109,13 @@ def put_needless_back(world: Session, request: VictimRequest) -> None:
         price[k] = -price_of(world.work, world.out, candidates, first + k)
     for k in first + order_of(price):
         v = candidates.log.slot[k]
-        if v < 0 or _is_merged(candidates, k) or first_beside(world, k) != k:
+        if v < 0 or _is_merged(candidates, k) or first_beside(world.work, candidates, k) != k:
             continue
-        undo_beside(world, k)
+        do_beside(world, k, -1)
         if seats_hold(world.holds, world.room, v) and quota_holds(world, request):
-            strike_beside(world, k)
+            strike_beside(world.work, candidates, k)
         else:
-            redo_beside(world, k)
+            do_beside(world, k, 1)
     squeeze(candidates, candidates.log.first)
 
 
@@ -250,15 +249,15 @@ def do_without(world: Session, request: VictimRequest, whoever: bool) -> None:
     """
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
-        if candidates.log.slot[k] < 0 or first_beside(world, k) != k:
+        if candidates.log.slot[k] < 0 or first_beside(world.work, candidates, k) != k:
             continue
         if _is_merged(world.candidates, k) or (not whoever and _may_stay_gone(world, request, k)):
             continue
-        undo_beside(world, k)
+        do_beside(world, k, -1)
         if quota_holds(world, request) and _sit_elsewhere(world, request):
-            strike_beside(world, k)
+            strike_beside(world.work, candidates, k)
         else:
-            redo_beside(world, k)
+            do_beside(world, k, 1)
     squeeze(candidates, candidates.log.first)
 
 

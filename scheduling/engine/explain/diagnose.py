@@ -210,7 +210,7 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
         if many < least or (has_roles(work, w) and not fit_together(world, w, c, NOW)):
             return codes.NO_ROOM_IN_TOPOLOGY
     if needs_segments(work, w):
-        many = reach_by_segments(world, w, c)
+        many = reach_by_segments(nodes, work, index, row, w, c)
         out.figures[w, BY_SEGMENTS.fits_together] = many
         out.figures[w, BY_SEGMENTS.segment] = segment_size(work, w)
         if many < least:

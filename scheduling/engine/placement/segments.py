@@ -16,7 +16,7 @@ from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import NodeIndex, Seats
 from scheduling.engine.state.segments import segment_level, segment_size
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, NOW
+from scheduling.engine.state.units import ANYWHERE
 
 
 @inner
@@ -31,12 +31,16 @@ def place_segments(world: Session, w: int, c: int, least: int, most: int, when: 
     row = row_of(world, w, c, when)
     if most < least or index.total[row] < least:
         return 0
-    domain, reach = _best_of(world, row, c, size, fine, required, most, ANYWHERE, 0)
+    domain, reach = _best_of(
+        world.nodes, world.index, row, c, size, fine, required, most, ANYWHERE, 0
+    )
     many, level = min(most, reach), required
     if many < least or many == 0:
         return 0
     for near in range(min(work.preferred[w], fine), required, -1):
-        closest, reach = _best_of(world, row, c, size, fine, near, many, required, domain)
+        closest, reach = _best_of(
+            world.nodes, world.index, row, c, size, fine, near, many, required, domain
+        )
         if reach >= many:
             level, domain = near, closest
             break
@@ -63,7 +67,9 @@ def seat_segments(
     is no room for a segment.
     """
     size, fine = segment_size(world.work, w), segment_level(world.work, w)
-    part, reach = _best_of(world, row, c, size, fine, fine, end - done, level, domain)
+    part, reach = _best_of(
+        world.nodes, world.index, row, c, size, fine, fine, end - done, level, domain
+    )
     end = done + min(end - done, reach)
     if end > done:
         fill_nodes(world, row, w, c, done, end, when, fine, part)
@@ -71,24 +77,22 @@ def seat_segments(
 
 
 @inner
-def reach_by_segments(world: Session, w: int, c: int) -> int:
-    """The most members that sit now in whole segments inside one domain of the required level."""
-    work, row = world.work, row_of(world, w, c, NOW)
+def reach_by_segments(nodes: Nodes, work: Work, index: NodeIndex, row: int, w: int, c: int) -> int:
+    """The most members that sit in whole segments inside one domain of the required level."""
     size, fine, level = segment_size(work, w), segment_level(work, w), work.required[w]
-    _, reach = _best_of(world, row, c, size, fine, level, work.least[w], ANYWHERE, 0)
+    _, reach = _best_of(nodes, index, row, c, size, fine, level, work.least[w], ANYWHERE, 0)
     return int(reach)
 
 
 @inner
 def _best_of(
-    world: Session, row: int, c: int, size: int, fine: int, level: int, most: int, above: int,
-    whole: int,
+    nodes: Nodes, index: NodeIndex, row: int, c: int, size: int, fine: int, level: int, most: int,
+    above: int, whole: int,
 ) -> tuple[int, int]:  # fmt: skip
     """The tightest domain of ``level`` that takes ``most`` members in segments, else the one that takes
     most, and how many; among equals the one with fewest seats beside them, then the first. With ``above``
     not ANYWHERE, only domains inside ``whole`` of that level. (-1, 0) if none takes a segment.
     """
-    nodes, index = world.nodes, world.index
     slots, inside = _seats_by_domain(nodes, index, row, c, fine)
     reach, seats = np.zeros_like(slots), np.zeros_like(slots)
     for d in range(slots.size):

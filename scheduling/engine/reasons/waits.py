@@ -267,7 +267,7 @@ def no_room_in_topology(f: Facts) -> str:
 
 
 def no_room_for_segments(f: Facts) -> str:
-    free, (size, level) = f.figures.free, f.segment
+    free, size, level = f.figures.free, max(1, int(f.figures.segment)), f.segment[1]
     needs, fit = f.least // size, int(f.figures.fits_together) // size
     room = f"one {f.wanted} has room for" if f.wanted else "there is room for"
     return (

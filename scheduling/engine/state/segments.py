@@ -53,6 +53,11 @@ def unit_of(work: Work, w: int) -> int:
     return int(work.segment[w] >> SIZE_AT) if work.segment[w] & 1 else 1
 
 
+def required_by(segment: int) -> tuple[int, int]:
+    """Size and level of the segments that ``Work.segment`` requires; single members where it does not."""
+    return (segment >> SIZE_AT, segment >> 1 & LEVEL) if segment & 1 else (1, 0)
+
+
 def preferred_only(segment: int) -> int:
     """The same segment, without which it may run as well."""
     return segment & ~1

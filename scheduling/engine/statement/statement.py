@@ -133,12 +133,12 @@ def _do(world: Session, v: int, part: int, sign: int) -> None:
 
 
 @inner
-def first_beside(world: Session, k: int) -> int:
+def first_beside(work: Work, candidates: Candidates, k: int) -> int:
     """The first of those that were given up together with the ``k``-th, one after the other: itself, or the
     first member of its segment.
     """
-    log = world.candidates.log
-    v, unit, before = log.slot[k], unit_of(world.work, log.slot[k]), 0
+    log = candidates.log
+    v, unit, before = log.slot[k], unit_of(work, log.slot[k]), 0
     if log.part[k] < 0 or unit == 1:
         return k
     for i in range(log.first, k):
@@ -147,29 +147,26 @@ def first_beside(world: Session, k: int) -> int:
 
 
 @inner
-def end_beside(world: Session, k: int) -> int:
+def end_beside(work: Work, candidates: Candidates, k: int) -> int:
     """Behind the last of those that were given up together with the ``k``-th, their first."""
+    log = candidates.log
+    return int(k + unit_of(work, log.slot[k]) if log.part[k] >= 0 else k + 1)
+
+
+@inner
+def do_beside(world: Session, k: int, sign: int) -> None:
+    """The ``k``-th and those given up together with it, of whom it is the first, do what the log says (1), or
+    stay after all (-1).
+    """
     log = world.candidates.log
-    return int(k + unit_of(world.work, log.slot[k]) if log.part[k] >= 0 else k + 1)
+    for i in range(k, end_beside(world.work, world.candidates, k)):
+        _do(world, log.slot[i], log.part[i], sign)
 
 
 @inner
-def undo_beside(world: Session, k: int) -> None:
-    """The ``k``-th and those given up together with it, of whom it is the first, stay after all."""
-    for i in range(k, end_beside(world, k)):
-        undo_one(world, i)
-
-
-@inner
-def redo_beside(world: Session, k: int) -> None:
-    for i in range(k, end_beside(world, k)):
-        redo_one(world, i)
-
-
-@inner
-def strike_beside(world: Session, k: int) -> None:
-    for i in range(end_beside(world, k) - 1, k - 1, -1):
-        strike(world.candidates, i)
+def strike_beside(work: Work, candidates: Candidates, k: int) -> None:
+    for i in range(end_beside(work, candidates, k) - 1, k - 1, -1):
+        strike(candidates, i)
 
 
 @inner

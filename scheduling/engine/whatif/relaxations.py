@@ -14,13 +14,7 @@ from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.segments import (
-    needs_segments,
-    preferred_only,
-    segment_level,
-    segment_size,
-    unit_of,
-)
+from scheduling.engine.state.segments import preferred_only, required_by
 from scheduling.engine.state.units import ANYWHERE, CPUS, FREE, GPUS, MEMORY, PENDING
 from scheduling.engine.whatif.change import Change, Reach, Relaxation
 from scheduling.engine.whatif.raised_limits import (
@@ -109,16 +103,16 @@ def _topology(again: Again) -> Relaxation | None:
 
 
 def _segments(again: Again) -> Relaxation | None:
-    work, slot = again.frame.work, again.slot
-    if not needs_segments(work, slot):
+    segment = int(again.frame.work.segment[again.slot])
+    size, level = required_by(segment)
+    if size == 1:
         return None
-    level = again.frame.level_names[segment_level(work, slot)]
     text = (
-        f"Preferring every {segment_size(work, slot)} members in one {level} instead of requiring it,"
+        f"Preferring every {size} members in one {again.frame.level_names[level]} instead of requiring it,"
         " it would start on"
     )
     return again.with_fields(
-        {"segment": preferred_only(int(work.segment[slot]))},
+        {"segment": preferred_only(segment)},
         partial(again.starts, Change.SEGMENTS, "preferred", text),
     )
 
@@ -193,7 +187,7 @@ def _fewer_members(again: Again) -> Relaxation | None:
     least = int(again.frame.work.least[again.slot])
     if _has_roles(again):
         return None
-    unit = unit_of(again.frame.work, again.slot)
+    unit, _ = required_by(int(again.frame.work.segment[again.slot]))
 
     def ask(units: int) -> Relaxation | None:
         members = units * unit

@@ -50,11 +50,11 @@ def test_form_makes_the_job_and_leads_to_its_page(as_user, cluster, kube):
 
 
 def test_form_asks_for_a_domain_and_for_segments_inside_it(as_user, cluster, kube):
-    near = {"pods_min": "4", "pods_max": "", "together": "block", "segment_size": "2"}
-    as_user("researcher").post(SUBMIT, {**FORM, **near, "segment_level": "rack"})
+    near = {"pods_min": "2", "pods_max": "", "together": "node", "segment_size": "2"}
+    as_user("researcher").post(SUBMIT, {**FORM, **near, "segment_level": "node"})
     notes = kube.get(job("pretraining", "probe"))["metadata"]["annotations"]
-    assert notes["weir.dev/topology-required"] == "block"
-    assert (notes["weir.dev/segment-size"], notes["weir.dev/segment-required"]) == ("2", "rack")
+    assert notes["weir.dev/topology-required"] == "node"
+    assert (notes["weir.dev/segment-size"], notes["weir.dev/segment-required"]) == ("2", "node")
 
 
 def test_segment_without_a_level_is_refused_at_the_level(as_user, cluster):
