@@ -12,7 +12,8 @@ from portal.web.frame.requests import PersonRequest
 from scheduling.models import MILLI, Cluster, Guardrail
 from scheduling.services.clusters import discovery
 from scheduling.services.clusters.add import find_classes
-from scheduling.services.clusters.checkup import Grade, Item, check
+from scheduling.services.clusters.checkup import check
+from scheduling.services.clusters.lacking import Grade, Item
 from scheduling.services.errors import ServiceError
 
 

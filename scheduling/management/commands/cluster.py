@@ -18,12 +18,13 @@ from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails, outside
 from scheduling.services.clusters.connecting import take_in
 from scheduling.services.clusters.enforcing import enforce
+from scheduling.services.clusters.lacking import Grade
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.sharing import SAID
 
 ADDRESS = ("api_url", "token_file", "portal_token_file", "ca_file", "kubeconfig", "context")
 FILES = ("token_file", "portal_token_file", "ca_file", "kubeconfig")
-MARKS = {checkup.Grade.GOOD: "ok  ", checkup.Grade.ADVICE: "note", checkup.Grade.MISSING: "LACK"}
+MARKS = {Grade.GOOD: "ok  ", Grade.ADVICE: "note", Grade.MISSING: "LACK"}
 MODES = {mode.value: mode for mode in ClusterMode}
 
 
@@ -120,7 +121,7 @@ class Command(DatabaseCommand):
             self.say(f"{MARKS[item.grade]}  {item.topic}: {item.sentence}")
             if item.remedy:
                 self.say(f"      → {item.remedy}")
-        lacking = sum(item.grade is checkup.Grade.MISSING for item in items)
+        lacking = sum(item.grade is Grade.MISSING for item in items)
         if lacking:
             things = "1 needed thing is" if lacking == 1 else f"{lacking} needed things are"
             raise CommandError(f"{things} missing.", returncode=1)

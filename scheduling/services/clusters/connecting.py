@@ -16,6 +16,7 @@ from scheduling.models.credentials import is_kept, keep
 from scheduling.models.credentials import read as read_credential
 from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.add import add, find_classes
+from scheduling.services.clusters.lacking import Grade
 from scheduling.services.errors import ServiceError
 
 COLUMNS = ("kubeconfig", "token_file", "portal_token_file", "ca_file", "metrics_token_file")
@@ -76,7 +77,7 @@ def _connect(name: str, credentials: Credentials, author: AbstractBaseUser | Non
     cluster.save()
     field = "kubeconfig" if credentials.kubeconfig else "token" if credentials.api_url else "way"
     for item in checkup.check(cluster):
-        if item.topic == "connection" and item.grade is checkup.Grade.MISSING:
+        if item.topic == "connection" and item.grade is Grade.MISSING:
             raise ServiceError("no_connection_yet", item.sentence, item.remedy, field=field)
     find_classes(cluster)
     return cluster
