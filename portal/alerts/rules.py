@@ -178,7 +178,7 @@ def acknowledge_rule(rule: Rule, *, by: User, now: datetime) -> None:
     """Of what fires by it. Raises ServiceError where nothing does."""
     firing = Firing.objects.filter(rule=rule, until=None).select_related("rule__cluster").first()
     if firing is None:
-        raise ServiceError("moved_on", "It is over.")
+        raise ServiceError("moved_on", "It is over.", "Nothing fires by this rule now.")
     acknowledge(firing, by=by, now=now)
 
 
