@@ -50,6 +50,10 @@
   const narrow = window.matchMedia("(max-width: 720px)");
   const later = new Set();
 
+  function content() {
+    return document.getElementById("content");
+  }
+
   function keyOf(card) {
     const head = card.querySelector(":scope > .card-head h2");
     return head ? head.id || head.textContent : "";
@@ -84,8 +88,11 @@
     return box.top + window.scrollY > LATE_PX && box.height > HIGH_PX;
   }
 
-  function foldCards() {
-    const cards = [...document.querySelectorAll("#content section.card:not([data-folded])")].filter(mayFold);
+  const CARD = "section.card:not([data-folded])";
+
+  // Also of a part that comes and does not stand in the page yet.
+  function foldCards(part) {
+    const cards = [...part.querySelectorAll(CARD)].concat(part.matches(CARD) ? part : []).filter(mayFold);
     cards.filter((card) => later.has(keyOf(card))).forEach(foldCard);
   }
 
@@ -98,7 +105,7 @@
     const cards = [...document.querySelectorAll("#content section.card")].filter(mayFold)
       .filter((card) => !card.parentElement.closest("section.card"));
     cards.filter(isLate).forEach((card) => later.add(keyOf(card)));
-    foldCards();
+    foldCards(content());
     foldHighest(cards.slice(1));
   }
 
@@ -109,17 +116,17 @@
     open.sort((one, other) => height(other) - height(one));
     while (open.length && isLong()) {
       later.add(keyOf(open.shift()));
-      foldCards();
+      foldCards(content());
     }
   }
 
   function foldWhatCame(part) {
     foldAll(part);
-    if (later.size) foldCards();
+    if (later.size) foldCards(part);
   }
 
   foldAll(document);
   window.addEventListener("load", foldLatest);
   document.addEventListener("weir:came", (event) => foldWhatCame(event.detail));
-  document.addEventListener("htmx:afterSettle", () => foldWhatCame(document));
+  document.addEventListener("htmx:afterSettle", () => foldWhatCame(content()));
 })();

@@ -141,3 +141,21 @@ def test_long_page_of_tall_cards_is_folded_on_a_phone(admin_page):
     assert page.evaluate("document.documentElement.scrollHeight") <= 3000
     page.get_by_role("button", name="Show: Facts").click()
     assert page.get_by_text("Reached by").is_visible()
+
+
+COMES = """() => {
+  const come = document.getElementById("content").cloneNode(true);
+  const folded = [...come.querySelectorAll("[data-folded]")];
+  folded.forEach((card) => card.removeAttribute("data-folded"));
+  document.dispatchEvent(new CustomEvent("weir:came", { detail: come }));
+  return [folded.length, come.querySelectorAll("[data-folded]").length];
+}"""
+
+
+def test_part_that_comes_stands_folded_as_the_page_does(admin_page):
+    page = admin_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/c/fra1/cluster/")
+    page.evaluate(TALLER)
+    folded, still = page.evaluate(COMES)
+    assert folded == still > 0
