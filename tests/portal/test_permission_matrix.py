@@ -213,7 +213,7 @@ ROWS = {
     "api:alert_test": Row(None, ACTORS, ALERT),
     "api:alert_acknowledge": Row(None, ACTORS, ALERT),
     "api:budgets": Row(HERE, LENDING - {"operator"}),
-    "api:budget": Row(NOBODY, LEADS, {"pk": "budget"}, by="DELETE"),
+    "api:budget": Row(DECIDERS | {"finance"}, LEADS, {"pk": "budget"}, by="DELETE"),
     "reports:use_nudge": Row(None, ACTORS, WORK),
     "reports:use_keep": Row(None, NOBODY, WORK),
     "reports:budgets": Row(LENDING - {"operator"}, LENDING - {"operator"}),
