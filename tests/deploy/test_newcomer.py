@@ -54,7 +54,7 @@ POD = (
     'cp -r "$0" /run/secrets/kubernetes.io/serviceaccount; exec "$@"'
 )
 """Where a pod finds the token of its account; no other process sees it there."""
-GUARDED = "SELECT coalesce(bool_and(standing = 'in_step'), false) FROM scheduling_guardrail"
+GUARDRAILS = "SELECT kind, namespace, name, standing FROM scheduling_guardrail"
 
 
 class Pods:
@@ -168,19 +168,25 @@ def plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def site(plane: ControlPlane) -> Iterator[Site]:
-    """With a node that has GPUs, and the namespace of a team."""
+    """With a node that has GPUs, and the namespace of a team, offered to Weir as adopt.md says."""
     made = Site(plane)
     add_node(made.admin, node(venue.NODE, **venue.PRODUCT))
     made.kubectl("create", "namespace", TEAM)
+    made.kubectl("label", "namespace", TEAM, "weir.dev/offered=true")
     yield made
     made.admin.close()
 
 
 def guarded(database: Postgres) -> bool:
     """Whether policies and rights of the team's namespace stand as they are to."""
+    standings = {row[-1] for row in guardrails(database)}
+    return standings == {"in_step"}
+
+
+def guardrails(database: Postgres) -> list[tuple[str, ...]]:
+    """(kind, namespace, name, standing)"""
     with psycopg.connect(database.dsn) as link:
-        (row,) = link.execute(GUARDED).fetchall()
-    return bool(row[0])
+        return link.execute(GUARDRAILS).fetchall()
 
 
 @contextmanager
@@ -216,7 +222,7 @@ def test_chart_leads_a_newcomer_to_the_first_admitted_job(
                     made.start(name)
                 eventually(lambda: all(map(made.is_ready, WAITED_FOR)), COMES_S, made.logs)
             with tab(browser, made.url) as page:
-                walk(page, made, took, lambda: guarded(database))
+                walk(page, made, took, database)
         finally:
             made.stop()
     (job,) = site.admin.get(JOBS.replace("default", TEAM))["items"]
@@ -226,7 +232,7 @@ def test_chart_leads_a_newcomer_to_the_first_admitted_job(
         print(f"{name}: {seconds} s")  # noqa: T201 - a figure
 
 
-def walk(page: Page, made: Pods, took: Phases, is_guarded: Callable[[], bool]) -> None:
+def walk(page: Page, made: Pods, took: Phases, database: Postgres) -> None:
     with took.phase("first admin"):
         told = made.run("weir-web", ["python", "manage.py", "first-admin"])
         (link,) = re.findall(r"http://\S+/set-up/first/\S+", told)
@@ -237,7 +243,9 @@ def walk(page: Page, made: Pods, took: Phases, is_guarded: Callable[[], bool]) -
         newcomer.make_team(page)
     with took.phase("enforced, its guardrails in step"):
         newcomer.enforce(page)
-        eventually(is_guarded, COMES_S, made.logs)
+        eventually(
+            lambda: guarded(database), COMES_S, lambda: f"{guardrails(database)}\n{made.logs()}"
+        )
     with took.phase("first Job submitted and admitted"):
         newcomer.submit_one(page)
         begun = page.get_by_text("Running").or_(page.get_by_text("Admitted")).first
