@@ -6,9 +6,11 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import environ
@@ -134,8 +136,7 @@ def pooled(tmp_path: Path) -> Iterator[tuple[Postgres, str]]:
         user = unprivileged()
         for path in (tmp_path, *tmp_path.iterdir()):
             shutil.chown(path, user)
-        path_of = [*tmp_path.parents][:2]
-        for path in path_of:
+        for path in takewhile(lambda one: one != Path(tempfile.gettempdir()), tmp_path.parents):
             path.chmod(0o755)
         command = [found, "-q", str(tmp_path / "pgbouncer.ini")]
         process = subprocess.Popen(command, user=user, stdout=subprocess.DEVNULL)

@@ -16,6 +16,9 @@ from django.db import close_old_connections, transaction
 from portal.web.frame.remembered import remembered
 from tests.walk.world import World
 
+PLANNED: list[str] = []
+"""What planned in this process; see ``conftest.planning``."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -32,6 +35,8 @@ class Answer:
     payload: Any = None
     sent: Mapping[str, str] = field(default_factory=dict)
     expected: str = ""
+    planned: tuple[str, ...] = ()
+    """What planned, or read the cluster for a plan, before it answered."""
     twin: int | None = None
     """The status of the same about what does not exist, where it was asked."""
 
@@ -57,7 +62,7 @@ def ask(
     **sent: str,
 ) -> Answer:
     """The answer; what it wrote is undone."""
-    client = world.client(who)
+    client, before = world.client(who), len(PLANNED)
     with undone(method):
         if url.startswith(("/api/", "/scim/")) and method != "GET":
             text = json.dumps({} if payload is None else payload)
@@ -67,8 +72,10 @@ def ask(
         else:
             response = client.generic(method, url, **sent)
         came = body(response)
+    planned = tuple(PLANNED[before:])
     return Answer(
-        name, who, method, url, response.status_code, response.headers, came, payload, sent, expected
+        name, who, method, url, response.status_code, response.headers, came, payload, sent, expected,
+        planned,
     )  # fmt: skip
 
 

@@ -150,6 +150,21 @@ def kept_by_no_cache(answer: Answer) -> str:
     return "" if apart else f"Vary: {answer.headers.get('Vary')}"
 
 
+PLANS = {
+    "api:request_preview": "A program has nothing to show meanwhile; a kept plan comes first.",
+    "api:workload_sooner": "The same.",
+    "web:cycle_candidates": "A fragment about what is past, planned once for all who open its cycle.",
+}
+"""Address -> why it may plan."""
+
+
+def waits_for_no_plan(answer: Answer) -> str:
+    """A plan is asked of a worker, or kept: nothing that reads has the engine plan before it answers."""
+    if answer.method != "GET" or answer.name in PLANS or not answer.planned:
+        return ""
+    return f"planned first: {answer.planned}"
+
+
 CHECKERS: Mapping[str, Callable[[Answer], str]] = {
     "status": status,
     "sealed names": sealed,
@@ -157,6 +172,7 @@ CHECKERS: Mapping[str, Callable[[Answer], str]] = {
     "JSON of a refusal": json_shape,
     "schema": schema,
     "caches": kept_by_no_cache,
+    "plans": waits_for_no_plan,
 }
 
 
