@@ -51,16 +51,22 @@ class Levels:
         return self._by_name.get(name or "")
 
     def wish(
-        self, said: Mapping[str, str], members: Iterable[int], together: Iterable[str] = ()
+        self,
+        said: Mapping[str, str],
+        members: Iterable[int],
+        together: Iterable[str] = (),
+        *,
+        is_unlike: bool = False,
     ) -> Topology:
         """What work of so many ``members``, at least and at most, asks for of the levels that there are.
         Labels by which its pods have to be ``together`` require their levels as well: the narrowest counts.
+        Members that are unlike are counted in parts, and keep no segments.
         """
         levels = self.with_nodes
         wanted = filter(None, map(self.find, (said.get("required"), *together)))
         required = max(wanted, key=levels.index, default=None)
         preferred = self.find(said.get("preferred"))
-        segment = self._segment(said, members)
+        segment = None if is_unlike else self._segment(said, members)
         if segment is None:
             return Topology(required, preferred)
         # A level narrower than that of a segment says nothing more of the whole gang.

@@ -280,7 +280,12 @@ def _workload(
         members=m.Members(observed.min_members, observed.max_members),
         roles=roles_of(observed),
         gpu_classes=_wishes(observed, known, rows, foreseen, now),
-        topology=_topology(observed, rows),
+        topology=rows.levels.wish(
+            observed.topology,
+            (observed.min_members, observed.max_members),
+            observed.together,
+            is_unlike=bool(observed.shapes),
+        ),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
@@ -290,13 +295,6 @@ def _workload(
         **_remembered(known, waits=running is None),
         **(running or {}),
     )
-
-
-def _topology(observed: Observed, rows: PolicyRows) -> m.Topology:
-    """Members that are counted in parts keep no segments."""
-    members = (observed.min_members, observed.max_members)
-    wish = rows.levels.wish(observed.topology, members, observed.together)
-    return replace(wish, segment=None) if observed.shapes else wish
 
 
 def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:

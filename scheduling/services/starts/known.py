@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from scheduling.cluster.vocabulary.topology import NO_LEVELS, Levels
 from scheduling.engine import Frame
-from scheduling.engine.model import Members, Snapshot, Topology
+from scheduling.engine.model import Members, Snapshot
 from scheduling.engine.model import Workload as Work
 from scheduling.models import Cluster, Outcome, Workload
 from scheduling.services.ledger.past import kinds_of_row, useful_s
@@ -170,11 +170,7 @@ def _work(
         roles=row.roles,
         elastic=row.elastic,
         gpu_classes=tuple(name for name in row.gpu_classes if name in classes),
-        topology=_topology(row, levels),
+        topology=levels.wish(
+            row.topology, (row.min_members, row.max_members), is_unlike=bool(row.shapes)
+        ),
     )
-
-
-def _topology(row: Workload, levels: Levels) -> Topology:
-    """Members that are counted in parts keep no segments."""
-    wish = levels.wish(row.topology, (row.min_members, row.max_members))
-    return replace(wish, segment=None) if row.shapes else wish
