@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import singledispatch
 from inspect import isfunction
 from typing import Any
 
@@ -49,7 +48,9 @@ def body_of(
 
 def field_of(declared: forms.Field, *, required: bool, has_default: bool) -> Any:
     """One field of a body. Raises TypeError for one of a kind that no form of a noun has."""
-    make, options, empty = _kind(declared)
+    if type(declared) not in KINDS:
+        raise TypeError(f"no body has a {type(declared).__name__}")
+    make, options, empty = KINDS[type(declared)](declared)
     texts = {TEXTS[key]: text for key, text in declared.error_messages.items() if key in TEXTS}
     options |= {"required": required, "help_text": str(declared.help_text), "error_messages": texts}
     if not required and has_default:
@@ -59,58 +60,64 @@ def field_of(declared: forms.Field, *, required: bool, has_default: bool) -> Any
     return make(**options)
 
 
-Kind = tuple[Callable[..., Any], Options, Any]
+Parts = tuple[Callable[..., Any], Options, Any]
 """The serializer's field, its options, and what stands for nothing."""
 
 
-@singledispatch
-def _kind(declared: forms.Field) -> Kind:
-    raise TypeError(f"no body has a {type(declared).__name__}")
-
-
-@_kind.register
-def _text(declared: forms.CharField) -> Kind:
+def _text(declared: forms.CharField) -> Parts:
     checks = [check for check in declared.validators if isfunction(check)]
-    options: Options = {"max_length": declared.max_length, "validators": checks}
-    if not declared.required:
-        options["allow_blank"] = True
-    make = serializers.CharField
-    if isinstance(declared, forms.EmailField):
-        make, options["validators"] = serializers.EmailField, []
-    return make, options, ""
+    blank = {} if declared.required else {"allow_blank": True}
+    return (
+        serializers.CharField,
+        {"max_length": declared.max_length, "validators": checks, **blank},
+        "",
+    )
 
 
-@_kind.register
-def _whole(declared: forms.IntegerField) -> Kind:
+def _mail(declared: forms.EmailField) -> Parts:
+    _, options, empty = _text(declared)
+    del options["validators"]
+    return serializers.EmailField, options, empty
+
+
+def _whole(declared: forms.IntegerField) -> Parts:
     return serializers.IntegerField, _bounds(declared), None
 
 
-@_kind.register
-def _decimal(declared: forms.DecimalField) -> Kind:
+def _decimal(declared: forms.DecimalField) -> Parts:
     digits = {"max_digits": declared.max_digits, "decimal_places": declared.decimal_places}
     return serializers.DecimalField, {**_bounds(declared), **digits}, None
 
 
-@_kind.register
-def _switch(declared: forms.BooleanField) -> Kind:
+def _switch(declared: forms.BooleanField) -> Parts:
     return serializers.BooleanField, {}, False
 
 
-@_kind.register
-def _day(declared: forms.DateField) -> Kind:
+def _day(declared: forms.DateField) -> Parts:
     return serializers.DateField, {}, None
 
 
-@_kind.register
-def _choice(declared: forms.ChoiceField) -> Kind:
+def _choice(declared: forms.ChoiceField) -> Parts:
     return serializers.ChoiceField, {"choices": declared.choices}, None
 
 
-@_kind.register
-def _row(declared: forms.ModelChoiceField) -> Kind:  # type: ignore[type-arg]
+def _row(declared: forms.ModelChoiceField[Any]) -> Parts:
     options = {"slug_field": declared.to_field_name, "queryset": declared.queryset}
     return serializers.SlugRelatedField, options, None
 
 
 def _bounds(declared: forms.IntegerField) -> Options:
     return {"min_value": declared.min_value, "max_value": declared.max_value}
+
+
+KINDS: Mapping[type[forms.Field], Callable[[Any], Parts]] = {
+    forms.CharField: _text,
+    forms.EmailField: _mail,
+    forms.IntegerField: _whole,
+    forms.DecimalField: _decimal,
+    forms.BooleanField: _switch,
+    forms.DateField: _day,
+    forms.ChoiceField: _choice,
+    forms.ModelChoiceField: _row,
+}
+"""By the very class: one that inherits, such as a FloatField of an IntegerField, checks otherwise."""

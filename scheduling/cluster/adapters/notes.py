@@ -129,13 +129,7 @@ def target_note(gpu_class: str, placement: Mapping[str, int]) -> str:
 
 def _topology(notes: Mapping[str, str]) -> dict[str, str]:
     """As people name them; what levels there are is the cluster's policy."""
-    wanted = {
-        "required": notes.get(labels.TOPOLOGY_REQUIRED, ""),
-        "preferred": notes.get(labels.TOPOLOGY_PREFERRED, ""),
-        "segment_size": notes.get(labels.SEGMENT_SIZE, ""),
-        "segment_required": notes.get(labels.SEGMENT_REQUIRED, ""),
-        "segment_preferred": notes.get(labels.SEGMENT_PREFERRED, ""),
-    }
+    wanted = {kind: notes.get(note, "") for kind, note in labels.TOPOLOGY.items()}
     said = {kind: level.replace("\0", "")[:LEVEL_LENGTH] for kind, level in wanted.items()}
     return {kind: level for kind, level in said.items() if level}
 

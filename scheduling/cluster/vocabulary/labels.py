@@ -24,6 +24,14 @@ SEGMENT_SIZE = "weir.dev/segment-size"
 """So many members at a time are together in one domain of the level that one of these two names."""
 SEGMENT_REQUIRED = "weir.dev/segment-required"
 SEGMENT_PREFERRED = "weir.dev/segment-preferred"
+TOPOLOGY = {
+    "required": TOPOLOGY_REQUIRED,
+    "preferred": TOPOLOGY_PREFERRED,
+    "segment_size": SEGMENT_SIZE,
+    "segment_required": SEGMENT_REQUIRED,
+    "segment_preferred": SEGMENT_PREFERRED,
+}
+"""What work asks for of the cluster's topology, as its row says it -> the annotation that does."""
 HOLD = "weir.dev/hold"
 ON_HOLD, RUN_OVER = "true", "run-time-limit"
 """What it says: somebody holds it, or it ran for its limit and waits for its owner to decide."""

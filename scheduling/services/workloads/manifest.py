@@ -27,14 +27,6 @@ class Kind(StrEnum):
 SAID_BY_FIELDS = (labels.QUEUE, labels.PRIORITY_CLASS)
 """Labels that a form has fields of their own for. The priority class is one: that of a pod template can never
 be changed again."""
-TOPOLOGY_NOTES = {
-    "required": labels.TOPOLOGY_REQUIRED,
-    "preferred": labels.TOPOLOGY_PREFERRED,
-    "segment_size": labels.SEGMENT_SIZE,
-    "segment_required": labels.SEGMENT_REQUIRED,
-    "segment_preferred": labels.SEGMENT_PREFERRED,
-}
-"""What it asks for of the cluster's topology, as a workload's row says it -> the annotation that does."""
 SET_BY_SUBMITTING = (labels.USER,)
 """Annotations of which a manifest says nothing of its own."""
 
@@ -68,7 +60,7 @@ def build_job_manifest(
 
     ``volumes`` maps claims of its namespace to where they are mounted; ``secrets`` are names of Secrets there
     whose keys become environment. ``not_before`` and ``after`` are as ``weir.dev/…`` of those names say,
-    ``topology`` as ``TOPOLOGY_NOTES`` do.
+    ``topology`` as ``labels.TOPOLOGY`` do.
 
     ``gpu_classes`` are in order of preference and share one resource name; ``gpus_per_pod`` is whole
     GPUs; ``pods_max`` above ``pods_min`` makes it elastic. Raises ServiceError(field=…).
@@ -83,7 +75,7 @@ def build_job_manifest(
         notes[labels.NOT_BEFORE] = rfc3339(not_before)
     if after:
         notes[labels.AFTER] = ",".join(after)
-    notes |= {TOPOLOGY_NOTES[key]: level for key, level in (topology or {}).items() if level}
+    notes |= {labels.TOPOLOGY[key]: level for key, level in (topology or {}).items() if level}
     if kind is Kind.INTERACTIVE and not command:
         command = STAYS
     pod = _pod(image, command, resources, env or {}, volumes or {}, secrets)
@@ -260,7 +252,7 @@ def asked_of(manifest: Mapping[str, Any]) -> Json | None:
         "secrets": [one["secretRef"]["name"] for one in container.get("envFrom") or []],
         "not_before": instant(notes.get(labels.NOT_BEFORE)),
         "after": [name for name in notes.get(labels.AFTER, "").split(",") if name],
-        "topology": {key: notes[note] for key, note in TOPOLOGY_NOTES.items() if note in notes},
+        "topology": {key: notes[note] for key, note in labels.TOPOLOGY.items() if note in notes},
         "own_labels": {name: said[name] for name in said if name not in SAID_BY_FIELDS},
     }
 
