@@ -226,7 +226,7 @@ class RequestPreview(RequestsView):
         gpus = FiniteField(min_value=0.001, max_value=MAX_GPUS, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
         milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
-        kept = plans.planned(self.cluster, REQUEST, of_request(asked, milli))
+        kept = plans.plan_now(self.cluster, REQUEST, of_request(asked, milli))
         if "fault" in kept:
             raise ServiceError(
                 "cannot_plan", kept["fault"],

@@ -12,7 +12,7 @@ from portal.approvals.loans.states import WAITING
 from portal.approvals.models import QuotaLoan, QuotaRequest
 from portal.approvals.states import DECIDABLE, Kind
 from portal.plans import asking, kinds
-from portal.plans.models import AskedPlan
+from portal.plans.models import PlanQuestion
 from scheduling.models import Cluster
 
 MOST, LOOKED_AT = 2, 50
@@ -26,7 +26,7 @@ def ask_ahead() -> int:
     """Ask for what was never planned or too long ago; for how many."""
     asked = [one for one in _waiting() if _is_due(*one)][:MOST]
     for cluster, kind, question in asked:
-        asking.kept(cluster, kind, question, anew=True)
+        asking.ask(cluster, kind, question, anew=True)
     return len(asked)
 
 
@@ -42,4 +42,6 @@ def _waiting() -> Iterator[Question]:
 def _is_due(cluster: Cluster, kind: str, question: dict[str, Any]) -> bool:
     since = timezone.now() - EVERY
     digest = asking.digest_of(kind, question)
-    return not AskedPlan.objects.filter(cluster=cluster, digest=digest, asked_at__gt=since).exists()
+    return not PlanQuestion.objects.filter(
+        cluster=cluster, digest=digest, asked_at__gt=since
+    ).exists()

@@ -20,7 +20,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from portal.plans.kinds import KINDS
-from portal.plans.models import AskedPlan
+from portal.plans.models import PlanQuestion
 from scheduling.models import Cluster
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPlan:
+class PlanState:
     """``answer`` is None where there is none to show yet; while a worker plans, it ``is_open``."""
 
     answer: Json | None
@@ -51,7 +51,7 @@ class KeptPlan:
         return self.is_open and timezone.now() - self.asked_at > timedelta(seconds=EXPIRES_S / 2)
 
 
-def awaited(plan: KeptPlan | None) -> dict[str, bool]:
+def context_of(plan: PlanState | None) -> dict[str, bool]:
     """How it stands, for a template."""
     return {
         "is_open": plan is not None and plan.is_open,
@@ -59,24 +59,24 @@ def awaited(plan: KeptPlan | None) -> dict[str, bool]:
     }
 
 
-def kept(cluster: Cluster, kind: str, question: Json, *, anew: bool = False) -> KeptPlan:
+def ask(cluster: Cluster, kind: str, question: Json, *, anew: bool = False) -> PlanState:
     """What is kept; asked for where that is too old, or ``anew``. Plans nothing itself."""
     now = timezone.now()
     row = _row(cluster, kind, question)
     if (anew or not _serves(row, cluster.revision, now)) and not _is_on_its_way(row, now):
-        AskedPlan.objects.filter(pk=row.pk).update(asked_at=now)
+        PlanQuestion.objects.filter(pk=row.pk).update(asked_at=now)
         _ask(row.pk)
         row.refresh_from_db()
-    return _kept(row, now)
+    return _state_of(row, now)
 
 
-def standing(cluster: Cluster, kind: str, question: Json) -> KeptPlan | None:
+def look(cluster: Cluster, kind: str, question: Json) -> PlanState | None:
     """What is kept or on its way; asks for nothing. None where nobody asked."""
-    row = AskedPlan.objects.filter(cluster=cluster, digest=digest_of(kind, question)).first()
-    return None if row is None else _kept(row, timezone.now())
+    row = PlanQuestion.objects.filter(cluster=cluster, digest=digest_of(kind, question)).first()
+    return None if row is None else _state_of(row, timezone.now())
 
 
-def planned(cluster: Cluster, kind: str, question: Json) -> Json:
+def plan_now(cluster: Cluster, kind: str, question: Json) -> Json:
     """The answer for whoever acts on it: the kept one while it serves, else planned now, and kept."""
     row = _row(cluster, kind, question)
     if row.answer is None or not _serves(row, cluster.revision, timezone.now()):
@@ -86,25 +86,25 @@ def planned(cluster: Cluster, kind: str, question: Json) -> Json:
 
 def answer(asked_id: int) -> None:
     """Plan it and keep that; what is asked about may be gone. Safe twice: the later answer stays."""
-    row = AskedPlan.objects.select_related("cluster").filter(pk=asked_id).first()
+    row = PlanQuestion.objects.select_related("cluster").filter(pk=asked_id).first()
     if row is None:
         return
     try:
         _plan(row)
     except ObjectDoesNotExist:
         row.delete()
-    AskedPlan.objects.filter(asked_at__lt=timezone.now() - KEPT).delete()
+    PlanQuestion.objects.filter(asked_at__lt=timezone.now() - KEPT).delete()
 
 
-def _plan(row: AskedPlan) -> Json:
+def _plan(row: PlanQuestion) -> Json:
     began, revision = timezone.now(), row.cluster.revision
     made = KINDS[row.kind](row.cluster, row.question)
-    AskedPlan.objects.filter(pk=row.pk).update(answer=made, planned_at=began, revision=revision)
+    PlanQuestion.objects.filter(pk=row.pk).update(answer=made, planned_at=began, revision=revision)
     return made
 
 
-def _row(cluster: Cluster, kind: str, question: Json) -> AskedPlan:
-    row, _ = AskedPlan.objects.get_or_create(
+def _row(cluster: Cluster, kind: str, question: Json) -> PlanQuestion:
+    row, _ = PlanQuestion.objects.get_or_create(
         cluster=cluster, digest=digest_of(kind, question),
         defaults={"kind": kind, "question": question, "asked_at": NEVER},
     )  # fmt: skip
@@ -125,13 +125,13 @@ def _send(asked_id: int) -> None:
         log.warning("plan %s: the broker does not answer: %s", asked_id, error)
 
 
-def _kept(row: AskedPlan, now: datetime) -> KeptPlan:
+def _state_of(row: PlanQuestion, now: datetime) -> PlanState:
     is_open = row.planned_at is None or row.planned_at < row.asked_at
     is_shown = row.planned_at is not None and now - row.planned_at < SHOWN
-    return KeptPlan(row.answer if is_shown else None, is_open, row.asked_at)
+    return PlanState(row.answer if is_shown else None, is_open, row.asked_at)
 
 
-def _serves(row: AskedPlan, revision: int, now: datetime) -> bool:
+def _serves(row: PlanQuestion, revision: int, now: datetime) -> bool:
     """A fault is no plan: it may be over though nothing has changed here."""
     if row.answer is None or row.planned_at is None:
         return False
@@ -139,7 +139,7 @@ def _serves(row: AskedPlan, revision: int, now: datetime) -> bool:
     return age < FRESH or (is_plan and row.revision == revision and age < SHOWN)
 
 
-def _is_on_its_way(row: AskedPlan, now: datetime) -> bool:
+def _is_on_its_way(row: PlanQuestion, now: datetime) -> bool:
     is_open = row.planned_at is None or row.planned_at < row.asked_at
     return is_open and (now - row.asked_at).total_seconds() < EXPIRES_S
 

@@ -7,7 +7,7 @@ from django.db import models
 from scheduling.models import Cluster
 
 
-class AskedPlan(models.Model):
+class PlanQuestion(models.Model):
     """A question to the engine, and its last answer. Times are the wall's.
 
     The answer is whole: whoever shows it leaves out what its reader may not see.
@@ -28,9 +28,9 @@ class AskedPlan(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["cluster", "digest"], name="asked_plan_once")
+            models.UniqueConstraint(fields=["cluster", "digest"], name="plan_question_once")
         ]
-        indexes = [models.Index(fields=["asked_at"], name="asked_plan_by_age")]
+        indexes = [models.Index(fields=["asked_at"], name="plan_question_by_age")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.digest[:8]}"

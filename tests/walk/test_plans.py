@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from portal.plans import asking, kinds
-from portal.plans.models import AskedPlan
+from portal.plans.models import PlanQuestion
 from tests.security.test_sealed_names import ADDRESSES as SEALED
 from tests.walk.asking import Answer, ask
 from tests.walk.checkers import PLANS
@@ -41,7 +41,7 @@ def test_the_address_asks_a_worker_for_its_plan(world, name, monkeypatch):
     """Or it would say nothing of one."""
     asked: list[str] = []
     monkeypatch.setattr(
-        asking, "_ask", lambda asked_id: asked.append(AskedPlan.objects.get(pk=asked_id).kind)
+        asking, "_ask", lambda asked_id: asked.append(PlanQuestion.objects.get(pk=asked_id).kind)
     )
     list(looked_at(world, name))
 

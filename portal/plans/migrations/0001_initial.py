@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='AskedPlan',
+            name='PlanQuestion',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('digest', models.CharField(max_length=64)),
@@ -27,8 +27,8 @@ class Migration(migrations.Migration):
                 ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scheduling.cluster')),
             ],
             options={
-                'indexes': [models.Index(fields=['asked_at'], name='asked_plan_by_age')],
-                'constraints': [models.UniqueConstraint(fields=('cluster', 'digest'), name='asked_plan_once')],
+                'indexes': [models.Index(fields=['asked_at'], name='plan_question_by_age')],
+                'constraints': [models.UniqueConstraint(fields=('cluster', 'digest'), name='plan_question_once')],
             },
         ),
     ]

@@ -25,7 +25,7 @@ from portal.approvals.loans.who import (
 )
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.plans import asking as plans
-from portal.plans.asking import KeptPlan
+from portal.plans.asking import PlanState
 from portal.plans.kinds import LOAN, of_loan
 from portal.selectors.loans import loans_in
 from portal.selectors.overview import figures_of
@@ -221,15 +221,15 @@ def show(
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
         "told": readable(request.user, loan.cluster, kept.answer) if kept and kept.answer else None,
-        **plans.awaited(kept),
+        **plans.context_of(kept),
         "fault": fault,
     }
     return render(request, "web/loans/loan.html", context, status=status)
 
 
-def _effects(loan: QuotaLoan, may: set[LoanVerb]) -> KeptPlan | None:
+def _effects(loan: QuotaLoan, may: set[LoanVerb]) -> PlanState | None:
     """What consent would do, or a recall once its notice is over; None where neither is theirs."""
     gpus = loan.gpus if LoanVerb.CONSENT in may else -loan.gpus
     if not may & {LoanVerb.CONSENT, LoanVerb.RECALL}:
         return None
-    return plans.kept(loan.cluster, LOAN, of_loan(loan, gpus))
+    return plans.ask(loan.cluster, LOAN, of_loan(loan, gpus))

@@ -94,10 +94,10 @@ def _answer(
     question = {"gpu_class": gpu_class.name, "nodes": nodes}
     kept: dict[str, Any] | None
     if request.method == "POST":
-        kept, waits = plans.planned(cluster, NODES, question), {}
+        kept, waits = plans.plan_now(cluster, NODES, question), {}
     else:
-        asked = plans.kept(cluster, NODES, question)
-        kept, waits = asked.answer, plans.awaited(asked)
+        asked = plans.ask(cluster, NODES, question)
+        kept, waits = asked.answer, plans.context_of(asked)
     if kept is None or "fault" in kept:
         return {"fault": kept and kept["fault"], **waits}
     answer = freed_of(kept)

@@ -10,7 +10,7 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
 from portal.plans import asking as plans
-from portal.plans.asking import KeptPlan
+from portal.plans.asking import PlanState
 from portal.plans.kinds import CHANGES
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest, form_view
@@ -77,7 +77,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     faults: dict[str, str] = {}
     seen: EditPreview | None = None
-    kept: KeptPlan | None = None
+    kept: PlanState | None = None
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
@@ -103,7 +103,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         "edited": [row for _, rows in groups for row in rows if row["was"]],
         "faults": faults,
         "told": seen,
-        **plans.awaited(kept),
+        **plans.context_of(kept),
         "reason": typed.get("reason", ""),
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
@@ -115,12 +115,12 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
 
 def _awaited(
     request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]
-) -> tuple[EditPreview | None, KeptPlan | None]:
+) -> tuple[EditPreview | None, PlanState | None]:
     """What is known of what ``values`` would do, and how its plan stands."""
     changes = changes_of_policy(cluster, values)
     if not changes:
         return EditPreview(why=UNPLANNED), None
-    kept = plans.kept(cluster, CHANGES, {"changes": list(changes)})
+    kept = plans.ask(cluster, CHANGES, {"changes": list(changes)})
     seen = None if kept.answer is None else readable(request.user, cluster, kept.answer)
     return seen, kept
 

@@ -203,7 +203,7 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
             messages.success(request, "Reverted, in force with the next cycle.")
             return redirect("web:quotas", found.name, top.name)
     cells, start = cells_back(saved), max(found.now(), saved.effective_from)
-    kept = plans.kept(found, REVERT, {"change": saved.pk})
+    kept = plans.ask(found, REVERT, {"change": saved.pk})
     seen = readable(person(request), found, kept.answer) if kept.answer is not None else None
     context = {
         "queue": top,
@@ -211,7 +211,7 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
         "change": saved,
         "lines": backwards(saved, person(request)),
         "told": with_grace(seen, lowered(grid(saved.queue, start), cells, start)) if seen else None,
-        **plans.awaited(kept),
+        **plans.context_of(kept),
         "reason": reason,
         "fault": fault,
     }

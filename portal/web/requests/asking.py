@@ -164,7 +164,7 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
     return {
         "asked": asked,
         "plan": plan,
-        **plans.awaited(kept),
+        **plans.context_of(kept),
         "outcome": plan.outcome if plan and not plan.fault else "",
         "passes": rule.passes,
         "rule": rule.rule,

@@ -19,7 +19,7 @@ from portal.approvals.who import acted, approvers
 from portal.approvals.wishes import Wish
 from portal.display.format import gpus_counted, money, number
 from portal.plans import asking as plans
-from portal.plans.asking import KeptPlan
+from portal.plans.asking import PlanState
 from portal.plans.kinds import REQUEST, WISH, of_request, of_wish
 from portal.teams.reading import Reading
 from scheduling.models import MILLI, GpuClass, Queue, UsageSample
@@ -40,25 +40,25 @@ class Stop:
     line: str = ""
 
 
-def as_typed(wish: Wish) -> KeptPlan | None:
+def as_typed(wish: Wish) -> PlanState | None:
     """What it would do as it is filled in; None where nothing is planned of it."""
     if wish.kind == Kind.ACCESS:
         return None
-    return plans.kept(wish.queue.cluster, WISH, of_wish(wish))
+    return plans.ask(wish.queue.cluster, WISH, of_wish(wish))
 
 
-def as_now(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> KeptPlan | None:
+def as_now(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> PlanState | None:
     """What it would do as things are; None where nothing is planned of it."""
     if request.kind == Kind.ACCESS:
         return None
-    return plans.kept(request.cluster, REQUEST, of_request(request, gpus, giver))
+    return plans.ask(request.cluster, REQUEST, of_request(request, gpus, giver))
 
 
 def expected(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> dict[str, Any]:
     """The same for whoever approves it."""
     if request.kind == Kind.ACCESS:
         return {}
-    return plans.planned(request.cluster, REQUEST, of_request(request, gpus, giver))
+    return plans.plan_now(request.cluster, REQUEST, of_request(request, gpus, giver))
 
 
 def preview_for(

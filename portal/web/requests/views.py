@@ -75,7 +75,7 @@ def show(
         "lead": page.lead(asked, user, plan),
         "badge": lists.badge(asked, user, turn=decider.has_turn(asked)),
         "plan": plan,
-        **plans.awaited(kept),
+        **plans.context_of(kept),
         "since": page.since(before, plan) if asked.state in DECIDABLE else "",
         "is_decidable": asked.state in DECIDABLE,
         "is_granted": asked.state in GRANTED,

@@ -68,16 +68,16 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
 def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, object]:
     """What is kept; where that is nothing, or it is planned ``anew``, how the plan stands."""
     question = {"work": work.pk, "person": request.user.pk}
-    asked = plans.standing(work.cluster, SOONER, question)
+    asked = plans.look(work.cluster, SOONER, question)
     plan = selectors.planned(request.user, work)
     if anew or plan is None:
         is_refused = asked is not None and "fault" in (asked.answer or {})
-        asked = plans.kept(work.cluster, SOONER, question, anew=anew or not is_refused)
+        asked = plans.ask(work.cluster, SOONER, question, anew=anew or not is_refused)
         plan = selectors.planned(request.user, work)
     if asked is not None and (asked.is_open or plan is None):
         answer = asked.answer or {}
         is_open = asked.is_open or "fault" not in answer
-        return {**plans.awaited(asked), **answer, "is_open": is_open}
+        return {**plans.context_of(asked), **answer, "is_open": is_open}
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
     told = plan.changes
     names = [one["value"] for one in told if one["change"] == "gpu_class"]

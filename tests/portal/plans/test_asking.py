@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from portal.plans import ahead, asking, kinds
-from portal.plans.models import AskedPlan
+from portal.plans.models import PlanQuestion
 from scheduling.models import Cluster
 from tests.factories import make_cluster
 
@@ -42,11 +42,11 @@ def planned(monkeypatch):
 
 
 def kept(cluster, **more):
-    return asking.kept(cluster, kinds.CHANGES, QUESTION, **more)
+    return asking.ask(cluster, kinds.CHANGES, QUESTION, **more)
 
 
 def later(**by):
-    AskedPlan.objects.update(**{name: timezone.now() - age for name, age in by.items()})
+    PlanQuestion.objects.update(**{name: timezone.now() - age for name, age in by.items()})
 
 
 def test_what_nobody_planned_is_asked_for_and_not_planned_in_the_request(cluster, sent, planned):
@@ -110,25 +110,25 @@ def test_an_answer_that_is_old_is_not_shown(cluster, sent, planned):
 def test_a_fault_is_asked_about_again_though_nothing_changed(cluster, sent, planned):
     kept(cluster)
     asking.answer(sent[0])
-    AskedPlan.objects.update(answer={"fault": "No."})
+    PlanQuestion.objects.update(answer={"fault": "No."})
     later(asked_at=timedelta(minutes=6), planned_at=timedelta(minutes=5))
 
     assert kept(cluster).is_open
 
 
 def test_whoever_acts_gets_what_was_shown_and_plans_only_without_it(cluster, sent, planned):
-    first = asking.planned(cluster, kinds.CHANGES, QUESTION)
-    second = asking.planned(cluster, kinds.CHANGES, QUESTION)
+    first = asking.plan_now(cluster, kinds.CHANGES, QUESTION)
+    second = asking.plan_now(cluster, kinds.CHANGES, QUESTION)
 
     assert first == second == {"lines": 1}
     assert kept(cluster).answer == first
 
 
 def test_a_question_about_what_is_gone_is_forgotten(cluster, sent):
-    asking.kept(cluster, kinds.REQUEST, {"request": 1, "gpus": 1, "giver": None})
+    asking.ask(cluster, kinds.REQUEST, {"request": 1, "gpus": 1, "giver": None})
     asking.answer(sent[0])
 
-    assert not AskedPlan.objects.exists()
+    assert not PlanQuestion.objects.exists()
 
 
 def test_what_waits_for_a_decision_is_planned_before_anybody_looks_and_once(

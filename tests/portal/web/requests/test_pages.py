@@ -11,7 +11,7 @@ from portal.approvals import doors
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import State
 from portal.plans import asking
-from portal.plans.models import AskedPlan
+from portal.plans.models import PlanQuestion
 from scheduling.models import MILLI
 from tests.portal.approvals.conftest import nominal, queue_of
 
@@ -261,6 +261,6 @@ def test_plan_that_no_worker_takes_is_said_to_wait(cluster, people, wish, monkey
     monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
     client = client_of(people.lead)
     client.get(url("request", made.pk))
-    AskedPlan.objects.update(asked_at=timezone.now() - timedelta(seconds=15))
+    PlanQuestion.objects.update(asked_at=timezone.now() - timedelta(seconds=15))
 
     assert "No worker has taken it" in client.get(url("request", made.pk)).content.decode()
