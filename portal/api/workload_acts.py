@@ -11,7 +11,6 @@ from portal.accounts.models import Scope
 from portal.api.calls import call
 from portal.api.scope import ClusterView
 from portal.api.submission import MAX_PODS, MAX_SECONDS, WorkFieldsSerializer
-from portal.teams.changing import Compared, Foreseen
 from portal.teams.several import ActOutcome, act, look_up
 from scheduling.models import Workload
 from scheduling.services.workloads import logs as service
@@ -162,19 +161,24 @@ class ChangeSerializer(WorkFieldsSerializer):
     )
 
 
-class ForeseenSerializer(serializers.Serializer[Foreseen]):
-    """What becomes of it in the next plan."""
+class ForeseenSerializer(serializers.Serializer[Any]):
+    """What becomes of it in the next plan, and when it starts where it only waits: null where no time is
+    worth telling, and ``why_not`` says why."""
 
-    starts_now = serializers.BooleanField(source="starts")
-    p50_at = serializers.DateTimeField(allow_null=True, help_text="Of its start, where it waits.")
-    p90_at = serializers.DateTimeField(allow_null=True)
-    reason = serializers.CharField()
-    sentence = serializers.CharField()
+    starts_now = serializers.BooleanField(source="one.starts")
+    p50_at = serializers.DateTimeField(source="likely.p50", allow_null=True)
+    p90_at = serializers.DateTimeField(source="likely.p90", allow_null=True)
+    reason = serializers.CharField(source="one.reason")
+    sentence = serializers.CharField(source="one.sentence")
+    why_not = serializers.CharField(source="likely.why_not", allow_blank=True)
 
 
-class ComparedSerializer(serializers.Serializer[Compared]):
+class ComparedSerializer(serializers.Serializer[Any]):
     before = ForeseenSerializer()
     after = ForeseenSerializer()
+    is_open = serializers.BooleanField(
+        help_text="The starts are still being worked out: ask again in a moment."
+    )
 
 
 def asked_in(request: Request) -> Change:

@@ -24,6 +24,7 @@ from portal.api.workload_acts import (
 )
 from portal.api.workload_rows import SoonerSerializer, WorkloadDetailSerializer, WorkloadSerializer
 from portal.display.filters import WorkloadFilter
+from portal.plans.asking import starts_of
 from portal.selectors.costs import STEPS
 from portal.selectors.logs import reads_as
 from portal.selectors.sooner import planned, sooner
@@ -32,8 +33,12 @@ from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
 from scheduling.models import Eviction, Workload
 from scheduling.services.errors import ServiceError
+from scheduling.services.explain.starts import NO_WORD
 from scheduling.services.workloads import logs
 from scheduling.services.workloads import submit as workloads
+
+WAITS_S = 3.0
+"""So long a call waits for a worker to say when work would start."""
 
 
 def check_may_operate(user: User, workload: Workload) -> None:
@@ -119,8 +124,13 @@ class Workloads(ClusterNoun):
         """What that does to its start, as it is and as it would be, by the next plan. It saves nothing."""
         workload = self._workload()
         check_may_operate(self.person, workload)
+        wanted = asked_in(self.request)
         with at_fields():
-            return changing.preview(self.person, workload, asked_in(self.request))
+            compared = changing.preview(self.person, workload, wanted)
+        starts = starts_of(self.person, workload, wanted, compared, wait_s=WAITS_S)
+        both = {"before": compared.before, "after": compared.after}
+        rows = {n: {"one": one, "likely": starts.found.get(n, NO_WORD)} for n, one in both.items()}
+        return {**rows, "is_open": starts.is_open}
 
     def _workload(self) -> Workload:
         return get_object_or_404(self.rows(), uid=self.kwargs["uid"])

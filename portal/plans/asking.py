@@ -7,7 +7,8 @@ its time. Where an older one is, it is shown until the new one has come.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from json import dumps
@@ -19,9 +20,14 @@ from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from portal.plans.kinds import KINDS
+from portal.accounts.models import User
+from portal.plans import starts
+from portal.plans.kinds import IN_PLACE, KINDS
 from portal.plans.models import PlanQuestion
-from scheduling.models import Cluster
+from portal.plans.starts import CHANGED, NOTHING_ASKED, LikelyStarts, change_question
+from portal.teams.changing import Compared
+from scheduling.models import Cluster, Workload
+from scheduling.services.workloads.change import Change
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +39,7 @@ SHOWN = timedelta(minutes=15)
 EXPIRES_S = 20
 """A question that no worker took by then is sent again when somebody looks."""
 KEPT = timedelta(hours=2)
+LOOKS_EVERY_S = 0.05
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """Of what nobody waits for: it is planned by whoever acts on it."""
 
@@ -73,7 +80,9 @@ def ask(cluster: Cluster, kind: str, question: Json, *, anew: bool = False) -> P
 def look(cluster: Cluster, kind: str, question: Json) -> PlanState | None:
     """What is kept or on its way; asks for nothing. None where nobody asked."""
     row = PlanQuestion.objects.filter(cluster=cluster, digest=digest_of(kind, question)).first()
-    return None if row is None else _state_of(row, timezone.now())
+    if row is None or row.question != question:
+        return None
+    return _state_of(row, timezone.now())
 
 
 def plan_now(cluster: Cluster, kind: str, question: Json) -> Json:
@@ -85,9 +94,10 @@ def plan_now(cluster: Cluster, kind: str, question: Json) -> Json:
 
 
 def answer(asked_id: int) -> None:
-    """Plan it and keep that; what is asked about may be gone. Safe twice: the later answer stays."""
+    """Plan it and keep that, unless somebody did; what is asked about may be gone. Safe twice: the later
+    answer stays."""
     row = PlanQuestion.objects.select_related("cluster").filter(pk=asked_id).first()
-    if row is None:
+    if row is None or (row.planned_at and row.planned_at >= row.asked_at):
         return
     try:
         _plan(row)
@@ -99,7 +109,8 @@ def answer(asked_id: int) -> None:
 def _plan(row: PlanQuestion) -> Json:
     began, revision = timezone.now(), row.cluster.revision
     made = KINDS[row.kind](row.cluster, row.question)
-    PlanQuestion.objects.filter(pk=row.pk).update(answer=made, planned_at=began, revision=revision)
+    now_asked = PlanQuestion.objects.filter(pk=row.pk, question=row.question)
+    now_asked.update(answer=made, planned_at=began, revision=revision)
     return made
 
 
@@ -109,6 +120,9 @@ def _row(cluster: Cluster, kind: str, question: Json) -> PlanQuestion:
         defaults={"kind": kind, "question": question, "asked_at": NEVER},
     )  # fmt: skip
     row.cluster = cluster
+    if row.question != question:
+        row.question, row.asked_at, row.answer, row.planned_at = question, NEVER, None, None
+        row.save(update_fields=["question", "asked_at", "answer", "planned_at"])
     return row
 
 
@@ -145,4 +159,28 @@ def _is_on_its_way(row: PlanQuestion, now: datetime) -> bool:
 
 
 def digest_of(kind: str, question: Json) -> str:
+    """Of what of it stays where questions take each other's place, else of the whole."""
+    question = {name: question[name] for name in IN_PLACE.get(kind, question)}
     return sha256(dumps([kind, question], sort_keys=True).encode()).hexdigest()
+
+
+def ask_starts(cluster: Cluster, kind: str, question: Json, *, wait_s: float = 0.0) -> LikelyStarts:
+    """When it would start, as far as a worker said within ``wait_s`` seconds."""
+    state = ask(cluster, kind, question)
+    until = time.monotonic() + wait_s
+    while state.answer is None and time.monotonic() < until:
+        time.sleep(LOOKS_EVERY_S)
+        state = look(cluster, kind, question) or state
+    return starts.read(state.answer, is_open=state.is_open and state.answer is None)
+
+
+def starts_of(
+    user: User, work: Workload, change: Change, compared: Compared, *, wait_s: float = 0.0
+) -> LikelyStarts:
+    """When ``work`` starts ``before`` and ``after`` the ``change``, of those of the two that only wait."""
+    if not (compared.before.waits or compared.after.waits):
+        return NOTHING_ASKED
+    question = change_question(user, work, change)
+    told = ask_starts(work.cluster, CHANGED, question, wait_s=wait_s)
+    waits = {"before": compared.before.waits, "after": compared.after.waits}
+    return replace(told, found={key: one for key, one in told.found.items() if waits[key]})

@@ -14,6 +14,7 @@ from portal.approvals.models import QuotaLoan, QuotaRequest
 from portal.approvals.states import Figure, Kind
 from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
+from portal.plans import starts
 from portal.selectors import sooner as changes
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
 from scheduling.services.clusters.consolidation import Freed, Move
@@ -26,6 +27,8 @@ Json = dict[str, Any]
 REQUEST, WISH, LOAN, REVERT, CHANGES, NODES, SOONER = (
     "request", "wish", "loan", "revert", "changes", "nodes", "sooner",
 )  # fmt: skip
+IN_PLACE: Mapping[str, tuple[str, ...]] = {starts.DRAFT: ("person",), starts.CHANGED: ("person",)}
+"""By kind, what of a question stays: the next one of that takes the place of the one before."""
 
 
 def of_request(request: QuotaRequest, gpus: int | None = None, giver: Queue | None = None) -> Json:
@@ -128,5 +131,5 @@ def _sooner(cluster: Cluster, asked: Json) -> Json:
 
 KINDS: Mapping[str, Callable[[Cluster, Json], Json]] = {
     REQUEST: _request, WISH: _wish, LOAN: _loan, REVERT: _revert, CHANGES: _changes, NODES: _nodes,
-    SOONER: _sooner,
+    SOONER: _sooner, starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
 }  # fmt: skip

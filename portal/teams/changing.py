@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from portal.accounts.models import User
 from portal.teams import submission
@@ -46,12 +45,9 @@ class Foreseen:
         return self.answer.starts and not self.keeps_back
 
     @property
-    def p50_at(self) -> datetime | None:
-        return None if self.keeps_back or not self.answer.start else self.answer.start[0]
-
-    @property
-    def p90_at(self) -> datetime | None:
-        return None if self.keeps_back or not self.answer.start else self.answer.start[1]
+    def waits(self) -> bool:
+        """Whether it starts in time, with nothing else changed."""
+        return self.answer.waits and not self.keeps_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +60,17 @@ class Compared:
 def preview(user: User, work: Workload, change: Change) -> Compared:
     """What ``change`` would do to ``work``, by the next plan. Raises SubmissionError with every fault at its
     field, or the service's ServiceError."""
-    drafted = _judged(user, work, change)
-    now, later = (turns.kept_back(work.cluster, o) for o in (drafted.before, drafted.after))
-    before, after = asking.compare(work, drafted.after, held=later is not None)
-    return Compared(
-        drafted, _foreseen(user, work, before, now), _foreseen(user, work, after, later)
-    )
+    draft, later = drafted(user, work, change)
+    now = turns.kept_back(work.cluster, draft.before)
+    before, after = asking.compare(work, draft.after, held=later is not None)
+    return Compared(draft, _foreseen(user, work, before, now), _foreseen(user, work, after, later))
+
+
+def drafted(user: User, work: Workload, change: Change) -> tuple[Draft, tuple[Reason, str] | None]:
+    """``work`` as it is and as it would be, and what it would say itself then to wait for. Raises as
+    ``preview`` does."""
+    draft = _judged(user, work, change)
+    return draft, turns.kept_back(work.cluster, draft.after)
 
 
 def change(user: User, work: Workload, wanted: Change) -> None:
@@ -80,10 +81,10 @@ def change(user: User, work: Workload, wanted: Change) -> None:
 
 def _judged(user: User, work: Workload, wanted: Change) -> Draft:
     _refuse_unknown(work, wanted)
-    drafted = changes.draft(work, wanted)
-    if found := list(_faults(user, work, wanted, drafted)):
+    draft = changes.draft(work, wanted)
+    if found := list(_faults(user, work, wanted, draft)):
         raise submission.SubmissionError(found)
-    return drafted
+    return draft
 
 
 def _refuse_unknown(work: Workload, wanted: Change) -> None:

@@ -376,6 +376,8 @@ def change(
     if printed(given, done or found):
         return
     facts([("As it is", _outcome(found["before"])), ("Changed", _outcome(found["after"]))])
+    if found["is_open"]:
+        click.echo("When it would start is still being worked out: ask again in a moment.")
     click.echo("Nothing is saved." if dry_run else f"{name} is changed.")
 
 
@@ -383,4 +385,4 @@ def _outcome(one: Row) -> str:
     if one["starts_now"]:
         return "starts now"
     start = f"{moment(one['p50_at'])} to {moment(one['p90_at'])}. " if one["p90_at"] else ""
-    return start + str(one["sentence"])
+    return " ".join(filter(None, (start + str(one["sentence"]), one["why_not"])))

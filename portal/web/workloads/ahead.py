@@ -10,10 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
+from portal.plans.asking import ask_starts
+from portal.plans.starts import DRAFT, NOTHING_ASKED, LikelyStarts, draft_question
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words, short_limit
@@ -24,6 +27,7 @@ from scheduling.services import run_times
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
+from scheduling.services.explain.starts import NO_WORD, LikelyStart
 from scheduling.services.run_times import Expected
 from scheduling.services.words.sentences import Reader, name_of, tell
 from scheduling.services.workloads import turns
@@ -45,8 +49,12 @@ class Verdict:
     head: str
     text: str
     until: datetime | None = None
-    start: tuple[datetime, datetime] | None = None
-    """P50 and P90 of its start, where it waits."""
+    likely: LikelyStart = NO_WORD
+    """P50 and P90 of its start, where it waits and a worker has said so."""
+
+    @property
+    def start(self) -> tuple[datetime, datetime] | None:
+        return self.likely.band
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +107,8 @@ class Outlook:
     """End of the axis on which the rows' starts lie, which begins now; None where none of them waits."""
     fault: str = ""
     first: FirstEnd | None = None
-    awaits_run_times: bool = False
-    """The worker has not said yet how long it would run."""
+    awaits: str = ""
+    """What a worker has not said yet; empty where nothing is to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +122,14 @@ class FirstEnd:
 
 def outlook(
     asked: DraftWork,
+    manifest: Mapping[str, Any],
     classes: Sequence[GpuClass],
     user: User,
     reader: Reader,
     unread: Collection[str] = (),
 ) -> Outlook:
     """Each of ``classes``, those that it accepts first in their order; ``unread`` are fields that say nothing
-    that can be read yet."""
+    that can be read yet. ``asked`` is what ``manifest`` says."""
     names = [c.name for c in classes]
     question = asking.ask_run_times(asked, names)
     try:
@@ -128,8 +137,10 @@ def outlook(
     except ServiceError as fault:
         return Outlook(size=size_of(asked), fault=str(fault))
     whole, *single = answers
+    telling = _Telling(asked, user, reader, unread)
+    starts = _starts(telling, manifest, answers)
     said = run_times.answer_of(question, wait_s=RUN_TIME_S) if question else {}
-    telling = _Telling(asked, user, reader, said or {}, unread)
+    telling = replace(telling, run_times=said or {}, starts=starts.found)
     on = _axis(answers, asked)
     rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}
     rows = [
@@ -149,8 +160,30 @@ def outlook(
         at=asked.cluster.now(),
         until=until,
         first=_first_end(rows),
-        awaits_run_times=said is None,
+        awaits=_awaits(start=starts.is_open, run_time=said is None),
     )
+
+
+def _starts(
+    telling: _Telling, manifest: Mapping[str, Any], answers: Sequence[Answer]
+) -> LikelyStarts:
+    """Of those that wait, as a worker said of late; else it is asked. All classes together are asked about
+    only where it names none: else it starts by the first of them (``_lead``)."""
+    asked = telling.asked
+    names = [
+        one.gpu_class
+        for one in answers
+        if one.waits and telling.may_run(one) and (one.gpu_class or not asked.observed.gpu_classes)
+    ]
+    if not names:
+        return NOTHING_ASKED
+    question = draft_question(telling.user, manifest, names)
+    return ask_starts(asked.cluster, DRAFT, question)
+
+
+def _awaits(*, start: bool, run_time: bool) -> str:
+    parts = ["When it would start"] * start + ["How long it would run"] * run_time
+    return " and ".join(parts[:1] + [part[0].lower() + part[1:] for part in parts[1:]])
 
 
 NARROWEST = 1.0
@@ -176,10 +209,9 @@ def _on_one_axis(rows: Sequence[Row], now: datetime) -> tuple[list[Row], datetim
 
 def _lead(whole: Verdict, gpu_class: str | None, rows: Sequence[Row]) -> tuple[Verdict, str | None]:
     """What is said of the whole wish, and its class. Where it waits, whoever accepts several classes starts
-    no later than on the first of them: futures of the whole are drawn apart and would say another time than
-    the row."""
+    no later than on the first of them."""
     waits = [row for row in rows if row.choice and row.verdict.start and not row.starts]
-    if whole.start is None or not waits:
+    if whole.tone in ("ok", "err") or not waits:
         return whole, gpu_class
     first = min(waits, key=lambda row: (row.verdict.start or NEVER, row.choice))
     return first.verdict, first.gpu_class.name
@@ -214,8 +246,10 @@ class _Telling:
     asked: DraftWork
     user: User
     reader: Reader
-    run_times: Mapping[str, Expected]
     unread: Collection[str]
+    run_times: Mapping[str, Expected] = field(default_factory=dict)
+    starts: Mapping[str, LikelyStart] = field(default_factory=dict)
+    """When it would start, by GPU class; empty: on all that it accepts."""
     barred: Mapping[str, str] = field(init=False)
     refused: str = field(init=False)
     """Why the judge has none of it run, on whatever class."""
@@ -232,6 +266,10 @@ class _Telling:
     @property
     def cluster(self) -> Cluster:
         return self.asked.cluster
+
+    def may_run(self, answer: Answer) -> bool:
+        """Whether only time keeps it from starting."""
+        return not (self.refused or self.later or answer.gpu_class in self.barred)
 
     def row(self, gpu_class: GpuClass, choice: int, answer: Answer, on: Axis | None) -> Row:
         verdict = self.verdict(answer)
@@ -265,7 +303,10 @@ class _Telling:
         if self.later is not None:
             return None
         now = self.cluster.now()
-        return (now, now) if answer.starts else answer.start
+        return (now, now) if answer.starts else self._likely(answer).band
+
+    def _likely(self, answer: Answer) -> LikelyStart:
+        return self.starts.get(answer.gpu_class, NO_WORD)
 
     def verdict(self, answer: Answer) -> Verdict:
         if self.refused:
@@ -282,10 +323,10 @@ class _Telling:
             return Verdict("ok", "finished", f"Starts now{part}", text)
         if decision.reason == "awaits_victims":
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
-            return Verdict("info", "clock", head, text, decision.until, answer.start)
+            return Verdict("info", "clock", head, text, decision.until, self._likely(answer))
         place = f", place {decision.position} in line" if decision.position else ""
         head = f"Waits{place}: {reason_inside(decision.reason)}"
-        return Verdict("warn", "clock", head, text, decision.until, answer.start)
+        return Verdict("warn", "clock", head, text, decision.until, self._likely(answer))
 
     def _text(self, answer: Answer) -> str:
         return tell(self.asked.said(answer.decision), self.reader).sentence

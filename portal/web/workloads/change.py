@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -12,10 +13,12 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from portal.boundary.reading import whole_or
 from portal.display.format import gpus, zone
+from portal.plans.asking import starts_of
 from portal.teams import changing
 from portal.teams.access import may_operate_workload
-from portal.teams.changing import Compared
+from portal.teams.changing import Compared, Foreseen
 from portal.teams.submission import SubmissionError, priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -25,9 +28,11 @@ from portal.web.workloads.fields import DurationField, duration_text
 from portal.web.workloads.forms import MAX_PODS
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
+from scheduling.services.explain.starts import NO_WORD, LikelyStart
 from scheduling.services.workloads.change import Change
 from scheduling.services.workloads.turns import turn_of
 
+NAMES = {"before": "As it is", "after": "Changed"}
 AT = {"run_time_limit": "run_time_limit", "gpu_classes": "class_1", "array": "at_once"}
 """Field of a refusal -> that of the form."""
 
@@ -148,7 +153,9 @@ def change(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
             messages.success(request, f"{work.name} is changed; the next cycle plans it so.")
             return redirect("web:workload", cluster=found.name, uid=work.uid)
     shown = {"cluster": found, "work": work, "form": form, "compared": compared}
-    shown["sizes"] = _sizes(compared) if compared else None
+    if compared:
+        shown["rows"], shown["is_open"] = _rows(request, work, form, compared)
+        shown["tries"] = whole_or(request.POST.get("tries", "0"), 0)
     status = 422 if form.errors else 200
     return render(request, "web/workloads/change.html", shown, status=status)
 
@@ -164,11 +171,30 @@ def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -
     return None
 
 
-def _sizes(compared: Compared) -> tuple[str, str]:
-    """Most GPUs before and after."""
-    draft = compared.draft
-    before, after = draft.before, draft.after
-    return gpus(before.gpus * before.max_members), gpus(after.gpus * after.max_members)
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What becomes of it, as it is or as it would be; ``size`` is the most GPUs that it takes."""
+
+    name: str
+    size: str
+    one: Foreseen
+    likely: LikelyStart
+
+
+def _rows(
+    request: PersonRequest, work: Workload, form: ChangeForm, compared: Compared
+) -> tuple[list[Row], bool]:
+    """As it is and changed; and whether a worker has still to say when they start."""
+    starts = starts_of(request.user, work, form.change, compared)
+    told = {
+        "before": (compared.before, compared.draft.before),
+        "after": (compared.after, compared.draft.after),
+    }
+    rows = [
+        Row(NAMES[key], gpus(o.gpus * o.max_members), one, starts.found.get(key, NO_WORD))
+        for key, (one, o) in told.items()
+    ]
+    return rows, starts.is_open
 
 
 def _changeable(request: PersonRequest, cluster: Cluster, uid: str) -> Workload:

@@ -271,10 +271,10 @@ def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> Outlook
         asked = submission.asked_of(request.user, cluster, draft) if draft else None
     except ServiceError:
         return None
-    if asked is None or not asked.observed.gpus:
+    if draft is None or asked is None or not asked.observed.gpus:
         return None
     classes = list(cluster.gpu_classes.all())
     if isinstance(form, PasteForm):
         classes = [c for c in classes if c.name in asked.observed.gpu_classes]
     unread = () if isinstance(form, PasteForm) else form.unread
-    return outlook(asked, classes, request.user, reader_of(request), unread)
+    return outlook(asked, draft, classes, request.user, reader_of(request), unread)

@@ -1,18 +1,20 @@
-"""What a snapshot says of nodes beside GPUs, CPUs and memory, and of the pods that run there."""
+"""What a snapshot says of nodes, of what they have beside GPUs and of the pods that run there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from operator import attrgetter
 
-from scheduling.cluster.adapters import bounds, needs
-from scheduling.cluster.picture.compose import Picture
+from scheduling.cluster.adapters import Observed, bounds, needs
+from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.cluster.picture.node_sets import STORAGE, NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary import conditions
 from scheduling.cluster.vocabulary.quantities import is_of_bytes
+from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 
 BESIDE, BOUNDS = attrgetter("beside"), attrgetter("bounds")
@@ -20,6 +22,38 @@ AMPLE = 1_000_000_000
 """Of what a kubelet may have without announcing it."""
 ALONE = 1
 """A node has each of its ports once, and one place apart of each kind."""
+
+
+def node_of(node: ObservedNode, strange: Mapping[Seat, int], levels: Levels) -> m.Node:
+    """``strange`` of its GPUs, by seat, are held by what no class counts."""
+    foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
+    return m.Node(
+        name=node.name,
+        gpu_class=node.gpu_class,
+        gpus=node.gpus,
+        cpus=node.cpus,
+        memory_mib=node.memory_mib,
+        topology=levels.domains(node.labels),
+        ready=node.ready,
+        foreign_gpus=min(node.gpus, foreign_gpus),
+        dedicated=bool(node.kept_for),
+        outage=None if node.ready else _outage(node),
+    )
+
+
+OUTAGES = {
+    conditions.CORDONED: m.Outage.CORDONED,
+    conditions.TAINTED: m.Outage.TAINTED,
+    conditions.NO_GPUS: m.Outage.NO_GPUS,
+}
+
+
+def _outage(node: ObservedNode) -> m.Outage:
+    """By what tells most of its troubles."""
+    codes = {trouble.code for trouble in node.troubles}
+    if codes & {conditions.NOT_READY, conditions.SILENT}:
+        return m.Outage.NOT_READY
+    return next((OUTAGES[code] for code in OUTAGES if code in codes), m.Outage.NOT_READY)
 
 
 def beside_gpus(picture: Picture, made: Iterable[m.Node]) -> Iterator[m.Node]:
@@ -78,6 +112,19 @@ def node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.
             bounds.in_words(text, is_tainted=tainted),
         )
         for text, names in sets.items()
+    )
+
+
+def with_draft(snapshot: m.Snapshot, picture: Picture, draft: Observed) -> m.Snapshot:
+    """``snapshot`` of ``picture`` with what nodes must say for ``draft``, which nobody has submitted: what it
+    takes beside GPUs, and which of them it may use."""
+    seen, known = replace(picture, workloads=(*picture.workloads, draft)), len(picture.nodes)
+    sets = node_sets(replace(picture, workloads=(draft,)), NodeSets(), set())
+    there = {one.name for one in snapshot.node_sets}
+    return replace(
+        snapshot,
+        nodes=(*beside_gpus(seen, snapshot.nodes[:known]), *snapshot.nodes[known:]),
+        node_sets=(*snapshot.node_sets, *(one for one in sets if one.name not in there)),
     )
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduling.cluster.adapters import Observed, bounds, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
-from scheduling.cluster.picture.nodes import ObservedNode
-from scheduling.cluster.vocabulary import conditions
-from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.ledger.claims import NOTHING, remembered
@@ -21,7 +18,7 @@ from scheduling.services.queues import rows as policies
 from scheduling.services.queues.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.queues.standings import standing_in
 from scheduling.services.run_times.remaining import NONE, Rests, rests
-from scheduling.services.snapshot.around import beside_gpus, node_sets, set_name
+from scheduling.services.snapshot.around import beside_gpus, node_of, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.departing import (
@@ -82,7 +79,7 @@ def build(
     parts = parts_of(changed, picture, known, rows)
     strange = strange_gpus(changed, picture, parts)
     nodes = [
-        *beside_gpus(picture, (_node(n, strange, rows.levels) for n in picture.nodes)),
+        *beside_gpus(picture, (node_of(n, strange, rows.levels) for n in picture.nodes)),
         *vanished_nodes(changed, picture, known, parts),
     ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
@@ -149,11 +146,19 @@ def live(cluster: Cluster) -> m.Snapshot:
 
     For a process that holds no mirror. Raises ApiError when the cluster does not answer.
     """
-    return live_under(cluster)[1]
+    return live_under(cluster).snapshot
 
 
-def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
-    """The same with the policy that it was read under."""
+class Live(NamedTuple):
+    """A snapshot of a cluster, the policy that it was read under and what the cluster showed."""
+
+    rows: PolicyRows
+    picture: Picture
+    snapshot: m.Snapshot
+
+
+def live_under(cluster: Cluster) -> Live:
+    """The same with what it was made of."""
     now = cluster.now()
     rows = policies.load(cluster, at=now)
     client = Client.connect(cluster)
@@ -185,7 +190,7 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
     hindered(known, at_limit(picture.workloads, known, rows), {})
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
     snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
-    return rows, standing_in(snapshot, rows, by_name)
+    return Live(rows, picture, standing_in(snapshot, rows, by_name))
 
 
 def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:
@@ -208,37 +213,6 @@ def _judged(
     why = blocked(observed, Refusals(), now=now, barred=forbidden(judgement))
     barred = observed.start_fault.barred_at(now)
     return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
-
-
-def _node(node: ObservedNode, strange: Mapping[Seat, int], levels: Levels) -> m.Node:
-    foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
-    return m.Node(
-        name=node.name,
-        gpu_class=node.gpu_class,
-        gpus=node.gpus,
-        cpus=node.cpus,
-        memory_mib=node.memory_mib,
-        topology=levels.domains(node.labels),
-        ready=node.ready,
-        foreign_gpus=min(node.gpus, foreign_gpus),
-        dedicated=bool(node.kept_for),
-        outage=None if node.ready else _outage(node),
-    )
-
-
-OUTAGES = {
-    conditions.CORDONED: m.Outage.CORDONED,
-    conditions.TAINTED: m.Outage.TAINTED,
-    conditions.NO_GPUS: m.Outage.NO_GPUS,
-}
-
-
-def _outage(node: ObservedNode) -> m.Outage:
-    """By what tells most of its troubles."""
-    codes = {trouble.code for trouble in node.troubles}
-    if codes & {conditions.NOT_READY, conditions.SILENT}:
-        return m.Outage.NOT_READY
-    return next((OUTAGES[code] for code in OUTAGES if code in codes), m.Outage.NOT_READY)
 
 
 def _bounds(observed: Observed, known: Known) -> str:

@@ -67,6 +67,39 @@ class Ahead:
         return dict(zip(self.running, found, strict=True))
 
 
+class Lives:
+    """Futures of one snapshot, lived one after the other; the same ``seed`` and moment draw the same.
+
+    Raises SnapshotError; UnsettledError where a life does not settle.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        known: Known,
+        *,
+        futures: int,
+        ahead_s: int = AHEAD_S,
+        seed: int = 0,
+        checkpoints: Mapping[str, int] | None = None,
+    ) -> None:
+        self.opening = opening = open_snapshot(snapshot, checkpoints)
+        self._dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
+        self._coming = _Coming(known, snapshot, opening, ahead_s)
+        self.rests = known.runs.rests(_questions(snapshot, opening, known), futures, self._dice)
+        """[future, open work]: seconds that each runs, or has left to run."""
+        self._ahead_s, self.lived = ahead_s, list[int]()
+        """Workloads that each future was lived for."""
+
+    def live(self, awaited: Ints) -> Ints:
+        """The starts of all open work in one more future, which ends once the ``awaited`` have started."""
+        rest_s = self.rests[len(self.lived)].astype(np.int64)
+        coming = self._coming.draw(self._dice)
+        future = live_on(self.opening, rest_s, coming, stop_s=self._ahead_s, awaited=awaited)
+        self.lived.append(future.lived)
+        return future.starts
+
+
 def look_ahead(
     snapshot: Snapshot,
     known: Known,
@@ -75,29 +108,22 @@ def look_ahead(
     ahead_s: int = AHEAD_S,
     seed: int = 0,
     checkpoints: Mapping[str, int] | None = None,
-    only: str = "",
 ) -> Ahead:
-    """At most so many ``futures`` of ``ahead_s`` seconds; with ``only`` until that workload starts, where
-    nobody else's start is wanted. Raises SnapshotError; UnsettledError."""
-    opening = open_snapshot(snapshot, checkpoints)
-    dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
-    coming = _Coming(known, snapshot, opening, ahead_s)
-    rests = known.runs.rests(_questions(snapshot, opening, known), futures, dice)
+    """At most so many ``futures`` of ``ahead_s`` seconds. Raises SnapshotError; UnsettledError."""
+    lives = Lives(
+        snapshot, known, futures=futures, ahead_s=ahead_s, seed=seed, checkpoints=checkpoints
+    )
+    opening = lives.opening
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
     # Who is held starts in no future, so no future is lived to its end for it.
     awaited = np.flatnonzero(opening.waits & ~opening.frame.work.held[opening.slots])
-    if only in opening.names:
-        awaited = np.array([opening.names.index(only)])
     starts, after = np.empty((futures, waits.size), np.int64), [Counter[int]() for _ in waits]
-    lived: list[int] = []
-    while may_go_on(lived, futures):
-        rest_s = rests[len(lived)].astype(np.int64)
-        future = live_on(opening, rest_s, coming.draw(dice), stop_s=ahead_s, awaited=awaited)
-        starts[len(lived)] = future.starts[waits]
-        _follow(after, starts[len(lived)], rest_s[runs])
-        lived.append(future.lived)
-    count = len(lived)
-    starts, rests = starts[:count], rests[:count]
+    while may_go_on(lives.lived, futures):
+        at = len(lives.lived)
+        starts[at] = lives.live(awaited)[waits]
+        _follow(after, starts[at], lives.rests[at, runs].astype(np.int64))
+    count = len(lives.lived)
+    starts, rests = starts[:count], lives.rests[:count]
     names = opening.names
     return Ahead(
         futures=count,

@@ -257,6 +257,11 @@ def why_not(work: Workload, band: Band, known_runs: int) -> str:
         return NOT_BY_TIME
     if work.reason in AUTHORS_WORD:
         return AS_ASKED
+    return too_vague(band, known_runs)
+
+
+def too_vague(band: Band, known_runs: int) -> str:
+    """Why ``band``, learned from so many ended runs, names no time; empty where it does."""
     if known_runs < KNOWN_RUNS:
         return TOO_YOUNG
     if not math.isfinite(band.p50_s) or band.p50_s > AHEAD_S:

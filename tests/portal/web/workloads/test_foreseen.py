@@ -18,6 +18,7 @@ from scheduling.models import (
 )
 from scheduling.prediction import boosted, stored
 from scheduling.services import run_times
+from scheduling.services.explain.starts import LikelyStart
 from tests.factories import NOW, make_workload
 from tests.foresight import with_past
 from tests.portal.web.workloads.test_submit import FORM, PREVIEW
@@ -60,7 +61,7 @@ def answered(client, **change):
 
 def test_page_does_not_wait_for_who_has_not_answered(as_user, kube, learned):
     response = asked(as_user("researcher"))
-    assert response.context["outlook"].awaits_run_times
+    assert response.context["outlook"].awaits == "How long it would run"
     text = response.content.decode()
     assert "How long it would run is not known yet" in text
     assert "load delay:2s" in text
@@ -109,10 +110,10 @@ def test_class_that_nothing_ran_on_is_not_compared(as_user, kube, learned):
 def test_answer_serves_until_the_model_is_another(as_user, cluster, kube, learned):
     client = as_user("researcher")
     answered(client)
-    assert not asked(client).context["outlook"].awaits_run_times
+    assert asked(client).context["outlook"].awaits == ""
     run_times.serving(cluster).delete()
     run_times.learn(cluster=cluster)
-    assert asked(client).context["outlook"].awaits_run_times
+    assert asked(client).context["outlook"].awaits == "How long it would run"
 
 
 @pytest.fixture
@@ -215,8 +216,10 @@ def test_limit_below_the_predicted_run_time_is_warned_of(as_user, kube, learned,
 )
 def test_lead_says_the_start_of_the_row_that_starts_first(whole, rows, name):
     def verdict(span):
-        start = (NOW + timedelta(hours=span[0]), NOW + timedelta(hours=span[1])) if span else None
-        return Verdict("warn", "clock", "Waits", "", None, start)
+        if span is None:
+            return Verdict("ok", "finished", "Starts now", "")
+        start = (NOW + timedelta(hours=hours) for hours in span)
+        return Verdict("warn", "clock", "Waits", "", None, LikelyStart(*start))
 
     made = [
         Row(GpuClass(name=one), place, verdict(span), None, "", "")

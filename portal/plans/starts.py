@@ -1,0 +1,135 @@
+"""When work would start, as it is typed: a page asks for it, a worker lives the futures.
+
+A person has one question of a kind at a time: the next takes its place, and no further future is lived of the
+one before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from portal.accounts.models import User
+from portal.plans.models import PlanQuestion
+from portal.teams import changing, submission
+from scheduling.models import Cluster, Workload
+from scheduling.services.errors import ServiceError
+from scheduling.services.explain import starts
+from scheduling.services.explain.starts import LikelyStart
+from scheduling.services.workloads.change import Change
+
+Json = dict[str, Any]
+DRAFT, CHANGED = "start", "start_changed"
+MOST_S = 4.0
+"""CPU seconds of one question, whatever it asks about."""
+UNSAID = frozenset({"env", "envFrom", "command", "args"})
+"""Of a container, what says nothing of where it would run, and may be secret."""
+
+
+def draft_question(user: User, manifest: Mapping[str, Any], gpu_classes: Sequence[str]) -> Json:
+    """When ``manifest`` would start as the work of ``user``, on each of ``gpu_classes`` alone (an empty name:
+    on all that it accepts)."""
+    said = _without_secrets(manifest)
+    said["metadata"] = {**said.get("metadata", {}), "name": "draft"}
+    return {"person": user.pk, "manifest": said, "gpu_classes": list(gpu_classes)}
+
+
+def _without_secrets(said: Any) -> Any:
+    if isinstance(said, Mapping):
+        return {key: _without_secrets(part) for key, part in said.items() if key not in UNSAID}
+    return [_without_secrets(part) for part in said] if isinstance(said, list) else said
+
+
+def of_draft(cluster: Cluster, asked: Json) -> Json:
+    """The answer to a ``draft_question``."""
+    user = User.objects.get(pk=asked["person"])
+
+    def plan() -> Mapping[str, LikelyStart]:
+        draft = submission.asked_of(user, cluster, asked["manifest"])
+        if draft is None:
+            return {}
+        goes_on = _Time(cluster, DRAFT, asked).goes_on
+        return starts.of_draft(cluster, draft.observed, asked["gpu_classes"], goes_on)
+
+    return _document(cluster, plan)
+
+
+def change_question(user: User, work: Workload, change: Change) -> Json:
+    """When ``work``, which waits, would start with ``change``, and without."""
+    said = {name: _plain(getattr(change, name)) for name in sorted(change.fields)}
+    return {"person": user.pk, "work": work.pk, "change": said}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def of_change(cluster: Cluster, asked: Json) -> Json:
+    """The answer to a ``change_question``: of ``before`` and ``after``."""
+    user = User.objects.get(pk=asked["person"])
+    work = Workload.objects.select_related("cluster", "queue").get(pk=asked["work"])
+
+    def plan() -> Mapping[str, LikelyStart]:
+        drafted, keeps_back = changing.drafted(user, work, _change(asked["change"]))
+        goes_on = _Time(cluster, CHANGED, asked).goes_on
+        return starts.of_change(work, drafted.after, goes_on, held=keeps_back is not None)
+
+    return _document(cluster, plan)
+
+
+def _change(said: Json) -> Change:
+    read: Json = {name: tuple(v) if isinstance(v, list) else v for name, v in said.items()}
+    if read.get("not_before"):
+        read["not_before"] = datetime.fromisoformat(read["not_before"])
+    return Change(**read)
+
+
+class _Time:
+    """Until its seconds are used up, or its person asks something else."""
+
+    def __init__(self, cluster: Cluster, kind: str, asked: Json) -> None:
+        self._rows = PlanQuestion.objects.filter(cluster=cluster, kind=kind, question=asked)
+        self._until_s = time.thread_time() + MOST_S
+
+    def goes_on(self) -> bool:
+        return time.thread_time() < self._until_s and self._rows.exists()
+
+
+def _document(cluster: Cluster, plan: Callable[[], Mapping[str, LikelyStart]]) -> Json:
+    """As JSON; where nothing can be planned, the page has the plan's own words for it."""
+    try:
+        found = plan()
+    except ServiceError as refused:
+        return {"fault": refused.code, "starts": {}}
+    return {"at": cluster.now().isoformat(), "starts": {k: _written(v) for k, v in found.items()}}
+
+
+def _written(one: LikelyStart) -> Json:
+    return {n: v.isoformat() if isinstance(v, datetime) else v for n, v in asdict(one).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LikelyStarts:
+    """What is known of them by now; more is on its way while they are ``is_open``."""
+
+    found: Mapping[str, LikelyStart]
+    is_open: bool
+
+
+NOTHING_ASKED = LikelyStarts({}, is_open=False)
+
+
+def read(answer: Json | None, *, is_open: bool) -> LikelyStarts:
+    """The ``answer`` of a worker, or that there is none yet."""
+    found = {key: _likely_start(one) for key, one in (answer or {}).get("starts", {}).items()}
+    return LikelyStarts(found, is_open)
+
+
+def _likely_start(one: Json) -> LikelyStart:
+    p50, p90 = (datetime.fromisoformat(one[n]) if one[n] else None for n in ("p50", "p90"))
+    return LikelyStart(p50, p90, one["why_not"])
