@@ -236,7 +236,8 @@ def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reade
         return readable(step, reader).sentence
     if step.to_state == State.PENDING:
         asked = f"{gang(workload)} × {' or '.join(workload.gpu_classes) or 'any class'}"
-        return f"By {workload.user or 'somebody unknown'}, a gang of {asked}."
+        kind = "a gang of " if workload.max_members > 1 else ""
+        return f"By {workload.user or 'somebody unknown'}, {kind}{asked}."
     if step.to_state == State.REQUEUED:
         return "Keeps its submit time, so it goes before newer work of the queue."
     if step.to_state == State.RUNNING and step.gpus:

@@ -225,7 +225,6 @@ class SubmitForm(ArrayFields):
     def clean(self) -> Json:
         data = super().clean() or {}
         classes = self._gpu_classes(data)
-        self._check_kind(data)
         if bool(data.get("segment_size")) != bool(data.get("segment_level")):
             missing = "segment_level" if data.get("segment_size") else "segment_size"
             self.add_error(missing, "A segment has a size and a level. Say both, or neither.")
@@ -233,12 +232,11 @@ class SubmitForm(ArrayFields):
             self._build(data, classes)
         return data
 
-    def _check_kind(self, data: Mapping[str, Any]) -> None:
-        """What a workload is says its priority class: with one of training a session is no session."""
-        is_session = data.get("kind") == Kind.INTERACTIVE and self.of_sessions
-        if is_session and data.get("priority_class") not in self.of_sessions:
-            said = f"A session needs a class of interactive work. Choose {' or '.join(self.of_sessions)}."
-            self.add_error("priority_class", said)
+    def _priority_class(self, data: Mapping[str, Any]) -> str:
+        """What a workload is says its priority class: a session takes one of sessions, where there is any."""
+        chosen = str(data["priority_class"] or "")
+        is_session = data["kind"] == Kind.INTERACTIVE and self.of_sessions
+        return self.of_sessions[0] if is_session and chosen not in self.of_sessions else chosen
 
     def _gpu_classes(self, data: Mapping[str, Any], *, quietly: bool = False) -> list[GpuClass]:
         names = [data[key] for key in data if key.startswith("class_") and data[key]]
@@ -273,7 +271,7 @@ class SubmitForm(ArrayFields):
             pods_max=data["pods_max"],
             cpus_per_pod=data["cpus_per_pod"] or 0,
             memory_gib_per_pod=data["memory_gib_per_pod"] or 0,
-            priority_class=data["priority_class"] or "",
+            priority_class=self._priority_class(data),
             run_time_limit_s=data["run_time_limit"],
             checkpoint_interval_s=data["checkpoint_every"],
             env=data["env"],

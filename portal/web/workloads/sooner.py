@@ -58,8 +58,11 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     rows = visible(request.user, found).select_related("start_forecast__gpu_class")
     work = rows.filter(uid=uid).first()
-    if work is None or not work.is_waiting:
+    if work is None:
         raise Http404
+    if not work.is_waiting:
+        # It started between the page and this part of it, so the whole page is out of date.
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     anew = request.GET.get("now") == "1"
     shown = {"cluster": found, "work": work, **_answer(request, work, anew=anew)}
     return render(request, "web/workloads/_sooner_found.html", shown)

@@ -208,3 +208,9 @@ def test_priority_of_many_is_chosen_with_the_present_class_first_chosen(as_user,
     shown = as_user("researcher").post("/c/fra1/workloads/act/", asked)
     own = waiting.priority_class.name
     assert f"<option selected>{own}</option>" in shown.content.decode()
+
+
+def test_part_of_a_page_whose_work_has_started_has_the_page_read_anew(as_user, cluster, waiting):
+    Workload.objects.filter(pk=waiting.pk).update(state=State.RUNNING)
+    part = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/")
+    assert (part.status_code, part.headers["HX-Refresh"]) == (204, "true")

@@ -115,6 +115,7 @@ def test_preview_before_anything_is_typed_says_what_is_to_come_and_finds_no_faul
 def test_preview_tells_the_fault_of_what_is_typed(as_user, cluster):
     page = as_user("researcher").post(PREVIEW, {"name": "Not OK"}).content.decode()
     assert "Name: Use lower-case letters" in page
+    assert "As it is, it <b>would be refused</b>: name: Use lower-case letters" in page
     assert "Image:" not in page
 
 

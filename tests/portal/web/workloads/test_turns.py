@@ -89,11 +89,10 @@ def test_session_stays_and_service_is_a_deployment(as_user, cluster, kube):
     assert kube.get("/apis/apps/v1/namespaces/pretraining/deployments/probe")
 
 
-def test_session_with_a_class_of_training_is_refused_with_the_one_to_choose(as_user, cluster, kube):
+def test_session_with_a_class_of_training_takes_that_of_sessions(as_user, cluster, kube):
     page = as_user("researcher").post(PREVIEW, FORM | {"command": "", "kind": "interactive"})
-    assert page.context["form"].errors["priority_class"] == [
-        "A session needs a class of interactive work. Choose interactive."
-    ]
+    labels = page.context["form"].manifest["metadata"]["labels"]
+    assert labels["weir.dev/priority-class"] == "interactive"
 
 
 def test_filled_in_form_has_an_address_without_what_is_secret(as_user, cluster, kube):
