@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from scheduling.engine.model import MILLI, UNLIMITED, Reason
-from scheduling.engine.reasons import acts, rules, waits
+from scheduling.engine.reasons import acts, no_room, rules, waits
 from scheduling.engine.reasons import figures as of
 from scheduling.engine.reasons.facts import OTHERS_WORK, Facts
 
@@ -101,11 +101,11 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "nodes are kept for it until running work ends",
     ),
     Reason.NEVER_FITS: Declared(
-        "Can never start", of.NeverFits, waits.never_fits,
+        "Can never start", of.NeverFits, no_room.never_fits,
         "a limit above it, or the nodes, are too small; the sentence says which",
     ),
     Reason.NODES_OUT: Declared(
-        "Nodes are out", of.NeverFits, waits.nodes_out,
+        "Nodes are out", of.NeverFits, no_room.nodes_out,
         "it would fit what is installed, and some of these nodes take no work; the sentence says which",
     ),
     Reason.AT_LIMIT: Declared(
@@ -141,40 +141,40 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "others of its queue go first",
     ),
     Reason.NO_ROOM_IN_TOPOLOGY: Declared(
-        "No room together", of.FreeTogether, waits.no_room_in_topology,
+        "No room together", of.FreeTogether, no_room.no_room_in_topology,
         "enough GPUs are free, but not inside one of the domains that it requires",
         searches=True,
     ),
     Reason.NO_ROOM_FOR_SEGMENTS: Declared(
-        "No room by segments", of.FreeBySegments, waits.no_room_for_segments,
+        "No room by segments", of.FreeBySegments, no_room.no_room_for_segments,
         "enough GPUs are free, but too few of its segments find room inside one domain each",
         searches=True,
     ),
     Reason.FRAGMENTED: Declared(
-        "Fragmented", of.Free, waits.fragmented,
+        "Fragmented", of.Free, no_room.fragmented,
         "enough GPUs are free, but scattered",
         searches=True,
     ),
     Reason.NO_FREE_GPUS: Declared(
-        "Not enough free", of.Free, waits.no_free_gpus,
+        "Not enough free", of.Free, no_room.no_free_gpus,
         "it is entitled to GPUs that others hold, and not enough of them can be taken back",
         searches=True,
     ),
     Reason.NO_FREE_CPUS: Declared(
-        "Too few CPUs", of.FreeWithoutCpus, waits.no_free_cpus,
+        "Too few CPUs", of.FreeWithoutCpus, no_room.no_free_cpus,
         "the free GPUs would do, but their nodes lack CPUs",
     ),
     Reason.NO_FREE_MEMORY: Declared(
-        "Too little memory", of.FreeWithoutMemory, waits.no_free_memory,
+        "Too little memory", of.FreeWithoutMemory, no_room.no_free_memory,
         "the free GPUs would do, but their nodes lack memory",
     ),
     Reason.NO_FREE_OTHER: Declared(
-        "Something else is short", of.FreeWithoutOther, waits.no_free_other,
+        "Something else is short", of.FreeWithoutOther, no_room.no_free_other,
         "the free GPUs would do, but their nodes lack something else that a member takes: other devices,"
         " local storage, a host port, a place for a pod, a place apart from others",
     ),
     Reason.NO_ROOM_ON_ITS_NODES: Declared(
-        "No room on its nodes", of.FreeOnItsNodes, waits.no_room_on_its_nodes,
+        "No room on its nodes", of.FreeOnItsNodes, no_room.no_room_on_its_nodes,
         "too few GPUs are free, or they lie scattered, on the nodes that it may use, which are some only",
     ),
     Reason.RESERVED_FOR_OTHER: Declared(
