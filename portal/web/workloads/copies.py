@@ -7,6 +7,7 @@ it is put into the box for manifests, where nothing of it is lost.
 from __future__ import annotations
 
 import copy
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from portal.teams.access import submittable_queues, visible_workloads
 from portal.teams.models import Submitted
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import duration_text, pairs_text
-from portal.web.workloads.forms import SubmitForm, command_text, topology_values, values_of
+from portal.web.workloads.forms import SubmitForm
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import submit as workloads
@@ -45,7 +46,7 @@ def clone_of(user: User, cluster: Cluster, uid: str) -> Copy | None:
     manifest = _manifest_of(user, work)
     if manifest is None:
         note = "Its manifest is not there any more: image, command and environment are yours to fill in."
-        return Copy(values_of(work), note=note)
+        return Copy(_values_of(work), note=note)
     manifest["metadata"]["name"] = f"{work.name[:LONGEST_NAME]}-copy"
     for note in NOT_COPIED:
         (manifest["metadata"].get("annotations") or {}).pop(note, None)
@@ -96,7 +97,7 @@ def _values(manifest: Mapping[str, Any]) -> Json | None:
             name: asked[name]
             for name in ("name", "queue", "image", "priority_class", "gpus_per_pod")
         },
-        "command": command_text(asked["command"]),
+        "command": shlex.join(asked["command"]),
         "pods_min": asked["pods_min"],
         "pods_max": asked["pods_max"] if asked["pods_max"] != asked["pods_min"] else "",
         "cpus_per_pod": asked["cpus_per_pod"] or "",
@@ -107,7 +108,7 @@ def _values(manifest: Mapping[str, Any]) -> Json | None:
         "labels": pairs_text(asked["own_labels"]),
         "volumes": pairs_text(asked["volumes"]),
         "secrets": ", ".join(asked["secrets"]),
-        **topology_values(asked["topology"]),
+        **_topology_values(asked["topology"]),
         "after": ", ".join(asked["after"]),
     }
     return values | {f"class_{i + 1}": name for i, name in enumerate(asked["gpu_classes"])}
@@ -130,3 +131,31 @@ def _bare(manifest: Json) -> Json:
         name: notes[name] for name in sorted(notes) if name not in SET_BY_SUBMITTING
     }
     return bare
+
+
+def _values_of(work: Workload) -> Json:
+    """What a clone of ``work`` begins with where its manifest cannot be had."""
+    values: Json = {
+        "name": f"{work.name[:58]}-copy",
+        "queue": work.queue.name if work.queue else "",
+        "priority_class": work.priority_class.name if work.priority_class else "",
+        "gpus_per_pod": max(1, work.gpus // 1000),
+        "pods_min": work.min_members,
+        "pods_max": work.max_members if work.max_members != work.min_members else None,
+        "cpus_per_pod": work.cpus / 1000 or None,
+        "memory_gib_per_pod": work.memory_mib / 1024 or None,
+        "run_time_limit": duration_text(work.run_time_limit_s),
+        "checkpoint_every": duration_text(work.checkpoint_interval_s),
+        **_topology_values(work.topology),
+    }
+    values |= {f"class_{i + 1}": name for i, name in enumerate(work.gpu_classes)}
+    return values
+
+
+def _topology_values(said: Mapping[str, str]) -> Json:
+    """What the form says of it: the levels that are required."""
+    return {
+        "together": said.get("required", ""),
+        "segment_size": said.get("segment_size", "") if "segment_required" in said else "",
+        "segment_level": said.get("segment_required", ""),
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,14 +15,8 @@ from portal.teams.access import submittable_queues
 from portal.teams.submission import NEVER_FITS, find_faults, usable_priority_classes
 from portal.web.moments import MomentField
 from portal.web.workloads import manifest as texts
-from portal.web.workloads.fields import (
-    CommandField,
-    DurationField,
-    NamesField,
-    PairsField,
-    duration_text,
-)
-from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Workload, WorkloadType
+from portal.web.workloads.fields import CommandField, DurationField, NamesField, PairsField
+from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, WorkloadType
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.knobs import levels_of
 from scheduling.services.workloads import shapes
@@ -364,39 +357,6 @@ def first_values(cluster: Cluster, leaves: Sequence[Queue], default_class: str) 
         "class_1": gpu_class.name if gpu_class else "",
         "run_time_limit": "24 h",
     }
-
-
-def values_of(work: Workload) -> Json:
-    """What a clone of ``work`` begins with where its manifest cannot be had."""
-    values: Json = {
-        "name": f"{work.name[:58]}-copy",
-        "queue": work.queue.name if work.queue else "",
-        "priority_class": work.priority_class.name if work.priority_class else "",
-        "gpus_per_pod": max(1, work.gpus // 1000),
-        "pods_min": work.min_members,
-        "pods_max": work.max_members if work.max_members != work.min_members else None,
-        "cpus_per_pod": work.cpus / 1000 or None,
-        "memory_gib_per_pod": work.memory_mib / 1024 or None,
-        "run_time_limit": duration_text(work.run_time_limit_s),
-        "checkpoint_every": duration_text(work.checkpoint_interval_s),
-        **topology_values(work.topology),
-    }
-    values |= {f"class_{i + 1}": name for i, name in enumerate(work.gpu_classes)}
-    return values
-
-
-def topology_values(said: Mapping[str, str]) -> Json:
-    """What the form says of it: the levels that are required."""
-    return {
-        "together": said.get("required", ""),
-        "segment_size": said.get("segment_size", "") if "segment_required" in said else "",
-        "segment_level": said.get("segment_required", ""),
-    }
-
-
-def command_text(command: Sequence[str]) -> str:
-    """A command line that ``CommandField`` reads as ``command``."""
-    return shlex.join(command)
 
 
 def _nth(n: int) -> str:
