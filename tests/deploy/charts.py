@@ -56,6 +56,7 @@ SETS: dict[str, Values] = {
         "studies": {"replicas": 3},
         "nodeSelector": {"pool": "system"},
         "tolerations": [{"key": "system", "operator": "Exists"}],
+        "trustedCertificates": {"configMap": "our-bundle", "key": "ca.pem"},
     },
     "observer": {
         **EXTERNAL,

@@ -86,6 +86,10 @@ volumes:
     emptyDir: {sizeLimit: 1Gi}
   - name: tmp
     emptyDir: {sizeLimit: 1Gi}
+{{- with .root.Values.trustedCertificates.configMap }}
+  - name: trusted
+    configMap: {name: {{ . }}, items: [{key: {{ $.root.Values.trustedCertificates.key }}, path: trusted.crt}]}
+{{- end }}
 initContainers:
   - name: kernels
     image: {{ include "weir.image" .root }}
@@ -101,16 +105,27 @@ initContainers:
       - {name: var, mountPath: /var-of-pod}
 {{- end }}
 
+{{/* Of (root, name, command), with `probes` where a port for them is wanted beside. */}}
 {{- define "weir.container" -}}
+{{- $trusts := .root.Values.trustedCertificates.configMap -}}
+{{- $env := list -}}
+{{- if .probes }}{{ $env = append $env (dict "name" "WEIR_PROBE_PORT" "value" "9100") }}{{ end -}}
+{{- if $trusts }}{{ range list "SSL_CERT_FILE" "REQUESTS_CA_BUNDLE" }}{{ $env = append $env (dict "name" . "value" "/etc/weir/trusted.crt") }}{{ end }}{{ end -}}
 image: {{ include "weir.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 command: {{ toJson .command }}
 {{ include "weir.environment" .root }}
+{{- with $env }}
+env: {{- toYaml . | nindent 2 }}
+{{- end }}
 securityContext:
   {{- include "weir.contained" . | nindent 2 }}
 volumeMounts:
   - {name: var, mountPath: /weir/var}
   - {name: tmp, mountPath: /tmp}
+{{- if $trusts }}
+  - {name: trusted, mountPath: /etc/weir, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{- define "weir.ports" -}}
