@@ -97,7 +97,8 @@ def accounts(objects: list[Json]) -> dict[str, tuple[str, bool]]:
 def test_engine_and_portal_have_a_token_each_and_nobody_else_has_one(name: str) -> None:
     found = accounts(rendered(name))
 
-    assert found.pop("weir-engine") == ("weir-engine", True)
+    engines = {found.pop(one) for one in list(found) if one.startswith("weir-engine")}
+    assert engines == {("weir-engine", True)}
     assert found.pop("weir-web") == ("weir-portal", True)
     assert set(found.values()) == {("weir-worker", False)}
 
@@ -254,6 +255,24 @@ def test_external_stores_are_reached_where_they_are() -> None:
         ([{"ipBlock": {"cidr": "10.1.0.0/24"}}], 5432),
         ([{"ipBlock": {"cidr": "10.2.0.0/24"}}], 6379),
     ]
+
+
+def test_clusters_are_parted_among_engines_that_are_otherwise_alike() -> None:
+    objects = rendered("large")
+    engines = {n: d for n, d in of_kind(objects, "Deployment").items() if "engine" in n}
+    out, into = flows(objects, "egress"), flows(objects, "ingress")
+
+    parts = {
+        name: [one["value"] for one in env if one["name"] == "WEIR_ENGINE_CLUSTERS"]
+        for name, found in engines.items()
+        for env in [found["spec"]["template"]["spec"]["containers"][0]["env"]]
+    }
+    assert parts == {"weir-engine": ["fra1,ams1"], "weir-engine-2": ["sin1"]}
+    assert [found["spec"]["replicas"] for found in engines.values()] == [2, 2]
+    assert out["engine"] == out["engine-2"] > {5432, 6379, 6443}
+    assert into["engine"] == into["engine-2"] == {9100}
+    selected = [found["spec"]["selector"]["matchLabels"] for found in engines.values()]
+    assert selected[0] != selected[1], "no pod is of two Deployments"
 
 
 def test_names_are_asked_for_where_the_cluster_answers() -> None:
@@ -467,6 +486,7 @@ REFUSED = {
     ),
     "a word that there is not": ({**EXTERNAL, "replicas": 3}, "additional properties 'replicas'"),
     "no web server": ({**EXTERNAL, "web": {"replicas": 0}}, "web/replicas"),
+    "an engine of no cluster": ({**EXTERNAL, "engine": {"clusters": [[]]}}, "engine/clusters/0"),
     "two beats": ({**EXTERNAL, "beat": {"replicas": 2}}, "additional properties 'replicas'"),
     "unknown size": ({**EXTERNAL, "size": "huge"}, "size"),
     "no target": ({**EXTERNAL, "streams": {"audit": "syslog://h"}}, "streams/audit"),
