@@ -365,7 +365,9 @@ def test_gateway_leads_to_the_service() -> None:
 
     assert route["parentRefs"] == [{"name": "edge", "namespace": "gateways"}]
     assert route["hostnames"] == ["gpus.example.org"]
-    assert route["rules"] == [{"backendRefs": [{"name": "weir", "port": 80}]}]
+    assert route["rules"] == [
+        {"backendRefs": [{"name": "weir", "port": 80}], "timeouts": {"request": "0s"}}
+    ]
     assert of_kind(objects, "Service")["weir"]["spec"]["ports"][0]["port"] == 80
 
 
