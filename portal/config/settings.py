@@ -143,13 +143,17 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": env.str("WEIR_TEST_DATABASE", default=None)}
 else:
     # A web process answers several people at once, each with a connection of its own while it does.
-    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 2, "max_size": 20, "timeout": 30}}
+    # What the address says of TLS, such as `?sslmode=verify-full`, holds beside it.
+    options = DATABASES["default"].setdefault("OPTIONS", {})
+    options["pool"] = {"min_size": 2, "max_size": 20, "timeout": 30}
     # A pooler that gives each transaction any of its connections keeps no cursor open between two.
     pooled = env.bool("WEIR_DATABASE_POOLER", default=False)
     DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = pooled
     if env.str("WEIR_REPLICA_URL", default=""):
+        replica = env.db("WEIR_REPLICA_URL")
         DATABASES["replica"] = {
-            **DATABASES["default"], **env.db("WEIR_REPLICA_URL"), "TEST": {"MIRROR": "default"},
+            **DATABASES["default"], **replica, "TEST": {"MIRROR": "default"},
+            "OPTIONS": {**options, **replica.get("OPTIONS", {})},
         }  # fmt: skip
         DATABASE_ROUTERS = ["portal.config.replica.ReplicaRouter"]
         MIDDLEWARE.append("portal.config.replica.ReplicaMiddleware")
@@ -345,6 +349,9 @@ if CELERY_BROKER_URL.startswith("folder://"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": WEIR_BROKER_FOLDER}
     # Nobody sends orders to workers, and the lane of each for them would be looked into all the time.
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+if CELERY_BROKER_URL.startswith("rediss://"):
+    # Kombu takes any certificate unless it is asked to look; what the address says goes before.
+    CELERY_BROKER_USE_SSL = {"ssl_cert_reqs": "required"}
 
 # What processes count together, such as requests a minute: in Redis where there are several.
 shared_server = CELERY_BROKER_URL if CELERY_BROKER_URL.startswith(("redis://", "rediss://")) else ""

@@ -79,6 +79,8 @@ def _row(scope: Scope, part: Stretch, queue: int, gpu_class: int, costs: Costs) 
         "ServiceSubcategory": "Other (Compute)",
         "ServiceName": "GPUs",
         "SkuId": kind.name,
+        "SkuMeter": "GPU time",
+        "SkuPriceDetails": json.dumps({"GpuClass": kind.name}),
         "SkuPriceId": f"{kind.name}/{price:g}",
         "RegionId": scope.cluster.name,
         "RegionName": scope.cluster.name,
@@ -100,9 +102,9 @@ COLUMNS = (
     "ChargeDescription", "ChargeFrequency", "BilledCost", "EffectiveCost", "ContractedCost",
     "ListCost", "ContractedUnitPrice", "ListUnitPrice", "PricingCategory", "PricingQuantity",
     "PricingUnit", "ConsumedQuantity", "ConsumedUnit", "ProviderName", "PublisherName",
-    "InvoiceIssuerName", "ServiceCategory", "ServiceSubcategory", "ServiceName", "SkuId", "SkuPriceId",
-    "RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType", "SubAccountId",
-    "SubAccountName", "Tags", "x_UsedCost", "x_IdleCost", "x_LostCost",
+    "InvoiceIssuerName", "ServiceCategory", "ServiceSubcategory", "ServiceName", "SkuId", "SkuMeter",
+    "SkuPriceDetails", "SkuPriceId", "RegionId", "RegionName", "ResourceId", "ResourceName",
+    "ResourceType", "SubAccountId", "SubAccountName", "Tags", "x_UsedCost", "x_IdleCost", "x_LostCost",
 )  # fmt: skip
 
 

@@ -52,10 +52,11 @@ SETS: dict[str, Values] = {
         "size": "large",
         "ingress": {"enabled": True},
         "web": {"replicas": 6, "resources": {"requests": {"cpu": "3"}}},
-        "engine": {"replicas": 2},
+        "engine": {"replicas": 2, "clusters": [["fra1", "ams1"], ["sin1"]]},
         "studies": {"replicas": 3},
         "nodeSelector": {"pool": "system"},
         "tolerations": [{"key": "system", "operator": "Exists"}],
+        "trustedCertificates": {"configMap": "our-bundle", "key": "ca.pem"},
     },
     "observer": {
         **EXTERNAL,

@@ -22,6 +22,7 @@ from workshop.testbed.kubelets import Machine, node_manifest
 pytestmark = pytest.mark.deploy
 WAIT_S = 60.0
 NODES = ("d1", "d2")
+STRICTEST = "pod-security.kubernetes.io/enforce"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 APPS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
@@ -40,6 +41,8 @@ class Site:
             machine = Machine(name, "nvidia.com/gpu", gpus=0, cpus=32, memory_gib=64)
             add_node(self.admin, node_manifest(machine))
         self.kubectl("create", "namespace", NAMESPACE)
+        # The strictest that a cluster asks of pods: what does not hold it is never made.
+        self.kubectl("label", "namespace", NAMESPACE, f"{STRICTEST}=restricted")
         self.kubectl("-n", NAMESPACE, "create", "secret", "generic", "weir-secrets")
 
     def kubectl(self, *words: str, text: str = "") -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import kubernetes_validate
@@ -19,6 +21,7 @@ from tests.deploy.charts import (
     ROOT,
     SETS,
     Json,
+    Values,
     helm,
     of_kind,
     pods,
@@ -94,7 +97,8 @@ def accounts(objects: list[Json]) -> dict[str, tuple[str, bool]]:
 def test_engine_and_portal_have_a_token_each_and_nobody_else_has_one(name: str) -> None:
     found = accounts(rendered(name))
 
-    assert found.pop("weir-engine") == ("weir-engine", True)
+    engines = {found.pop(one) for one in list(found) if one.startswith("weir-engine")}
+    assert engines == {("weir-engine", True)}
     assert found.pop("weir-web") == ("weir-portal", True)
     assert set(found.values()) == {("weir-worker", False)}
 
@@ -223,11 +227,12 @@ def test_policies_name_every_flow() -> None:
     out = flows(rendered("trial"), "egress")
     into = flows(rendered("trial"), "ingress")
     always, store = {53}, {53, 5432, 6379}
+    mail, directory = {25, 465, 587}, {389, 636}
 
     assert out == {
-        "web": store | {443, 6443, 9090},
-        "engine": store | {443, 6443, 9090},
-        "worker": store | {443, 25, 465, 587},
+        "web": store | {443, 6443, 9090} | directory,
+        "engine": store | {443, 6443, 9090} | mail | directory,
+        "worker": store | {443} | mail | directory,
         "studies": store,
         "beat": store,
         "migrate": store,
@@ -250,6 +255,58 @@ def test_external_stores_are_reached_where_they_are() -> None:
         ([{"ipBlock": {"cidr": "10.1.0.0/24"}}], 5432),
         ([{"ipBlock": {"cidr": "10.2.0.0/24"}}], 6379),
     ]
+
+
+def test_clusters_are_parted_among_engines_that_are_otherwise_alike() -> None:
+    objects = rendered("large")
+    engines = {n: d for n, d in of_kind(objects, "Deployment").items() if "engine" in n}
+    out, into = flows(objects, "egress"), flows(objects, "ingress")
+
+    parts = {
+        name: [one["value"] for one in env if one["name"] == "WEIR_ENGINE_CLUSTERS"]
+        for name, found in engines.items()
+        for env in [found["spec"]["template"]["spec"]["containers"][0]["env"]]
+    }
+    assert parts == {"weir-engine": ["fra1,ams1"], "weir-engine-2": ["sin1"]}
+    assert [found["spec"]["replicas"] for found in engines.values()] == [2, 2]
+    assert out["engine"] == out["engine-2"] > {5432, 6379, 6443}
+    assert into["engine"] == into["engine-2"] == {9100}
+    selected = [found["spec"]["selector"]["matchLabels"] for found in engines.values()]
+    assert selected[0] != selected[1], "no pod is of two Deployments"
+
+
+def test_names_are_asked_for_where_the_cluster_answers() -> None:
+    """OpenShift answers in a namespace and on a port of its own, a cache on each node at an address."""
+    there = [{"ipBlock": {"cidr": "169.254.20.10/32"}}]
+    values = {"dns": there, "ports": {"dns": [53, 5353]}}
+    policies = of_kind(template({**EXTERNAL, "networkPolicies": values}), "NetworkPolicy")
+    (rule,) = policies["weir-names"]["spec"]["egress"]
+
+    assert rule["to"] == there
+    assert {(one["protocol"], one["port"]) for one in rule["ports"]} == {
+        (protocol, port) for protocol in ("UDP", "TCP") for port in (53, 5353)
+    }
+
+
+@every_set
+def test_every_process_trusts_the_certificates_that_are_given_and_else_the_images(
+    name: str,
+) -> None:
+    given = SETS[name].get("trustedCertificates")
+    for found in of_kind(rendered(name), "Deployment") | of_kind(rendered(name), "Job"):
+        spec = pods(rendered(name))[found]["spec"]
+        (container,) = spec["containers"]
+        told = {one["name"]: one["value"] for one in container.get("env", ())}
+        mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+        volumes = {one["name"]: one for one in spec["volumes"]}
+        trusted = [told.get(word) for word in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")]
+        if given is None:
+            assert trusted == [None, None]
+            assert "trusted" not in volumes
+            continue
+        (item,) = volumes["trusted"]["configMap"]["items"]
+        assert (volumes["trusted"]["configMap"]["name"], item["key"]) == ("our-bundle", "ca.pem")
+        assert trusted == [f"{mounts['trusted']}/{item['path']}"] * 2
 
 
 def test_tls_ends_at_the_ingress_and_the_portal_knows() -> None:
@@ -308,7 +365,9 @@ def test_gateway_leads_to_the_service() -> None:
 
     assert route["parentRefs"] == [{"name": "edge", "namespace": "gateways"}]
     assert route["hostnames"] == ["gpus.example.org"]
-    assert route["rules"] == [{"backendRefs": [{"name": "weir", "port": 80}]}]
+    assert route["rules"] == [
+        {"backendRefs": [{"name": "weir", "port": 80}], "timeouts": {"request": "0s"}}
+    ]
     assert of_kind(objects, "Service")["weir"]["spec"]["ports"][0]["port"] == 80
 
 
@@ -429,6 +488,7 @@ REFUSED = {
     ),
     "a word that there is not": ({**EXTERNAL, "replicas": 3}, "additional properties 'replicas'"),
     "no web server": ({**EXTERNAL, "web": {"replicas": 0}}, "web/replicas"),
+    "an engine of no cluster": ({**EXTERNAL, "engine": {"clusters": [[]]}}, "engine/clusters/0"),
     "two beats": ({**EXTERNAL, "beat": {"replicas": 2}}, "additional properties 'replicas'"),
     "unknown size": ({**EXTERNAL, "size": "huge"}, "size"),
     "no target": ({**EXTERNAL, "streams": {"audit": "syslog://h"}}, "streams/audit"),
@@ -439,6 +499,57 @@ REFUSED = {
     ),
     "no network": ({**EXTERNAL, "trustedProxies": ["the proxy"]}, "trustedProxies"),
 }
+
+
+SECRET = re.compile(
+    r"KEY|PASSWORD|TOKEN$|CLIENT_SECRET|AUTHORIZATION|HEADERS|^DATABASE_URL$|_(BROKER|CACHE|REPLICA)_URL$"
+)
+"""Settings whose values are secret, or hold a password."""
+
+
+def test_no_secret_may_stand_among_settings() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    names = schema["properties"]["config"]["properties"]["values"]["propertyNames"]
+    manual = "".join(
+        (ROOT / f"docs/operations/{page}.md").read_text() for page in ("install", "run")
+    )
+    told = set(re.findall(r"`((?:WEIR|OTEL|DATABASE)_[A-Z_]+)`", manual))
+    secret = {name for name in told if SECRET.search(name)} - {"WEIR_LDAP_KEY"}
+
+    assert len(secret) > 10
+    assert secret - set(names["not"]["enum"]) == set()
+
+
+def closed(schema: Json, path: str = "") -> list[str]:
+    """Objects below it that name their fields and take others all the same."""
+    own = schema.get("properties", {})
+    open_ = [path] if own and schema.get("additionalProperties") is not False else []
+    return open_ + [found for name, part in own.items() for found in closed(part, f"{path}/{name}")]
+
+
+def test_no_word_that_is_not_a_value_is_taken_anywhere() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+
+    assert closed(schema) == []
+    assert named(schema) - {"/global"} == set(paths(values))
+
+
+def named(schema: Json, path: str = "") -> set[str]:
+    found = {f"{path}/{name}" for name in schema.get("properties", {})}
+    return found.union(*(named(p, f"{path}/{n}") for n, p in schema.get("properties", {}).items()))
+
+
+def paths(values: Values, path: str = "") -> Iterator[str]:
+    """Every value of values.yaml; what is empty there, or a list, is one."""
+    for name, value in values.items():
+        yield f"{path}/{name}"
+        if isinstance(value, dict) and name not in FREE:
+            yield from paths(value, f"{path}/{name}")
+
+
+FREE = ("resources", "dashboardLabels")
+"""Maps of which the names are the organisation's or Kubernetes'."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

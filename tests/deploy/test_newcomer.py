@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -168,11 +169,10 @@ def plane() -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def site(plane: ControlPlane) -> Iterator[Site]:
-    """With a node that has GPUs, and the namespace of a team, offered to Weir as adopt.md says."""
+    """With a node that has GPUs, and the namespace of a team."""
     made = Site(plane)
     add_node(made.admin, node(venue.NODE, **venue.PRODUCT))
     made.kubectl("create", "namespace", TEAM)
-    made.kubectl("label", "namespace", TEAM, "weir.dev/offered=true")
     yield made
     made.admin.close()
 
@@ -242,6 +242,12 @@ def walk(page: Page, made: Pods, took: Phases, database: Postgres) -> None:
         newcomer.price_and_divide(page, TEAM)
         newcomer.make_team(page)
     with took.phase("enforced, its guardrails in step"):
+        newcomer.go_to_enforce(page)
+        # What the page says is typed as it stands there.
+        verb, *words = shlex.split(newcomer.line_to_type(page))
+        assert (verb, words[:2]) == ("kubectl", ["label", "namespace"])
+        made.site.kubectl(*words)
+        newcomer.check_again(page)
         newcomer.enforce(page)
         eventually(
             lambda: guarded(database), COMES_S, lambda: f"{guardrails(database)}\n{made.logs()}"

@@ -18,7 +18,7 @@ from workshop.testbed.control_plane.plane import ControlPlane
 pytestmark = pytest.mark.deploy
 ORDER = ("install", "adopt", "repair", "README")
 READ_ONLY = re.compile(
-    r"rollout|port-forward|describe job$|config view|--server ADDRESS|--cascade=orphan$"
+    r"rollout status|port-forward|describe job$|config view|--server ADDRESS|--cascade=orphan$"
 )
 """What waits for pods, never ends, or is a part of a command: its verb and options are read and no more."""
 HERE = "tests/deploy/test_typed.py"

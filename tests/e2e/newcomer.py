@@ -57,9 +57,22 @@ def make_team(page: Page) -> None:
     page.get_by_role("button", name="Give").click()
 
 
-def enforce(page: Page) -> None:
+def go_to_enforce(page: Page) -> None:
     page.get_by_role("link", name="Go on").click()
     page.get_by_role("link", name="Go to enforce").click()
+
+
+def line_to_type(page: Page) -> str:
+    """The one that the page says is needed first, as a copy of it has it."""
+    return page.locator(".checks code.command").inner_text()
+
+
+def check_again(page: Page) -> None:
+    page.get_by_role("link", name="Check again").click()
+    expect(page.get_by_text("Needed first")).to_be_hidden()
+
+
+def enforce(page: Page) -> None:
     if (left := page.get_by_label(re.compile("outside"))).count():
         left.check()
     page.get_by_role("button", name="Enforce fra1").click()

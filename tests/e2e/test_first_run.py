@@ -36,6 +36,7 @@ def test_admin_reaches_the_first_admitted_job_within_five_minutes(page, place):
     newcomer.price_and_divide(page, place.namespace)
     newcomer.make_team(page)
     run_cycle(Cluster.objects.get().pk)
+    newcomer.go_to_enforce(page)
     newcomer.enforce(page)
     eventually(is_guarded)
 

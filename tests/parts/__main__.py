@@ -22,6 +22,7 @@ SUITES = (
     "tests/portal/alerts",
     "tests/portal/api/test_guards.py",
     "tests/portal/audit",
+    "tests/portal/config/test_rotation.py",
     "tests/portal/demo/test_large.py",
     "tests/portal/reports/test_entitled.py",
     "tests/portal/reports/test_evicted.py",

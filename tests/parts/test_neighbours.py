@@ -1,8 +1,9 @@
-"""What stands beside an installation: OpenLDAP, PgBouncer, and a second database that reports read."""
+"""What stands beside an installation: OpenLDAP, PgBouncer, a second database that reports read, TLS."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from portal.accounts import ldap
 from tests.parts.directory import RIGHT, Running, slapd
 from tests.parts.running import ROOT
 from tests.parts.test_whole import SECRET
+from tests.portal.streams.receivers import certificate
 from workshop.testbed.parts import PASSWORD, Postgres, free_port, postgres, unprivileged
 
 pytestmark = pytest.mark.parts
@@ -169,6 +171,68 @@ def test_portal_works_through_pgbouncer_and_reads_reports_from_the_replica(
     said = manage({**environment, "WEIR_REPLICA_URL": there}, "shell", "-c", LOOKED)
 
     assert json.loads(said.splitlines()[-1]) == [200, 404, 404, 200]
+
+
+LOOKED_OVER_TLS = """
+import json
+from django.core.cache import cache
+from scheduling.services.worker import looks
+def cached():
+    try:
+        cache.set("asked", 1)
+    except Exception as error:
+        return type(error).__name__
+    return cache.get("asked")
+print(json.dumps([looks.broker().fault, cached(), *(look().fault for look in {looks})]))
+"""
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> Iterator[tuple[dict[str, str], Path]]:
+    """Addresses of PostgreSQL and Redis that speak TLS as localhost, and the file of who vouches for them."""
+    _, crt = certificate(tmp_path)
+    key = tmp_path / "server.key"
+    with postgres(free_port()) as database:
+        held = shutil.copy(key, database.folder / "server.key")
+        if os.geteuid() == 0:
+            shutil.chown(held, unprivileged())
+        Path(held).chmod(0o600)
+        shutil.copy(crt, database.folder / "server.crt")
+        with psycopg.connect(database.url, autocommit=True) as link:
+            for name in ("cert", "key"):
+                there = database.folder / f"server.{name.replace('cert', 'crt')}"
+                link.execute(f"ALTER SYSTEM SET ssl_{name}_file = '{there}'")
+            link.execute("ALTER SYSTEM SET ssl = on")
+            link.execute("SELECT pg_reload_conf()")
+        port = free_port()
+        files = ["--tls-cert-file", crt, "--tls-key-file", key, "--tls-auth-clients", "no"]
+        served = subprocess.Popen(
+            ["redis-server", "--port", "0", "--tls-port", str(port), "--save", "", *map(str, files)],
+            cwd=tmp_path, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        named = database.url.replace("127.0.0.1", "localhost")
+        try:
+            yield {
+                "DATABASE_URL": f"{named}?sslmode=verify-full&sslrootcert=system",
+                "WEIR_BROKER_URL": f"rediss://localhost:{port}/0",
+            }, crt  # fmt: skip
+        finally:
+            served.terminate()
+            served.wait()
+
+
+def test_database_broker_and_cache_over_tls_are_trusted_by_ones_own_authority_alone(
+    encrypted: tuple[dict[str, str], Path],
+) -> None:
+    addresses, crt = encrypted
+
+    def look(*looks: str, **more: str) -> list[object]:
+        asked = LOOKED_OVER_TLS.replace("{looks}", f"[{', '.join(looks)}]")
+        said = manage({**addresses, **more}, "shell", "-c", asked)
+        return json.loads(said.splitlines()[-1])
+
+    assert look("looks.database", SSL_CERT_FILE=str(crt)) == ["", 1, ""]
+    assert look() == ["does not answer (OperationalError)", "ConnectionError"]
 
 
 def _wait(address: str) -> None:

@@ -27,7 +27,7 @@ from portal.web.setup.cluster_facts import context_of, lacks
 from portal.web.setup.forms import ConnectForm, FirstForm
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision
 from scheduling.services.clusters import enforcing
-from scheduling.services.clusters.checkup import OF_ENGINE, check
+from scheduling.services.clusters.checkup import MANIFESTS, OF_ENGINE, check
 from scheduling.services.clusters.connecting import connect as connect_cluster
 
 MOST = 20
@@ -62,8 +62,10 @@ def enforce(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str
     )
     trial.mode = ClusterMode.ENFORCE  # asked as it would be enforced; not saved
     items = check(trial)
+    lacking = lacks(items)
     return {
-        "lacking": lacks(items),
+        "lacking": lacking,
+        "needs_rights": any(MANIFESTS["enforce"] in item.remedy for item in lacking),
         "unasked": next((item for item in items if item.sentence == OF_ENGINE), None),
         "effects": list(effects(cluster, ClusterMode.ENFORCE)),
         "left": enforcing.left_by(cluster),

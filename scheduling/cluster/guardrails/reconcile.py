@@ -93,6 +93,7 @@ QUANTITIES = ("spec.hard.", "spec.limits[")
 LEARNS_S = 0.1
 """An API server learns of new rights by its own watch."""
 NOT_OURS = "It is there, and Weir does not keep it yet."
+NOT_OFFERED = "It is there, and nobody offered it to Weir: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +209,21 @@ def _judge(client: Client, manifest: Json, marked: dict[str, dict[Any, Json]]) -
         return _judge_foreign_priority(key, manifest, live)
     fields = tuple(differences(manifest, live))
     if fields and not ours:
-        return Finding(*key, Standing.MISSING, fields, NOT_OURS, wanted=manifest)
+        return Finding(*key, Standing.MISSING, fields, _not_ours(key, live), wanted=manifest)
     standing = Standing.DRIFTED if fields else Standing.IN_STEP
     return Finding(*key, standing, fields=fields, wanted=manifest, ours=ours)
+
+
+def _not_ours(key: tuple[str, str, str], live: Json) -> str:
+    said = live["metadata"].get("labels") or {}
+    if key[0] != "Namespace" or said.get(labels.OFFERED) == "true":
+        return NOT_OURS
+    return NOT_OFFERED + offer([key[2]])
+
+
+def offer(namespaces: Iterable[str]) -> str:
+    """The line by which a cluster's administrator lets Weir manage namespaces that stand."""
+    return f"kubectl label namespace {' '.join(namespaces)} {labels.OFFERED}=true"
 
 
 def _judge_foreign_priority(key: tuple[str, str, str], manifest: Json, live: Json) -> Finding:

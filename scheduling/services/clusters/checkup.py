@@ -17,6 +17,7 @@ from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, UnreachableError
 from scheduling.cluster.guardrails import rights as access
 from scheduling.cluster.guardrails.manifests import ENGINE, MEMBER_ROLE
+from scheduling.cluster.guardrails.reconcile import NOT_OFFERED, Finding, offer
 from scheduling.cluster.guardrails.rights import Need
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.services.clusters import guardrails, tokens
@@ -31,6 +32,8 @@ SUPPORTED = (1, 36), (1, 37)
 """The oldest and the newest that the tests run on: ``workshop/testbed/control_plane/build`` pins them. The
 oldest is also the first that lets a suspended Job change its resources."""
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 MANIFESTS = {
     "observe": "docker/kubernetes/observe.yaml",
     "enforce": "docker/kubernetes/enforce.yaml",
@@ -272,6 +275,7 @@ def _serves(client: Client, list_path: str) -> bool:
 
 def _guardrails(cluster: Cluster, client: Client) -> Iterator[Item]:
     findings = guardrails.look(cluster, client)
+    yield from _unoffered(cluster, client, findings)
     out = [f for f in findings if f.standing != Standing.IN_STEP]
     look = f"Look with manage.py cluster guardrails {cluster.name}."
     if findings and not out:
@@ -282,7 +286,9 @@ def _guardrails(cluster: Cluster, client: Client) -> Iterator[Item]:
     elif out:
         sentence = f"Enforcing would write {len(out)} of {len(findings)}."
         yield Item(Grade.ADVICE, "guardrails", sentence, look)
-    if any(f.kind == "RoleBinding" for f in findings) and not _has_member_role(client):
+    if any(f.kind == "RoleBinding" for f in findings) and not _stands(
+        client, f"{ROLES}/{MEMBER_ROLE}"
+    ):
         yield Item(
             Grade.MISSING if cluster.mode == ClusterMode.ENFORCE else Grade.ADVICE,
             "guardrails",
@@ -291,10 +297,26 @@ def _guardrails(cluster: Cluster, client: Client) -> Iterator[Item]:
         )
 
 
-def _has_member_role(client: Client) -> bool:
-    """Whether the role is there; without the right to look, the benefit of the doubt."""
+def _unoffered(cluster: Cluster, client: Client, findings: Iterable[Finding]) -> Iterator[Item]:
+    """Namespaces of queues that an account with the rights of enforce.yaml may not take."""
+    names = [f.name for f in findings if f.detail.startswith(NOT_OFFERED)]
+    enforced = cluster.mode == ClusterMode.ENFORCE
+    if not names or (enforced and not _stands(client, f"{POLICIES}/{ENGINE}")):
+        return
+    command = offer(names)
+    yield Item(
+        Grade.MISSING if enforced else Grade.ADVICE,
+        "namespaces",
+        f"They stand, and Weir may not take them before they are offered: {', '.join(names)}.",
+        f"Look at what runs there, then offer them: {command}",
+        command,
+    )
+
+
+def _stands(client: Client, path: str) -> bool:
+    """Without the right to look, the benefit of the doubt."""
     try:
-        client.get(f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{MEMBER_ROLE}")
+        client.get(path)
     except NotFoundError:
         return False
     except ApiError:

@@ -16,9 +16,11 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that was looked at; ``remedy`` is empty when nothing is to be done."""
+    """One thing that was looked at; ``remedy`` is empty when nothing is to be done. ``command`` is the line
+    in it that is typed in a shell, where there is one."""
 
     grade: Grade
     topic: str
     sentence: str
     remedy: str = ""
+    command: str = ""

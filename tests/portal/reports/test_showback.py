@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -283,6 +284,38 @@ def test_focus_charges_what_showback_does_and_has_a_row_a_price_and_month(
         assert parts == pytest.approx(row["BilledCost"], abs=1e-4)
         assert row["ChargeCategory"] == "Usage"
         assert row["ChargePeriodStart"].endswith("Z")
+
+
+MANDATORY = {
+    "BilledCost", "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodEnd",
+    "BillingPeriodStart", "ChargeCategory", "ChargeClass", "ChargeDescription", "ChargePeriodEnd",
+    "ChargePeriodStart", "ContractedCost", "EffectiveCost", "InvoiceIssuerName", "ListCost",
+    "PricingQuantity", "PricingUnit", "ProviderName", "PublisherName", "ServiceCategory",
+    "ServiceName",
+}  # fmt: skip
+"""Columns that FOCUS 1.2 asks of every data set."""
+ASKED_FOR = {
+    "ChargeFrequency", "ConsumedQuantity", "ConsumedUnit", "ContractedUnitPrice", "ListUnitPrice",
+    "PricingCategory", "RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType",
+    "ServiceSubcategory", "SkuId", "SkuMeter", "SkuPriceDetails", "SkuPriceId", "SubAccountId",
+    "SubAccountName", "Tags",
+}  # fmt: skip
+"""Those that it recommends, or asks of whoever measures, has prices, places, resources, tags."""
+NEVER_EMPTY = MANDATORY - {"ChargeClass"}
+
+
+def test_focus_has_the_columns_of_the_specification_and_calls_others_its_own(
+    small: Small, payer: User
+) -> None:
+    small.sample(small.vision, small.h100, allocated=4, used=3)
+    table = report_of(small, payer).exports["focus"]()
+    (row,) = table.as_dicts()
+
+    own = {name for name in table.columns if name.startswith("x_")}
+    assert set(table.columns) - own == MANDATORY | ASKED_FOR
+    assert len(table.columns) == len(set(table.columns))
+    assert [name for name in NEVER_EMPTY if row[name] in (None, "")] == []
+    assert json.loads(row["SkuPriceDetails"]) == {"GpuClass": row["SkuId"]}
 
 
 def test_focus_goes_by_page_and_api_to_who_reads_costs_alone(

@@ -325,6 +325,20 @@ def test_enforce_does_not_say_of_the_web_servers_account_what_the_engines_has(
     assert "Everything that enforcing needs is there" not in told
 
 
+def test_enforce_has_the_line_that_offers_namespaces_to_be_copied(connected, admin, monkeypatch):
+    """Where enforce.yaml's policy holds the engine to what was offered."""
+    monkeypatch.setattr(checkup, "_stands", lambda client, path: True)
+    admin.post("/set-up/queues/", {"keep": "1", **LOOKED})
+
+    told = admin.get("/set-up/enforce/").text
+
+    line = "kubectl label namespace speech vision web weir.dev/offered=true"
+    assert re.search(rf'<code class="command" id="(command-\d)" tabindex="0">{line}</code>', told)
+    assert 'data-copy="#command-1"' in told
+    assert "Check again" in told
+    assert "kubectl apply" not in told, "the rights are there"
+
+
 def misspelt(admin, **more):
     tree = "queues: [{name: a, namespace: vsion}, {name: b, namespace: other}]"
     return admin.post("/set-up/queues/", {"file": "1", "tree": tree, **more})

@@ -221,3 +221,41 @@ def test_group_without_the_member_role_is_missing(world: World) -> None:
     role = {"metadata": {"name": "weir-member"}, "rules": []}
     world.kube.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
     assert found(world) == []
+
+
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+HELD_TO = {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "weir-engine"}, "spec": {}}
+"""What enforce.yaml brings: the engine takes no namespace that stands and is not offered."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "grade"), [(ClusterMode.ENFORCE, Grade.MISSING), (ClusterMode.OBSERVE, Grade.ADVICE)]
+)
+def test_namespaces_of_queues_that_stand_are_to_be_offered_by_one_line(
+    world: World, monkeypatch: pytest.MonkeyPatch, mode: ClusterMode, grade: Grade
+) -> None:
+    answer(monkeypatch, f"{POLICIES}/weir-engine", HELD_TO)
+    Cluster.objects.update(mode=mode)
+    Queue.objects.update(namespace="")
+    names = [f"speech-{mode}", f"vision-{mode}"]
+    root = Queue.objects.get(parent=None)
+    for name in names:
+        Queue.objects.create(cluster=world.cluster, parent=root, name=name, namespace=name)
+        world.kube.create("/api/v1/namespaces", {"metadata": {"name": name}})
+
+    (item,) = [one for one in found(world, grade) if one.topic == "namespaces"]
+    assert ", ".join(names) in item.sentence
+    assert item.command == f"kubectl label namespace {' '.join(names)} weir.dev/offered=true"
+    assert item.command in item.remedy
+
+    for name in names:
+        offered = {"metadata": {"labels": {"weir.dev/offered": "true"}}}
+        world.kube.patch(f"/api/v1/namespaces/{name}", offered)
+    assert not [one for one in found(world, grade) if one.topic == "namespaces"]
+
+
+def test_account_that_no_policy_holds_needs_no_offer_to_enforce(world: World) -> None:
+    Queue.objects.exclude(parent=None).update(namespace="stands")
+    world.kube.create("/api/v1/namespaces", {"metadata": {"name": "stands"}})
+
+    assert not [one for one in found(world) if one.topic == "namespaces"]

@@ -46,12 +46,19 @@ fsGroup: {{ .uid }}
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
-{{/* Of (root, name): by the size, and what is given goes before. */}}
+{{/* Names of the engines' Deployments, as JSON: one, or one for each part of the clusters. */}}
+{{- define "weir.engines" -}}
+{{- $names := list "engine" -}}
+{{- range $index, $_ := rest .Values.engine.clusters }}{{ $names = append $names (printf "engine-%d" (add 2 $index)) }}{{ end -}}
+{{- toJson $names -}}
+{{- end }}
+
+{{/* Of (root, role): by the size, and what is given goes before. */}}
 {{- define "weir.resources" -}}
-{{- $asked := index (.root.Files.Get "files/sizes.yaml" | fromYaml) .root.Values.size .name -}}
+{{- $asked := index (.root.Files.Get "files/sizes.yaml" | fromYaml) .root.Values.size .role -}}
 {{- $unit := hasSuffix "Gi" $asked.memory | ternary "Gi" "Mi" -}}
 {{- $limit := printf "%d%s" (trimSuffix $unit $asked.memory | int | mul 2) $unit -}}
-{{- mergeOverwrite (dict "requests" $asked "limits" (dict "memory" $limit)) (index .root.Values .name).resources | toYaml }}
+{{- mergeOverwrite (dict "requests" $asked "limits" (dict "memory" $limit)) (index .root.Values .role).resources | toYaml }}
 {{- end }}
 
 {{/* Settings: those of the ConfigMap and the Secret, and what follows from values. */}}
@@ -86,6 +93,10 @@ volumes:
     emptyDir: {sizeLimit: 1Gi}
   - name: tmp
     emptyDir: {sizeLimit: 1Gi}
+{{- with .root.Values.trustedCertificates.configMap }}
+  - name: trusted
+    configMap: {name: {{ . }}, items: [{key: {{ $.root.Values.trustedCertificates.key }}, path: trusted.crt}]}
+{{- end }}
 initContainers:
   - name: kernels
     image: {{ include "weir.image" .root }}
@@ -101,16 +112,28 @@ initContainers:
       - {name: var, mountPath: /var-of-pod}
 {{- end }}
 
+{{/* Of (root, name, command), with `probes` where a port for them is wanted beside, and `clusters` of an engine. */}}
 {{- define "weir.container" -}}
+{{- $trusts := .root.Values.trustedCertificates.configMap -}}
+{{- $env := list -}}
+{{- if .probes }}{{ $env = append $env (dict "name" "WEIR_PROBE_PORT" "value" "9100") }}{{ end -}}
+{{- with .clusters }}{{ $env = append $env (dict "name" "WEIR_ENGINE_CLUSTERS" "value" (join "," .)) }}{{ end -}}
+{{- if $trusts }}{{ range list "SSL_CERT_FILE" "REQUESTS_CA_BUNDLE" }}{{ $env = append $env (dict "name" . "value" "/etc/weir/trusted.crt") }}{{ end }}{{ end -}}
 image: {{ include "weir.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 command: {{ toJson .command }}
 {{ include "weir.environment" .root }}
+{{- with $env }}
+env: {{- toYaml . | nindent 2 }}
+{{- end }}
 securityContext:
   {{- include "weir.contained" . | nindent 2 }}
 volumeMounts:
   - {name: var, mountPath: /weir/var}
   - {name: tmp, mountPath: /tmp}
+{{- if $trusts }}
+  - {name: trusted, mountPath: /etc/weir, readOnly: true}
+{{- end }}
 {{- end }}
 
 {{- define "weir.ports" -}}
