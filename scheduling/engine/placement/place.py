@@ -42,7 +42,7 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
     if when != LATER and world.room.open[c] < least * work.need[GPUS, w]:
         return 0
     if has_roles(work, w):
-        sat = place_roles(world, w, c, most, when)
+        sat = place_roles(world, w, c, least, most, when)
     else:
         sat = 0
         if has_segments(work, w):

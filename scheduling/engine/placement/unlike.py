@@ -68,17 +68,18 @@ def all_fit(world: Session, w: int, c: int, members: int, when: int) -> bool:
 @inner
 def fit_together(world: Session, w: int, c: int, when: int) -> bool:
     """Whether ``place_roles`` would seat the least of them."""
-    sat = place_roles(world, w, c, world.work.least[w], when)
+    least = world.work.least[w]
+    sat = place_roles(world, w, c, least, least, when)
     _rise_all(world.room, world.work, world.seats, w, sat, when)
     return bool(sat > 0)
 
 
 @inner
-def place_roles(world: Session, w: int, c: int, most: int, when: int) -> int:
+def place_roles(world: Session, w: int, c: int, least: int, most: int, when: int) -> int:
     """Seat the least members of ``w``: in one domain of the finest level that it prefers and that holds them
     all, up to the one that it requires; then, there and as far as the required level reaches, more of the
-    role that may have more, up to ``most`` seats in all. Returns how many were taken; 0 leaves ``room`` as it
-    was.
+    role that may have more, up to ``most`` seats in all. Returns how many were taken; 0, where they are fewer
+    than ``least``, leaves ``room`` as it was.
     """
     work = world.work
     required = work.required[w]
@@ -87,7 +88,11 @@ def place_roles(world: Session, w: int, c: int, most: int, when: int) -> int:
         sat = _seat_together(world, w, c, most, when, level)
         if sat > 0:
             sat = _seat_more(world, w, c, sat, most, when, level)
-            return int(_seat_more(world, w, c, sat, most, when, required))
+            sat = _seat_more(world, w, c, sat, most, when, required)
+            if sat >= least:
+                return int(sat)
+            _rise_all(world.room, work, world.seats, w, sat, when)
+            return 0
     return 0
 
 
