@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Max
 
@@ -48,10 +49,16 @@ class Row:
         return self.may_operate and self.workload.state != State.FINISHED
 
 
+def pods_of(shape: dict[str, Any]) -> str:
+    """'4', '2–6'."""
+    least = shape.get("pods_min")
+    return str(shape["pods"]) if least is None else f"{least}–{shape['pods']}"
+
+
 def gang(workload: Workload) -> str:
     """'2 × 8', '2–4 × 8', '8', '1 × 1 + 4 × 8': members and GPUs of each."""
     if workload.shapes:
-        return " + ".join(f"{one['pods']} × {number(one['gpus'], 2)}" for one in workload.shapes)
+        return " + ".join(f"{pods_of(one)} × {number(one['gpus'], 2)}" for one in workload.shapes)
     each = number(workload.gpus / 1000, 2)
     low, high = workload.min_members, workload.max_members
     if high == 1:

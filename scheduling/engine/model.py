@@ -171,7 +171,9 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Members of a gang that are alike; ``gpus``, ``cpus``, ``memory_mib`` and ``beside`` are of one."""
+    """Members of a gang that are alike; ``gpus``, ``cpus``, ``memory_mib`` and ``beside`` are of one. Of an
+    elastic gang one role has up to ``extra`` more than ``members``.
+    """
 
     name: str
     members: int
@@ -181,6 +183,9 @@ class Role:
     beside: Mapping[str, int] = field(default_factory=dict)
     placement: Mapping[str, int] = field(default_factory=dict)
     """Its members by node, where the gang runs or has a claim."""
+    extra: int = 0
+    leaving: Mapping[str, int] = field(default_factory=dict)
+    """Those by node that it gave up, or moved away from, whose pods still hold GPUs there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,18 +26,22 @@ def in_parts(work: Workload) -> Workload:
         return work
     part = gcd(*(one.gpus for one in work.roles))
     parts = sum(one.members * one.gpus for one in work.roles) // part
-    held: Counter[str] = Counter()
+    most = parts + sum(one.extra * one.gpus for one in work.roles) // part
+    held, leaving = Counter[str](), Counter[str]()
     for one in work.roles:
         for node, members in one.placement.items():
             held[node] += members * one.gpus // part
+        for node, members in one.leaving.items():
+            leaving[node] += members * one.gpus // part
     return replace(
         work,
         gpus=part,
         cpus=0,
         memory_mib=0,
         beside={},
-        members=Members(parts, parts),
+        members=Members(parts, most),
         placement=dict(held),
+        leaving_members=dict(leaving),
     )
 
 
@@ -52,13 +56,18 @@ def members_on(
     milli-GPU, no member is known to hold.
 
     What ``Role.placement`` does not say follows from the parts on each node, the largest roles first: where
-    several ways are right GPUs are counted alike.
+    several ways are right GPUs are counted alike. Of a role that may have more members are as many there as
+    the others leave parts for.
     """
     found: Placed = []
     loose, in_order = Counter(placement), ordered(roles)
     is_known = any(one.placement for one in in_order)
+    spare = sum(placement.values())
+    spare -= sum(one.members * one.gpus // part for one in in_order if not one.extra)
     for k, one in enumerate(in_order):
         parts, left = one.gpus // part, one.members
+        if one.extra:
+            left = min(one.members + one.extra, max(0, spare) // parts)
         for node in sorted(one.placement if is_known else loose):
             fit = one.placement[node] if is_known else min(left, loose[node] // parts)
             if fit:
@@ -66,3 +75,12 @@ def members_on(
                 loose[node] -= fit * parts
                 left -= fit
     return found, {node: parts for node, parts in loose.items() if parts > 0}
+
+
+def by_role(roles: Iterable[Role], placement: Mapping[str, int], part: int) -> dict[str, int]:
+    """How many members each of the ``roles`` has there, by name."""
+    in_order = ordered(roles)
+    found = dict.fromkeys((one.name for one in in_order), 0)
+    for k, _, members in members_on(in_order, placement, part)[0]:
+        found[in_order[k].name] += members
+    return found

@@ -8,12 +8,13 @@ look back. GPU columns are milli-GPU, CPU columns milli-CPU. Only ``services.lif
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
 
 from scheduling.engine.model import MILLI, Role, WorkloadType
-from scheduling.engine.roles import members_on
+from scheduling.engine.roles import by_role, members_on
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
 from scheduling.models.queues import Queue
 
@@ -84,6 +85,11 @@ class PriorityClass(models.Model):
         return self.name
 
 
+def _role(shape: dict[str, Any]) -> Role:
+    gpus, least = round(shape["gpus"] * MILLI), shape.get("pods_min", shape["pods"])
+    return Role(str(gpus), least, gpus, extra=shape["pods"] - least)
+
+
 class Workload(models.Model):
     """One unit of admission: a gang of pods owned by one object of the cluster."""
 
@@ -114,7 +120,8 @@ class Workload(models.Model):
     max_members = models.PositiveIntegerField(default=1)
     elastic = models.BooleanField(default=False)
     shapes = models.JSONField(default=list)
-    """``{roles, pods, gpus}`` of members that ask for unlike numbers of GPUs; empty where they are alike.
+    """``{roles, pods, gpus}`` of members that ask for unlike numbers of GPUs, and ``pods_min`` of those of
+    which plans may leave out some; empty where they are alike.
     Such a gang is counted in parts: ``gpus`` is the most that divides those of each pod, ``members`` are
     parts."""
     gpu_classes = models.JSONField(default=list)
@@ -226,13 +233,26 @@ class Workload(models.Model):
 
     def pods_of(self, members: int) -> int:
         """Of so many members: all that it has where they are parts of unlike ones."""
-        return sum(one["pods"] for one in self.shapes) if self.shapes and members else members
+        if not self.shapes or not members:
+            return members
+        missing = self.gpus * (self.max_members - members)
+        return sum(
+            role.members + role.extra - (missing // role.gpus if role.extra else 0)
+            for role in self.roles
+        )
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """Of unlike members, each named by the milli-GPU of one."""
-        sizes = [(round(one["gpus"] * MILLI), one["pods"]) for one in self.shapes]
-        return tuple(Role(str(gpus), pods, gpus) for gpus, pods in sizes)
+        return tuple(_role(one) for one in self.shapes)
+
+    @property
+    def shapes_now(self) -> list[tuple[dict[str, Any], int | None]]:
+        """Its shapes, each with the pods of it that are placed; None where none is, or all have one size."""
+        if not self.elastic or self.state not in HOLDING:
+            return [(one, None) for one in self.shapes]
+        found = by_role(self.roles, self.placement, self.gpus)
+        return [(one, found[_role(one).name]) for one in self.shapes]
 
     @property
     def pods_by_node(self) -> dict[str, int]:

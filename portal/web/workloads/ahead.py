@@ -233,9 +233,9 @@ def size_of(asked: DraftWork) -> str:
     one = asked.observed
     low, high = one.gpus * one.min_members, one.gpus * one.max_members
     amount = gpus(low) if low == high else f"{gpus(low)} to {gpus(high)}"
-    pods = number(sum(shape.pods for shape in one.shapes) or one.min_members)
-    if one.min_members != one.max_members:
-        pods = f"{pods} to {number(one.max_members)}"
+    most = sum(shape.pods for shape in one.shapes) or one.max_members
+    least = most - sum(shape.extra for shape in one.shapes) if one.shapes else one.min_members
+    pods = number(least) if least == most else f"{number(least)} to {number(most)}"
     return f"{amount} GPU{'' if amount == '1' else 's'} in {pods} pod{'' if pods == '1' else 's'}"
 
 

@@ -49,7 +49,9 @@ class Target:
 
 
 class Shape(NamedTuple):
-    """Members of a gang that ask for the same number of milli-GPU, and the roles that they have."""
+    """Members of a gang that ask for the same number of milli-GPU, and the roles that they have: at most so
+    many ``pods``, of which plans may leave out ``extra``.
+    """
 
     roles: tuple[str, ...]
     pods: int
@@ -57,11 +59,17 @@ class Shape(NamedTuple):
     cpus: int = 0
     memory_mib: int = 0
     beside: tuple[tuple[str, int], ...] = ()
+    extra: int = 0
 
     def document(self) -> Json:
         gpus = self.gpus / 1000
         whole = int(gpus) if gpus.is_integer() else gpus
-        return {"roles": list(self.roles), "pods": self.pods, "gpus": whole}
+        least = {"pods_min": self.pods - self.extra} if self.extra else {}
+        return {"roles": list(self.roles), "pods": self.pods, "gpus": whole, **least}
+
+    def pods_beside(self, missing: int) -> int:
+        """Its pods in a gang with so many milli-GPU less than its most."""
+        return self.pods - (missing // self.gpus if self.extra else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def _needs(
         for pod in counted
     ]
     mixed = faults.mixed(amounts)
-    shapes = unlike.shapes_of([("", 1)] * len(gpus), gpus, members, names)
+    shapes = unlike.shapes_of([("", (1, 1))] * len(gpus), gpus, members, names)
     fits = fitting.fitting_classes(
         asks, own, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
     )

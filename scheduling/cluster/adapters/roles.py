@@ -186,8 +186,10 @@ class RoleAdapter:
             original = originals.of(obj)
             self.set_suspended(new, False)
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
-            lowest, highest = sizing.between(counted, original.full(counted), notes.of(obj))
-            is_fixed = lowest == highest or sizing.are_unlike(counted, admission)
+            sizes = original.full(counted)
+            lowest, highest = sizing.between(sizing.spans(counted, sizes, notes.of(obj)))
+            sized = sizing.sized_role(counted) if lowest < highest else None
+            is_unlike = sizing.are_unlike(counted, admission)
             original.gpus = sizing.member_gpus(counted, admission)
             original.limit_s = self._limit_s(obj)
             for role in counted:
@@ -195,12 +197,13 @@ class RoleAdapter:
                 if original.gpus:
                     gpus = sizing.member_gpus([role], admission)
                     theirs = unlike.of_size(admission, gpus)
-                    self.steer(new, role, own, theirs, fixed=is_fixed)
+                    may_grow = sized is role or (sized is not None and not is_unlike)
+                    self.steer(new, role, own, theirs, fixed=not may_grow)
                 else:
                     self.give_back(new, role, own)
                 original.roles[role.name] = own
-            original.sizes = original.full(counted)
-            members = sizing.pods_in(counted, admission)
+            original.sizes = sizes
+            members = sizing.pods_in(counted, sizes, admission)
             sizing.set_size(counted, members)
             new["metadata"]["annotations"] |= notes.mark(original, admission, members)
 
@@ -230,9 +233,7 @@ class RoleAdapter:
         def size(new: Json) -> None:
             original = originals.of(obj)
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
-            members = admission.members
-            if sizing.are_unlike(counted, admission):
-                members = sum(original.full(counted).values())
+            members = sizing.pods_in(counted, original.full(counted), admission)
             if sum(role.count for role in counted) == members:
                 return
             sizing.set_size(counted, members)
@@ -291,17 +292,18 @@ class RoleAdapter:
         gpus = [pods_of.gpus_among(member.asks, names) for member in members]
         part, sizes = unlike.part_of(gpus), original.full(counted)
         weights = [each // part if part else 1 for each in gpus]
-        between = sizing.between(counted, sizes, notes.of(obj))
-        if part:
-            full = sum(sizes[r.name] * each for r, each in zip(counted, weights, strict=True))
-            between = (full, full)
-        pods = [(role.name, sizes[role.name]) for role in counted]
+        spans = sizing.spans(counted, sizes, notes.of(obj))
+        between = sizing.between(spans, weights)
+        pods = [(role.name, span) for role, span in zip(counted, spans, strict=True)]
+        let_in = original.members
+        if part and let_in is not None:
+            let_in = sizing.parts_of(let_in, spans, weights)
         shapes = unlike.shapes_of(pods, gpus, members, names)
         fits = [self._classes(obj, member, classes) for member in members]
         fields = {
             **self._priorities(obj, roles),
             "gpus": max(gpus),
-            "sized": between[1] if part and original.members is not None else original.members,
+            "sized": let_in,
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),

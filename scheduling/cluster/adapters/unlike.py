@@ -14,6 +14,7 @@ from typing import Any
 from scheduling.cluster.adapters import needs
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, Shape
+from scheduling.cluster.adapters.sizing import Span
 from scheduling.cluster.vocabulary.devices import Claims
 
 Json = dict[str, Any]
@@ -49,14 +50,14 @@ def not_over(pods: Sequence[Json], weights: Sequence[int] | None) -> int:
 
 
 def shapes_of(
-    counted: Sequence[tuple[str, int]],
+    counted: Sequence[tuple[str, Span]],
     gpus: Sequence[int],
     members: Sequence[needs.Member],
     names: Sequence[str],
 ) -> tuple[Shape, ...]:
-    """Of roles as (name, pods), the smallest first; of those that ask for as many GPUs the most that any
-    needs beside. None where all are alike."""
-    found: dict[int, list[tuple[str, int, needs.Member]]] = {}
+    """Of roles as (name, least and most pods), the smallest first; of those that ask for as many GPUs the
+    most that any needs beside. None where all are alike."""
+    found: dict[int, list[tuple[str, Span, needs.Member]]] = {}
     for (name, pods), each, member in zip(counted, gpus, members, strict=True):
         found.setdefault(each, []).append((name, pods, member))
     if len(found) < 2:
@@ -65,17 +66,18 @@ def shapes_of(
 
 
 def _shape(
-    gpus: int, alike: Sequence[tuple[str, int, needs.Member]], names: Sequence[str]
+    gpus: int, alike: Sequence[tuple[str, Span, needs.Member]], names: Sequence[str]
 ) -> Shape:
     named = dict.fromkeys(str(name).replace("\0", "")[:63] for name, _, _ in alike if name)
     asks = [member.asks for _, _, member in alike]
     return Shape(
         tuple(named)[:MOST_NAMED],
-        sum(pods for _, pods, _ in alike),
+        sum(most for _, (_, most), _ in alike),
         gpus,
         max(int(each.get("cpu", 0)) for each in asks),
         max(int(each.get("memory", 0)) for each in asks),
         needs.of_any(needs.taken(member, names) for _, _, member in alike),
+        sum(most - least for _, (least, most), _ in alike),
     )
 
 

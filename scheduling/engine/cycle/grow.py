@@ -1,8 +1,9 @@
 """Growing elastic gangs, those that run and those that have just started, into what nobody who waits can
 use.
 
-One member at a time, the neediest queue first and inside it by the order of the pending, so equals grow
-alike. What was grown is the first to be given back: shrinking precedes every eviction.
+One member at a time (of unlike ones one of the elastic role, of segments a whole one), the neediest queue
+first and inside it by the order of the pending, so equals grow alike. What was grown is the first to be given
+back: shrinking precedes every eviction.
 """
 
 from __future__ import annotations
@@ -16,15 +17,9 @@ from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to, row_of
-from scheduling.engine.placement.node_room import (
-    free_of,
-    pick_device,
-    rise,
-    sit,
-    slots_on,
-    take_open,
-)
+from scheduling.engine.placement.node_room import free_of, rise, slots_on, take_open
 from scheduling.engine.placement.segments import domain_at, seat_segments
+from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import sharer
 from scheduling.engine.quota.standing import GROWS, may_hold, owes, past_shares_of, standing
 from scheduling.engine.quota.usage import charge
@@ -34,6 +29,7 @@ from scheduling.engine.state.input import Holds, Ranks, Tree, Work
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.roles import elastic_shape, members_of_elastic
 from scheduling.engine.state.segments import needs_segments, segment_size, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING, SPREADS
@@ -93,8 +89,7 @@ def _one_pass(
         if whole:
             grown = _add_segment(world, w, who, node, device, grown)
         elif n >= 0:
-            who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
-            grown += 1
+            grown = _add_member(world, w, n, who, node, device, grown)
         if grown == before:
             if may and turn == 0 and settled[_class_of(work, out, w)]:
                 _regain(world, w)
@@ -238,7 +233,7 @@ def _node_for(world: Session, w: int, who: Ints, node: Ints, grown: int) -> int:
     emptiest where the policy spreads; then the lowest name.
     """
     work, nodes, room = world.work, world.nodes, world.room
-    c = _class_of(work, world.out, w)
+    c, one = _class_of(work, world.out, w), elastic_shape(work, w)
     level = work.required[w]
     home = _first_node(world.holds, world.out, w)
     own = _own_members(world, w, who, node, grown)
@@ -248,7 +243,7 @@ def _node_for(world: Session, w: int, who: Ints, node: Ints, grown: int) -> int:
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
             continue
-        if slots_on(room, work, w, n, NOW) == 0:
+        if slots_on(room, work, one, n, NOW) == 0:
             continue
         here, free = own[n] if own.size > 0 else 0, sign * free_of(room, GPUS, n, NOW)
         if best < 0 or here < fewest or (here == fewest and free < least):
@@ -282,10 +277,10 @@ def _regain(world: Session, w: int) -> None:
     """Others give up for ``w`` what is owed to it. It holds none of that yet."""
     holds, out = world.holds, world.out
     work, c, members = world.work, _class_of(world.work, out, w), 0
-    now = work.members[w] + out.members[w]
+    now, unit = work.members[w] + out.members[w], unit_of(work, w)
     while now + members < work.most[w] and regain_member(world, w, c, _first_node(holds, out, w)):
-        charge(world, w, c, 1, False)
-        members += 1
+        charge(world, w, c, unit, False)
+        members += unit
     if members > 0:
         charge(world, w, c, -members, False)
 
@@ -299,16 +294,26 @@ def _first_node(holds: Holds, out: Decisions, w: int) -> int:
 
 
 @inner
-def _add_member(world: Session, w: int, n: int) -> int:
-    """Returns the device it sits on."""
-    room = world.room
-    work, c = world.work, _class_of(world.work, world.out, w)
-    device = pick_device(room, work, w, n, NOW)
-    sit(room, work, w, n, device, NOW)
-    take_open(room, c, work.need[GPUS, w])
-    charge(world, w, c, 1, not world.ranks.preemptible[work.priority[w]])
-    world.out.members[w] += 1
-    return device
+def _add_member(
+    world: Session, w: int, n: int, who: Ints, node: Ints, device: Ints, grown: int
+) -> int:
+    """``w`` grows by a member on ``n``; returns how many seats have grown then."""
+    work = world.work
+    if grown + unit_of(work, w) > who.size:
+        return grown
+    end = sit_member(world.room, work, w, work.elastic_role[w], n, node, device, grown, NOW)
+    for i in range(grown, end):
+        who[i] = w
+    _note_growth(world, w, end - grown)
+    return int(end)
+
+
+@inner
+def _note_growth(world: Session, w: int, seats: int) -> None:
+    c = _class_of(world.work, world.out, w)
+    take_open(world.room, c, seats * world.work.need[GPUS, w])
+    charge(world, w, c, seats, not world.ranks.preemptible[world.work.priority[w]])
+    world.out.members[w] += seats
 
 
 @inner
@@ -327,9 +332,7 @@ def _add_segment(world: Session, w: int, who: Ints, node: Ints, device: Ints, gr
         return grown
     for i in range(end):
         who[grown + i], node[grown + i], device[grown + i] = w, seats.node[i], seats.device[i]
-    take_open(room, c, end * work.need[GPUS, w])
-    charge(world, w, c, end, not world.ranks.preemptible[work.priority[w]])
-    world.out.members[w] += end
+    _note_growth(world, w, end)
     return grown + end
 
 
@@ -358,8 +361,9 @@ def _write_down(
         decide(out, w, codes.GROW, codes.GROWS, c, total)
         q, figures = work.queue[w], out.figures
         out.blame[w], figures[w, GROWTH.holds] = q, held[c, q]
-        figures[w, GROWTH.members], figures[w, GROWTH.members_after] = work.members[w], total
-        figures[w, GROWTH.members_max] = work.most[w]
+        figures[w, GROWTH.members] = members_of_elastic(work, w, work.members[w])
+        figures[w, GROWTH.members_after] = members_of_elastic(work, w, total)
+        figures[w, GROWTH.members_max] = members_of_elastic(work, w, work.most[w])
     seat_out(out, seats, w, total)
 
 

@@ -10,9 +10,9 @@ from scheduling.engine import model as m
 from scheduling.engine.document.schema import MOST_HELD, MembersDoc, SnapshotDoc, WorkloadDoc
 from scheduling.engine.model import MOST_ROLES
 
-INSTEAD = ("gpus", "members", "cpus", "memory_gib", "beside", "placement")
+INSTEAD = ("gpus", "members", "cpus", "memory_gib", "beside", "placement", "leaving_members")
 """Keys that roles stand in place of."""
-NEVER = ("devices", "leaving_members", "leaving_devices")
+NEVER = ("devices", "leaving_devices")
 ALIKE = "take it out, or take the roles out"
 
 
@@ -39,9 +39,7 @@ def _faults(at: str, work: WorkloadDoc) -> Iterator[m.Fault]:
     for key in (*INSTEAD, *NEVER):
         if key in work.model_fields_set:
             yield m.Fault(f"{at}.{key}", str(getattr(work, key)), "nothing beside roles", ALIKE)
-    if work.elastic:
-        remedy = "take it out: gangs of unlike members neither grow nor shrink"
-        yield m.Fault(f"{at}.elastic", "true", "false beside roles", remedy)
+    yield from _sizes(at, work)
     if work.topology.segment:
         remedy = "take it out: segments are of members that are alike"
         yield m.Fault(f"{at}.topology.segment", "a segment", "nothing beside roles", remedy)
@@ -57,21 +55,47 @@ def _faults(at: str, work: WorkloadDoc) -> Iterator[m.Fault]:
         if role.gpus < 1 or role.gpus % 1:
             remedy = "round it; leave a role without GPUs out, it takes none"
             yield m.Fault(f"{path}.gpus", f"{role.gpus:g}", "whole GPUs, at least 1", remedy)
-        gpus += role.gpus * role.members
+        gpus += role.gpus * role.most
         placed = sum(role.placement.values())
-        if placed > role.members:
-            found, expected = f"{placed} members", f"at most {role.members}"
+        if placed > role.most:
+            found, expected = f"{placed} members", f"at most {role.most}"
             yield m.Fault(f"{path}.placement", found, expected, "correct it, or members")
     if gpus > MOST_HELD:
         remedy = "have fewer members"
         yield m.Fault(f"{at}.roles", f"{gpus:g} GPUs", f"at most {MOST_HELD:,}", remedy)
 
 
+def _sizes(at: str, work: WorkloadDoc) -> Iterator[m.Fault]:
+    """One role makes a gang elastic, and nothing else does."""
+    ranges = [k for k, role in enumerate(work.roles) if role.most != role.least]
+    for k, role in enumerate(work.roles):
+        if role.most < role.least:
+            expected, remedy = f"at least min, {role.least}", "correct one of them"
+            yield m.Fault(f"{at}.roles[{k}].members.max", str(role.most), expected, remedy)
+    for k in ranges[1:]:
+        remedy = "state one number: a gang grows and shrinks by members of one role"
+        yield m.Fault(f"{at}.roles[{k}].members", "min and max", "one role with both", remedy)
+    if work.elastic and not ranges:
+        remedy = "give the role that grows and shrinks a min and a max, or take it out"
+        yield m.Fault(f"{at}.elastic", "true", "false, as each role has one size", remedy)
+    if ranges and not work.elastic:
+        remedy = "write 'elastic: true', or give each role one number of members"
+        yield m.Fault(f"{at}.elastic", "false", "true, as a role has min and max", remedy)
+    if not any(role.least for role in work.roles):
+        yield m.Fault(f"{at}.roles", "no members", "a member at least", "raise the min of a role")
+
+
 def _fill(work: WorkloadDoc) -> None:
     part = gcd(*(int(role.gpus) for role in work.roles))
-    parts = sum(role.members * int(role.gpus) for role in work.roles) // part
-    held: Counter[str] = Counter()
+    least, most = (
+        sum(many * int(role.gpus) for role, many in zip(work.roles, sizes, strict=True)) // part
+        for sizes in ([r.least for r in work.roles], [r.most for r in work.roles])
+    )
+    held, leaving = Counter[str](), Counter[str]()
     for role in work.roles:
         for node, members in role.placement.items():
             held[node] += members * int(role.gpus) // part
-    work.gpus, work.members, work.placement = part, MembersDoc(min=parts, max=parts), dict(held)
+        for node, members in role.leaving.items():
+            leaving[node] += members * int(role.gpus) // part
+    work.gpus, work.members = part, MembersDoc(min=least, max=most)
+    work.placement, work.leaving_members = dict(held), dict(leaving)

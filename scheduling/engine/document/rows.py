@@ -132,8 +132,8 @@ WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
             lambda of: s.MembersDoc(min=min(of.min, s.MOST_HELD), max=min(of.max, s.MOST_HELD)),
         ),
         "roles": Way(
-            lambda docs: tuple(_row(m.Role, doc) for doc in docs),
-            lambda roles: [_doc(s.RoleDoc, role) for role in roles],
+            lambda docs: tuple(_role(doc) for doc in docs),
+            lambda roles: [_role_doc(role) for role in roles],
         ),
         "gpus": Way(_milli, _asked_gpus),
         "cpus": MILLI,
@@ -153,6 +153,18 @@ WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
     },
 }  # fmt: skip
 """By part of the document, what is not the same in the model; None: the file alone has it."""
+
+
+def _role(doc: s.RoleDoc) -> m.Role:
+    role: m.Role = _row(m.Role, doc)
+    return replace(role, members=doc.least, extra=doc.most - doc.least)
+
+
+def _role_doc(role: m.Role) -> s.RoleDoc:
+    doc: s.RoleDoc = _doc(s.RoleDoc, role)
+    if role.extra:
+        doc.members = s.RangeDoc(min=role.members, max=role.members + role.extra)
+    return doc
 
 
 def read(doc: s.SnapshotDoc) -> m.Snapshot:

@@ -53,6 +53,7 @@ Seconds = Number
 WholeSeconds = Annotated[int, Field(ge=0, le=MOST)]
 Count = Annotated[int, Field(ge=0, le=MOST)]
 Members = Annotated[int, Field(ge=1, le=MOST_HELD)]
+AnyMembers = Annotated[int, Field(ge=0, le=MOST_HELD)]
 Device = Annotated[int, Field(ge=0, lt=MOST_HELD)]
 Rank = Annotated[int, Field(ge=-MOST, le=MOST)]
 Strength = Annotated[float, Field(ge=0, le=1000)]
@@ -189,16 +190,40 @@ class MembersDoc(_Strict):
     max: Members | None = None
 
 
+class RangeDoc(_Strict):
+    """How many members a role has at least and at most."""
+
+    min: AnyMembers
+    max: Members
+
+
 class RoleDoc(_Strict):
     """Members of a gang that are alike."""
 
     name: Name
-    members: Members = 1
+    members: Annotated[
+        Members | RangeDoc,
+        Field(
+            description="A number; min and max of the one role by which an elastic gang grows and shrinks."
+        ),
+    ] = 1
     gpus: HeldGpus
     cpus: Number = 0
     memory_gib: Number = 0
     beside: dict[Name, Count] = {}
     placement: dict[Text, Members] = {}
+    leaving: Annotated[
+        dict[Text, Members],
+        Field(description="Members by node that it gave up, whose pods still hold GPUs."),
+    ] = {}
+
+    @property
+    def least(self) -> int:
+        return self.members if isinstance(self.members, int) else self.members.min
+
+    @property
+    def most(self) -> int:
+        return self.members if isinstance(self.members, int) else self.members.max
 
 
 class SegmentDoc(_Strict):

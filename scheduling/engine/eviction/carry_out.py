@@ -15,6 +15,7 @@ from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
 from scheduling.engine.reasons.figures import MOVERS, PROMISE, SHRUNK, TAKEN
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work, gpus_of
+from scheduling.engine.state.roles import parts_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
@@ -119,7 +120,8 @@ def shrink_for(world: Session, request: VictimRequest, v: int, leaves: Ints) -> 
     note_coming(world.tree, work, world.room, world.queues, v, gpus)
     reprice(work, holds, world.rules, candidates, v, members)
     _quote_excess(world, request, v, leaves)
-    out.figures[v, SHRUNK.gives_members] = candidates.log.members_given[v]
+    given = candidates.log.members_given[v]
+    out.figures[v, SHRUNK.gives_members] = given // parts_of(work, v, work.elastic_role[v])
 
 
 @inner

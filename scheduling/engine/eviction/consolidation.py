@@ -3,8 +3,8 @@
 Nobody moves who is not seated again at once, on GPUs that are free now. A move interrupts and restarts
 its workload like an eviction: it counts as lost work, in the eviction budgets and in the cap, and min run
 time forbids it; so does the cooldown, from its last start or move on. It needs no excess, because nobody's
-share changes. Only workloads that sit on one node, have members of one shape and do not outrank the gang
-move, at most ``Policy.max_moves`` of them. Those whose shares lie on one GPU may clear it.
+share changes. Only workloads that sit on one node and do not outrank the gang move, at most
+``Policy.max_moves`` of them. Those whose shares lie on one GPU may clear it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
-from scheduling.engine.state.input import Work, extra_of, gpus_of
+from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import has_roles, many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size
+from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import seat_out
@@ -327,12 +327,11 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     tree, ranks, rules, queues = world.tree, world.ranks, world.rules, world.queues
     w, c = request.w, request.c
     work, out, value = world.work, world.out, ranks.value
-    h, gpus = world.holds.head[v], gpus_of(work, v)
+    gpus = gpus_of(work, v)
     if (
         world.candidates.log.leaves[v]
         or out.action[v] != codes.UNDECIDED
-        or world.holds.next[h] >= 0
-        or has_roles(work, v)
+        or not _sits_together(work, world.holds, v)
     ):
         return False
     if value[work.priority[v]] > value[work.priority[w]] or not in_budget(
@@ -351,6 +350,31 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
 
 
 @inner
+def _shut_to(world: Session, v: int, c: int, n: int) -> None:
+    """No member of ``v`` finds room on ``n``, until that is touched."""
+    work = world.work
+    shut(world.nodes, world.index, row_of(world, v, c, NOW), n)
+    for role in range(many_roles(work, v) if has_roles(work, v) else 0):
+        shut(world.nodes, world.index, row_of(world, shape_of(work, v, role), c, NOW), n)
+
+
+@inner
+def _sits_together(work: Work, holds: Holds, v: int) -> bool:
+    """Whether ``v`` sits on one node, its shares of GPUs on one GPU; of unlike members nobody is missing but
+    those that it can do without.
+    """
+    h = holds.head[v]
+    if not has_roles(work, v):
+        return bool(holds.next[h] < 0)
+    extra, n = work.members[v] - work.least[v], holds.node[h]
+    while h >= 0:
+        if holds.node[h] != n:
+            return False
+        h = holds.next[h]
+    return bool(extra >= 0 and extra % unit_of(work, v) == 0)
+
+
+@inner
 def _resettle(world: Session, c: int, n: int, first: int) -> bool:
     """Seat those taken off node ``n``, from number ``first`` on, elsewhere now: all of them, or nobody.
 
@@ -361,9 +385,9 @@ def _resettle(world: Session, c: int, n: int, first: int) -> bool:
         if candidates.log.part[k] != MOVES:
             continue
         v = candidates.log.slot[k]
-        row, shares = row_of(world, v, c, NOW), 0 < work.need[GPUS, v] < ONE
+        shares = 0 < work.need[GPUS, v] < ONE
         if not shares:
-            shut(world.nodes, world.index, row, n)
+            _shut_to(world, v, c, n)
         members = place(world, v, c, work.members[v], NOW)
         if not shares:
             touch_machine(world.room, n)

@@ -24,8 +24,16 @@ from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, slots_on
 from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.state.input import Work, extra_of
-from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size
+from scheduling.engine.state.roles import (
+    FIRST_ROLE,
+    WHOLE,
+    has_roles,
+    many_roles,
+    members_in,
+    parts_of,
+    shape_of,
+)
+from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -220,12 +228,14 @@ def _give_on(world: Session, request: VictimRequest, n: int, first: int, last: i
 
 @inner
 def give_some(world: Session, v: int, h: int) -> bool:
-    """``v``, which may give a member up, gives one of hold ``h``, or a segment that has one there; whether it
-    did.
+    """``v``, which may give a member up, gives one of hold ``h``, of unlike ones all seats of one that begins
+    there, or a segment that has one there; whether it did.
     """
     holds, log = world.holds, world.candidates.log
     if log.members_given_on[h] == holds.members[h]:
         return False
+    if has_roles(world.work, v):
+        return bool(_give_of_role(world, v, h))
     if not needs_segments(world.work, v):
         give_member(world, v, h)
         return True
@@ -242,6 +252,23 @@ def give_some(world: Session, v: int, h: int) -> bool:
         return True
     undo(world, before)
     return False
+
+
+@inner
+def _give_of_role(world: Session, v: int, h: int) -> bool:
+    """A member of the elastic role, if ``h`` has the first seats of such: the others are whole GPUs of its
+    node.
+    """
+    holds, end = world.holds, mark(world.candidates) + unit_of(world.work, v)
+    if holds.device[h] != FIRST_ROLE - world.work.elastic_role[v]:
+        return False
+    give_member(world, v, h)
+    k = holds.head[v]
+    while k >= 0:
+        if holds.node[k] == holds.node[h] and holds.device[k] == WHOLE:
+            _give_from(world, v, k, end)
+        k = holds.next[k]
+    return True
 
 
 @inner

@@ -16,14 +16,16 @@ from scheduling.engine.eviction.carry_out import is_shrunk, leaves_by_queue, shr
 from scheduling.engine.eviction.free_seats import give_members_on
 from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, VictimRequest, note_owed
-from scheduling.engine.placement.node_room import pick_device, sit, slots_on
+from scheduling.engine.placement.node_room import slots_on
+from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.standing import GROWS, may_hold, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import elastic_shape
+from scheduling.engine.state.segments import needs_segments, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.statement.statement import begin, how_many, undo_all
@@ -48,9 +50,10 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     """Others give up members so that one more of ``w``, which has a member on node ``home``, fits on class
     ``c``: only what is owed to it.
     """
-    work, need = world.work, world.work.need[GPUS, w]
+    work, seats, one = world.work, world.seats, elastic_shape(world.work, w)
+    need = unit_of(work, w) * work.need[GPUS, w]
     stands = standing(world, w, c, need, GROWS)
-    request = VictimRequest(w, c, RECLAIM, stands.share, True, STRICT, need, True, PLAIN, w)
+    request = VictimRequest(w, c, RECLAIM, stands.share, True, STRICT, need, True, PLAIN, one)
     # A segment has to come free in one domain; members are given up one by one.
     if needs_segments(work, w) or not may_hold(stands, 0) or note_owed(world, request) == NOTHING:
         return False
@@ -63,7 +66,7 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     if n < 0:
         return False
     give_members_on(world, request, n)
-    sit(world.room, work, w, n, pick_device(world.room, work, w, n, LATER), LATER)
+    sit_member(world.room, work, w, work.elastic_role[w], n, seats.node, seats.device, 0, LATER)
     _carry_out(world, request, leaves_by_queue(world.tree, work, world.candidates, request))
     return True
 
@@ -79,7 +82,7 @@ def _easiest(world: Session, request: VictimRequest, home: int) -> int:
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
             continue
-        if slots_on(world.room, world.work, request.w, n, LATER) > 0:
+        if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
             continue
         gives = give_members_on(world, request, n)
         given = how_many(candidates)

@@ -214,6 +214,7 @@ class _Reader:
             work.gpus,
             work.members.min,
             _roles(work),
+            work.members.max,
             work.held,
             self._wanted(slot, work, reason),
             _segment(work),
@@ -246,7 +247,8 @@ class _Reader:
             gpus=work.gpus,
             least=work.members.min,
             roles=_roles(work),
-            members=int(frame.work.members[slot]),
+            members=_changing(work, int(frame.work.members[slot])),
+            elastic_gpus=next((one.gpus for one in work.roles if one.extra), 0),
             rival=rival,
             rival_queue=self.path(int(frame.work.queue[plan.rival[slot]])) if rival else "",
             rule=codes.RULES[int(plan.rule[slot])] if plan.rule[slot] >= 0 else "",
@@ -355,9 +357,17 @@ def _segment(work: m.Workload) -> tuple[int, str]:
     return (one.members, one.required) if one and one.required else (0, "")
 
 
+def _changing(work: m.Workload, seats: int) -> int:
+    """Its members, of unlike ones those of the role that may have more."""
+    role = next((one for one in work.roles if one.extra), None)
+    if role is None:
+        return seats
+    return role.members + (seats - work.members.min) * work.gpus // role.gpus
+
+
 def _roles(work: m.Workload) -> tuple[tuple[int, int], ...]:
-    """Members and milli-GPU of one, by role, the largest first."""
-    return tuple((one.members, one.gpus) for one in ordered(work.roles))
+    """Least members and milli-GPU of one, by role, the largest first."""
+    return tuple((one.members, one.gpus) for one in ordered(work.roles) if one.members)
 
 
 def _beside(work: m.Workload, reason: m.Reason) -> str:

@@ -101,10 +101,10 @@ def classes_of(work: Work, w: int) -> int:
 
 @inner
 def _count(mix: Mix, work: Work, w: int, members: int) -> int:
-    """Add ``members`` of ``w``, of a gang with roles as many gangs as those parts are; returns how many were
-    added.
+    """Add ``members`` of ``w``, of a gang with roles as many gangs as those parts are, of what it gave up the
+    parts themselves; returns how many were added.
     """
-    if not has_roles(work, w):
+    if not has_roles(work, w) or work.least[w] == 0:
         return _count_shape(mix, work, w, members)
     added, gangs = 0, members / work.least[w]
     for role in range(many_roles(work, w)):

@@ -17,7 +17,7 @@ from scheduling.engine.placement.node_index import node_level, pick_domain, pick
 from scheduling.engine.placement.node_room import fits_at, leave, sit, take_now, take_open
 from scheduling.engine.placement.seating import fill_nodes
 from scheduling.engine.placement.segments import place_segments
-from scheduling.engine.placement.unlike import all_fit, place_roles
+from scheduling.engine.placement.unlike import all_fit, is_closer, place_roles
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.roles import has_roles
@@ -42,7 +42,7 @@ def place_between(world: Session, w: int, c: int, least: int, most: int, when: i
     if when != LATER and world.room.open[c] < least * work.need[GPUS, w]:
         return 0
     if has_roles(work, w):
-        sat = place_roles(world, w, c, when)
+        sat = place_roles(world, w, c, least, most, when)
     else:
         sat = 0
         if has_segments(work, w):
@@ -161,16 +161,9 @@ def best_domain(
     for d in range(top + 1):
         if slots[d] < least:
             continue
-        if best < 0 or _closer(slots[d], slots[best], most):
+        if best < 0 or is_closer(slots[d], slots[best], most):
             best = d
     return (best, slots[best]) if best >= 0 else (-1, 0)
-
-
-@inner
-def _closer(slots: int, best: int, most: int) -> bool:
-    if slots >= most:
-        return best < most or slots < best
-    return slots > best
 
 
 @inner

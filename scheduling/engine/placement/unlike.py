@@ -67,30 +67,55 @@ def all_fit(world: Session, w: int, c: int, members: int, when: int) -> bool:
 
 @inner
 def fit_together(world: Session, w: int, c: int, when: int) -> bool:
-    """Whether ``place_roles`` would seat them."""
-    sat = place_roles(world, w, c, when)
+    """Whether ``place_roles`` would seat the least of them."""
+    least = world.work.least[w]
+    sat = place_roles(world, w, c, least, least, when)
     _rise_all(world.room, world.work, world.seats, w, sat, when)
     return bool(sat > 0)
 
 
 @inner
-def place_roles(world: Session, w: int, c: int, when: int) -> int:
-    """Seat all members of ``w``: in one domain of the finest level that it prefers and that holds them all,
-    up to the one that it requires. Returns how many seats were taken; 0 leaves ``room`` as it was.
+def place_roles(world: Session, w: int, c: int, least: int, most: int, when: int) -> int:
+    """Seat the least members of ``w``: in one domain of the finest level that it prefers and that holds them
+    all, up to the one that it requires; then, there and as far as the required level reaches, more of the
+    role that may have more, up to ``most`` seats in all. Returns how many were taken; 0, where they are fewer
+    than ``least``, leaves ``room`` as it was.
     """
     work = world.work
     required = work.required[w]
     finest = max(required, min(work.preferred[w], node_level(world.index) - 1))
     for level in range(finest, required - 1, -1):
-        sat = _seat_together(world, w, c, when, level)
-        if sat > 0 or level == ANYWHERE:
-            return int(sat)
+        sat = _seat_together(world, w, c, most, when, level)
+        if sat > 0:
+            sat = _seat_more(world, w, c, sat, most, when, level)
+            sat = _seat_more(world, w, c, sat, most, when, required)
+            if sat >= least:
+                return int(sat)
+            _rise_all(world.room, work, world.seats, w, sat, when)
+            return 0
     return 0
 
 
 @inner
-def _seat_together(world: Session, w: int, c: int, when: int, level: int) -> int:
-    """In the tightest domain of the level that holds them all; ANYWHERE is one domain."""
+def _seat_more(world: Session, w: int, c: int, sat: int, most: int, when: int, level: int) -> int:
+    """Seat more members of the elastic role behind the first ``sat`` seats, up to ``most`` in all, in the
+    domain of the level that they sit in; returns how many are taken then.
+    """
+    work, home = world.work, world.seats.node[0]
+    more = (most - sat) // parts_of(work, w, work.elastic_role[w])
+    if more <= 0:
+        return sat
+    domain = 0
+    if level != ANYWHERE:
+        domain = home if level == node_level(world.index) else world.nodes.domain[level, home]
+    return int(_seat_role(world, w, c, work.elastic_role[w], more, sat, when, level, domain))
+
+
+@inner
+def _seat_together(world: Session, w: int, c: int, most: int, when: int, level: int) -> int:
+    """In the domain of the level that is closest to ``most`` seats and holds the least of them; ANYWHERE is
+    one domain.
+    """
     if level == ANYWHERE:
         return int(seat_roles(world, w, c, when, ANYWHERE, 0))
     row = row_of(world, w, c, when)
@@ -99,7 +124,7 @@ def _seat_together(world: Session, w: int, c: int, when: int, level: int) -> int
     while True:
         best = -1
         for d in range(slots.size):
-            if slots[d] >= least and (best < 0 or slots[d] < slots[best]):
+            if slots[d] >= least and (best < 0 or is_closer(slots[d], slots[best], most)):
                 best = d
         if best < 0:
             return 0
@@ -107,6 +132,14 @@ def _seat_together(world: Session, w: int, c: int, when: int, level: int) -> int
         if sat > 0:
             return int(sat)
         slots[best] = 0
+
+
+@inner
+def is_closer(slots: int, best: int, most: int) -> bool:
+    """Whether a domain with so many ``slots`` is closer to ``most`` than the ``best``."""
+    if slots >= most:
+        return best < most or slots < best
+    return slots > best
 
 
 @inner
@@ -124,12 +157,14 @@ def _slots_by_domain(nodes: Nodes, index: NodeIndex, row: int, c: int, level: in
 
 @inner
 def seat_roles(world: Session, w: int, c: int, when: int, level: int, domain: int) -> int:
-    """Seat all members of ``w`` in the domain; returns how many seats, 0 where not all fit: nobody sits."""
+    """Seat the least members of ``w`` in the domain; returns how many seats; nobody sits, 0, where not all
+    fit.
+    """
     work, sat = world.work, 0
     for role in range(many_roles(work, w)):
-        many = members_in(work, w, role) * parts_of(work, w, role)
-        end = _seat_role(world, w, c, role, sat, when, level, domain)
-        if end < sat + many:
+        many = members_in(work, w, role)
+        end = _seat_role(world, w, c, role, many, sat, when, level, domain)
+        if end < sat + many * parts_of(work, w, role):
             _rise_all(world.room, work, world.seats, w, end, when)
             return 0
         sat = end
@@ -138,12 +173,14 @@ def seat_roles(world: Session, w: int, c: int, when: int, level: int, domain: in
 
 @inner
 def _seat_role(
-    world: Session, w: int, c: int, role: int, sat: int, when: int, level: int, domain: int
-) -> int:
-    """Seat the members of one role behind the first ``sat`` seats; returns how many are taken then."""
+    world: Session, w: int, c: int, role: int, left: int, sat: int, when: int, level: int, domain: int
+) -> int:  # fmt: skip
+    """Seat up to ``left`` members of one role behind the first ``sat`` seats; returns how many are taken
+    then.
+    """
     room, work, seats, index = world.room, world.work, world.seats, world.index
     one, apart = shape_of(work, w, role), world.ranks.apart[work.priority[w]]
-    row, left = row_of(world, one, c, when), members_in(work, w, role)
+    row = row_of(world, one, c, when)
     for i in range(sat if apart else 0):
         shun(seats, index, row, seats.node[i], sat)
     while left > 0:

@@ -24,9 +24,9 @@ def borrows(f: Facts) -> str:
 def grows(f: Facts) -> str:
     of = f.figures
     return (
-        f"It grows from {of.members:.0f} to {of.members_after:.0f} of at most {of.members_max:.0f} members,"
-        f" as nobody who waits can use the free GPUs; this takes {f.queue} to {amount(of.holds)}"
-        f" {f.gpu_class}."
+        f"It grows from {of.members:.0f} to {of.members_after:.0f} of at most {of.members_max:.0f}"
+        f" {f.members_of}, as nobody who waits can use the free GPUs; this takes {f.queue} to"
+        f" {amount(of.holds)} {f.gpu_class}."
     )
 
 
@@ -68,8 +68,8 @@ def shrinks(f: Facts) -> str:
     why = f", its fair share is {share(fair)}" if held > fair else ""
     first = "" if f.rule == Rule.LOWER_PRIORITY else begins_with(f)
     return (
-        f"{first}It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.other}"
-        f" needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
+        f"{first}It can do without {gives} of its {f.members} {f.members_of} and goes on with {keeps}:"
+        f" {f.other} needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
     )
 
 

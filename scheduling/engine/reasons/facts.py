@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduling.engine.model import MILLI, Reason
 from scheduling.engine.reasons.figures import Nothing
-from scheduling.engine.reasons.wording import first_up
+from scheduling.engine.reasons.wording import first_up, gpus_in_words
 
 OTHERS_WORK = "a workload of another team"
 OTHERS_QUEUE = "a queue of another team"
@@ -48,7 +48,14 @@ class Facts:
     outages: str = ""
     """What is said of nodes of its class that take no work."""
     roles: tuple[tuple[int, int], ...] = ()
-    """Members and milli-GPU of one, by role: then ``gpus`` and ``least`` are those of parts."""
+    """Least members and milli-GPU of one, by role: then ``gpus`` and ``least`` are those of parts."""
+    elastic_gpus: int = 0
+    """Milli-GPU of a member of the one of the ``roles`` that has more: ``members`` are those of that role."""
+
+    @property
+    def members_of(self) -> str:
+        """What its members are called, where the number of some may change."""
+        return f"members of {gpus_in_words(self.elastic_gpus)}" if self.elastic_gpus else "members"
 
     @property
     def other(self) -> str:

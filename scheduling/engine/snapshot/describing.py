@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from scheduling.engine.snapshot.frame import Frame
 
 
-Shape = tuple[int, tuple[int, ...]]
-"""Members of a role and what one needs, by resource."""
+class Shape(NamedTuple):
+    """Members of a role at least, what one ``needs`` by resource, and how many more it may have."""
+
+    members: int
+    needs: tuple[int, ...]
+    extra: int = 0
 
 
 @lru_cache(maxsize=4096)
@@ -96,10 +100,12 @@ def describe(
 
 def set_roles(w: Work, slot: int, roles: Sequence[Shape], shapes: Sequence[int]) -> None:
     """Give the gang in ``slot`` its roles, whose ``shapes`` are slots of the frame."""
-    w.roles[:, slot] = -1
+    w.roles[:, slot], w.elastic_role[slot] = -1, 0
     if not roles:
         return
     w.need[CPUS:, slot] = 0
-    w.beside[slot] = number_of(tuple(n for many, need in roles for n in (many, *need)))
+    told = ((one.members, one.extra, *one.needs) for one in roles)
+    w.beside[slot] = number_of(tuple(n for one in told for n in one))
     w.roles[: len(roles), slot] = shapes
-    w.role_members[: len(roles), slot] = [many for many, _ in roles]
+    w.role_members[: len(roles), slot] = [one.members for one in roles]
+    w.elastic_role[slot] = next((k for k, one in enumerate(roles) if one.extra), 0)

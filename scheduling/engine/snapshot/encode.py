@@ -348,7 +348,12 @@ def _kind(work: m.Workload) -> str:
 
 def _parting_seats(work: m.Workload, places: Places) -> list[tuple[int, int]]:
     """Seats of the members that it gave up."""
-    gone = replace(work, placement=work.leaving_members, devices=work.leaving_devices)
+    gone = replace(
+        work,
+        placement=work.leaving_members,
+        devices=work.leaving_devices,
+        roles=tuple(replace(one, placement=one.leaving) for one in work.roles),
+    )
     return _seats(gone, _kind(work), places)
 
 

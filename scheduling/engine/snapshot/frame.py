@@ -116,7 +116,9 @@ class Frame:
         """Slots that no workload has, each with what a member of one of these roles needs and where it may
         go. The tables may be others afterwards.
         """
-        return [self._shape((*need, where, *classes), need, where, classes) for _, need in roles]
+        return [
+            self._shape((*one.needs, where, *classes), one.needs, where, classes) for one in roles
+        ]
 
     def _shape(
         self, key: tuple[int, ...], need: Sequence[int], where: int, classes: Sequence[int]
@@ -218,6 +220,7 @@ class Frame:
         work = self.work
         work.user[parting], work.priority[parting] = work.user[slot], work.priority[slot]
         work.part_of[parting], work.evicted_for[parting] = slot, work.tie[slot]
+        work.roles[:, parting] = work.roles[:, slot]
         self.start_on(parting, int(work.gpu_class[slot]), seats)
         self.work.leaving[parting] = True
         return parting

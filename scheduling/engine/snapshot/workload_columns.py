@@ -59,11 +59,14 @@ def _amount(work: m.Workload | m.Role, name: str) -> int:
 
 def shapes_of(work: m.Workload, names: Sequence[str]) -> list[Shape]:
     """Its roles, largest first; ``names`` are of what nodes have beside GPUs, CPUs and memory."""
-    shapes = [
-        (one.members, (one.gpus, one.cpus, one.memory_mib, *(_amount(one, n) for n in names)))
+    return [
+        Shape(
+            one.members,
+            (one.gpus, one.cpus, one.memory_mib, *(_amount(one, n) for n in names)),
+            one.extra,
+        )
         for one in ordered(work.roles)
     ]
-    return shapes
 
 
 class Roster:

@@ -139,7 +139,8 @@ class Work(NamedTuple):
         Ints  # members that leave: slot of the gang they were of, ``evicted_for`` its tie; else -1
     )
     roles: Ints  # [role, slot]: slot with what a member needs, -1 past the end (``state.roles``)
-    role_members: Ints  # [role, slot]
+    role_members: Ints  # [role, slot], the least
+    elastic_role: Ints  # of unlike members those of which it may have more, else 0
 
 
 @declare

@@ -4,7 +4,8 @@ Such a gang is counted in the largest number of GPUs that divides those of every
 members are sums of GPUs: its ``need`` is one such part and nothing beside GPUs, ``least`` and ``most`` count
 parts. Members sit whole: the first part of each member has the number of its role in the place of a device
 and takes what the member needs beside GPUs, the others are whole GPUs like any. Roles stand largest first,
-so that the members that fit fewest places sit first.
+so that the members that fit fewest places sit first. An elastic gang grows and shrinks by members of one of
+them, ``Work.elastic_role``: by as many parts as one has.
 """
 
 from __future__ import annotations
@@ -51,6 +52,22 @@ def parts_of(work: Work, w: int, role: int) -> int:
     if work.roles[0, w] < 0:
         return 1
     return int(work.need[GPUS, work.roles[role, w]] // work.need[GPUS, w])
+
+
+@inner
+def elastic_shape(work: Work, w: int) -> int:
+    """The slot with what a member needs by which it grows and shrinks."""
+    return shape_of(work, w, work.elastic_role[w])
+
+
+@inner
+def members_of_elastic(work: Work, w: int, seats: int) -> int:
+    """How many of the members that it may have more of take so many seats, but for those of other roles."""
+    if work.roles[0, w] < 0:
+        return seats
+    role = work.elastic_role[w]
+    parts = parts_of(work, w, role)
+    return members_in(work, w, role) + (seats - work.least[w]) // parts
 
 
 @inner

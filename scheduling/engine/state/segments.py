@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import Topology
 from scheduling.engine.state.input import Work
+from scheduling.engine.state.roles import parts_of
 
 SIZE_AT = 4
 """Above the bits of the level and of whether it is required."""
@@ -49,8 +50,10 @@ def segment_level(work: Work, w: int) -> int:
 
 @inner
 def unit_of(work: Work, w: int) -> int:
-    """Members of which it takes and gives up a multiple."""
-    return int(work.segment[w] >> SIZE_AT) if work.segment[w] & 1 else 1
+    """Seats of which it takes and gives up a multiple: those of a segment, or of one member."""
+    if work.segment[w] & 1:
+        return int(work.segment[w] >> SIZE_AT)
+    return parts_of(work, w, work.elastic_role[w])
 
 
 def required_by(segment: int) -> tuple[int, int]:

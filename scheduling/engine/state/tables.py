@@ -141,5 +141,5 @@ def empty_work(slots: int, wishes: int, resources: int = 3) -> Work:
         evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
         rank=floats(np.inf), virtual=floats(np.inf), saved=floats(),
         roles=np.full((MOST_ROLES, slots), -1, np.int64),
-        role_members=np.zeros((MOST_ROLES, slots), np.int64),
+        role_members=np.zeros((MOST_ROLES, slots), np.int64), elastic_role=ints(),
     )  # fmt: skip

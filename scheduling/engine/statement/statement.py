@@ -127,15 +127,16 @@ def _do(world: Session, v: int, part: int, sign: int) -> None:
     if sign < 0:
         stand_up(work, world.room, world.out, v)
     h = holds.head[v]
-    node, device, members = holds.node[h], holds.device[h], work.members[v]
-    leave(world.room, work, v, node, device, sign * members)
+    while h >= 0:
+        leave(world.room, work, v, holds.node[h], holds.device[h], sign * holds.members[h])
+        h = holds.next[h]
     _spend(world.tree, work, world.queues, v, sign * gpus_of(work, v))
 
 
 @inner
 def first_beside(work: Work, candidates: Candidates, k: int) -> int:
     """The first of those that were given up together with the ``k``-th, one after the other: itself, or the
-    first member of its segment.
+    first of its segment, or of the seats of a member.
     """
     log = candidates.log
     v, unit, before = log.slot[k], unit_of(work, log.slot[k]), 0

@@ -104,11 +104,13 @@ def _judge(
 
 
 def _of(observed: Observed, members: int) -> Amounts:
-    if shapes := observed.shapes:
+    if observed.shapes:
+        missing = observed.gpus * (observed.max_members - members)
+        pods = [(shape, shape.pods_beside(missing)) for shape in observed.shapes]
         return (
-            sum(shape.cpus * shape.pods for shape in shapes),
-            sum(shape.memory_mib * shape.pods for shape in shapes),
-            sum(shape.pods for shape in shapes),
+            sum(shape.cpus * many for shape, many in pods),
+            sum(shape.memory_mib * many for shape, many in pods),
+            sum(many for _, many in pods),
         )
     return observed.cpus * members, observed.memory_mib * members, members
 

@@ -146,7 +146,7 @@ def roles_of(observed: Observed) -> tuple[m.Role, ...]:
     return tuple(
         m.Role(
             f"{'+'.join(s.roles[:3]) or 'pod'} {s.gpus / m.MILLI:g}",
-            s.pods, s.gpus, s.cpus, s.memory_mib, dict(s.beside),
+            s.pods - s.extra, s.gpus, s.cpus, s.memory_mib, dict(s.beside), extra=s.extra,
         )
         for s in observed.shapes
     )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot, Workload
+from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Role, Snapshot, Workload
 from scheduling.engine.roles import seated
 
 Fields = dict[str, Any]
@@ -100,17 +100,21 @@ def without_claim(work: Workload) -> Workload:
 def gone(work: Workload) -> Workload:
     """Its pods are gone, and it waits again."""
     return replace(
-        work,
+        settled(work),
         phase=Phase.PENDING,
         started=None,
         checkpointed=None,
         stale_since=None,
         leaving=False,
-        leaving_members={},
-        leaving_devices={},
         **NO_CLAIM,
         **_no_seats(work),
     )
+
+
+def settled(work: Workload) -> Workload:
+    """The pods of members that it gave up, or moved away from, are gone."""
+    roles = tuple(replace(role, leaving={}) for role in work.roles)
+    return replace(work, leaving_members={}, leaving_devices={}, roles=roles)
 
 
 def room_due(
@@ -135,11 +139,23 @@ def _reseated(work: Workload, decision: Decision, now: datetime, *, at_once: boo
     elif decision.action is Action.SHRINK and not at_once:
         left = _given_up(work, decision)
     changes: Fields = {"placement": dict(decision.placement), "devices": dict(decision.devices)}
+    roles = seated(work.roles, decision.roles)
+    if left:
+        roles = tuple(map(_leaving if moves else _parted, work.roles, roles))
+    changes["roles"] = roles
     if moves:
         changes |= {"gpu_class": decision.gpu_class, "started": now, "checkpointed": None}
     else:
         changes["checkpointed"] = now
     return replace(work, **changes, **left)
+
+
+def _leaving(before: Role, after: Role) -> Role:
+    return replace(after, leaving=before.placement)
+
+
+def _parted(before: Role, after: Role) -> Role:
+    return replace(after, leaving=dict(Counter(before.placement) - Counter(after.placement)))
 
 
 def _given_up(work: Workload, decision: Decision) -> Fields:

@@ -35,10 +35,14 @@ def observe(obj: Json, *pods: Json) -> Observed:
     return adapter_of(obj["kind"]).observe(obj, pods, CLASSES)
 
 
-def admitted(obj: Json, members: int = 2, gpu_class: ClassSpec = H100, **more: Any) -> Json:
+def place_for(members: int = 2, gpu_class: ClassSpec = H100, **more: Any) -> Admission:
     nodes = {"n1": members - 1, "n2": 1} if members > 1 else {"n1": 1}
     names = tuple(c.resource_name for c in CLASSES)
-    place = Admission(gpu_class, members, nodes, nodes, NOW, resource_names=names, **more)
+    return Admission(gpu_class, members, nodes, nodes, NOW, resource_names=names, **more)
+
+
+def admitted(obj: Json, members: int = 2, gpu_class: ClassSpec = H100, **more: Any) -> Json:
+    place = place_for(members, gpu_class, **more)
     return merged(obj, adapter_of(obj["kind"]).admission(obj, place))
 
 
@@ -421,12 +425,67 @@ def test_each_unlike_role_keeps_its_own_gpus_and_is_sent_to_its_own_places(kind:
     assert put_back(let_go)["spec"] == obj["spec"]
 
 
-def test_unlike_roles_that_might_grow_are_planned_at_the_size_that_they_state() -> None:
-    obj = unlike("RayCluster")
-    obj["spec"]["workerGroupSpecs"][0] |= {"minReplicas": 1, "maxReplicas": 4}
+def bounded(kind: str, least: int, most: int) -> Json:
+    """``unlike``, of which the role of 8 GPUs has between so many pods."""
+    obj = unlike(kind)
+    if kind == "PyTorchJob":
+        obj["spec"]["elasticPolicy"] = {"minReplicas": least, "maxReplicas": most}
+        return obj
+    cluster = obj["spec"] if kind == "RayCluster" else obj["spec"]["rayClusterSpec"]
+    cluster["workerGroupSpecs"][0] |= {"minReplicas": least, "maxReplicas": most}
+    return obj
+
+
+ELASTIC = ("PyTorchJob", "RayCluster", "RayJob")
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize("kind", ELASTIC)
+def test_unlike_role_with_bounds_says_how_many_members_it_may_have(kind: str) -> None:
+    seen = observe(bounded(kind, 1, 4))
+    small, large = seen.shapes
+
+    assert (seen.fault, seen.min_members, seen.max_members) == ("", 9, 33)
+    assert (small.pods, small.extra, large.pods, large.extra) == (1, 0, 4, 3)
+    assert "pods_min" not in small.document()
+    assert large.document()["pods_min"] == 1
+
+
+@pytest.mark.parametrize("kind", ELASTIC)
+def test_unlike_role_is_sized_by_the_parts_that_plans_give_its_gang(kind: str) -> None:
+    obj = bounded(kind, 1, 4)
+    adapter = adapter_of(kind)
+    by_size = {1000: {"h1": 1}, 8000: {"h2": 1, "h3": 1, "h4": 1}}
+    let_go = admitted(deepcopy(obj), members=25, by_size=by_size)
+    shrunk = merged(let_go, adapter.resize(let_go, place_for(17)))
+    grown = merged(let_go, adapter.resize(let_go, place_for(33)))
+
+    for seen, members in ((let_go, 25), (shrunk, 17), (grown, 33)):
+        assert (observe(seen).sized, observe(seen).members) == (members, members)
+    head, workers = sorted(adapter.roles(grown), key=lambda role: role.count)  # type: ignore[attr-defined]
+    assert (head.count, workers.count) == (1, 4)
+    assert "'h1'" in str(head.pod["affinity"]["nodeAffinity"][REQUIRED])
+    assert "'h2'" not in str(workers.pod["affinity"]["nodeAffinity"][REQUIRED])
+    assert put_back(shrunk)["spec"] == obj["spec"]
+
+
+def test_unlike_roles_of_which_two_might_grow_are_planned_at_the_size_that_they_state() -> None:
+    obj = bounded("RayCluster", 1, 4)
+    groups = obj["spec"]["workerGroupSpecs"]
+    groups.append({**deepcopy(groups[0]), "groupName": "more"})
     seen = observe(obj)
 
-    assert (seen.fault, seen.min_members, seen.max_members) == ("", 17, 17)
+    assert (seen.fault, seen.min_members, seen.max_members) == ("", 33, 33)
+
+
+def test_unlike_role_grows_beside_another_that_its_bounds_leave_no_choice() -> None:
+    obj = bounded("RayCluster", 1, 4)
+    groups = obj["spec"]["workerGroupSpecs"]
+    same = {"groupName": "same", "minReplicas": 2, "maxReplicas": 2}
+    groups.append({**deepcopy(groups[0]), **same})
+    seen = observe(obj)
+
+    assert (seen.fault, seen.min_members, seen.max_members) == ("", 25, 49)
 
 
 def test_unlike_roles_with_shares_of_gpus_wait_with_a_remedy() -> None:

@@ -19,9 +19,10 @@ from scheduling.engine import (
     plan,
 )
 from scheduling.simulation.run.carrying import after as carried_out
-from scheduling.simulation.run.carrying import gone, lines, room_due, taken_by, with_taken
+from scheduling.simulation.run.carrying import gone, lines, room_due, settled, taken_by, with_taken
 
-ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
+RESEATS = {Action.GROW, Action.SHRINK, Action.MOVE}
+ACTS = {Action.ADMIT, Action.EVICT} | RESEATS
 
 
 def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
@@ -115,7 +116,7 @@ def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
     kept = []
     for work in snapshot.workloads:
         if not work.leaving:
-            kept.append(replace(work, leaving_members={}, leaving_devices={}))
+            kept.append(settled(work))
         elif requeue:
             kept.append(gone(work))
     names = {work.name for work in kept}
@@ -164,7 +165,7 @@ def _used(snapshot: Snapshot) -> Counter[tuple[str, str, str]]:
         kind = work.gpu_class or ""
         there = Counter(work.placement) + Counter(work.leaving_members)
         for role in work.roles:
-            for node, members in role.placement.items():
+            for node, members in (*role.placement.items(), *role.leaving.items()):
                 used[node, "", "cpus"] += members * role.cpus
                 used[node, "", "memory"] += members * role.memory_mib
         for node, members in there.items():
@@ -185,7 +186,7 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> None:
     _check_lines(snapshot, plan)
     after = apply(snapshot, plan)
     check_nodes(after, snapshot)
-    _check_limits(snapshot, after)
+    _check_limits(snapshot, after, plan)
     _check_shares(snapshot, plan)
 
 
@@ -201,7 +202,7 @@ def _check_lines(snapshot: Snapshot, plan: Plan) -> None:
         assert "-1" not in decision.sentence, decision.sentence
 
 
-def _check_limits(before: Snapshot, after: Snapshot) -> None:
+def _check_limits(before: Snapshot, after: Snapshot, plan: Plan) -> None:
     """Law 1 on limits, law 3 on gangs: a plan lifts no queue past its limit and starts no part gang."""
     had, has = held(before), held(after)
     for queue in after.queues:
@@ -212,10 +213,13 @@ def _check_limits(before: Snapshot, after: Snapshot) -> None:
             if quota.weight == 0 and has[key] > had[key]:
                 assert has[key] <= quota.nominal, key
     started = {w.name for w in before.workloads if w.phase is Phase.PENDING}
+    reseated = {d.workload for d in plan.decisions if d.action in RESEATS}
     for work in after.workloads:
         if work.name in started and work.phase is Phase.RUNNING:
             assert work.members.min <= sum(work.placement.values()) <= work.members.max
             assert work.gpu_class in work.gpu_classes or not work.gpu_classes
+            _check_roles(work)
+        if work.name in reseated:
             _check_roles(work)
 
 
@@ -223,7 +227,8 @@ def _check_roles(work: Workload) -> None:
     """All members of each role sit, whole, and hold by node the parts that the gang is counted by."""
     parts: Counter[str] = Counter()
     for role in work.roles:
-        assert sum(role.placement.values()) == role.members, work.name
+        members = sum(role.placement.values())
+        assert role.members <= members <= role.members + role.extra, work.name
         for node, members in role.placement.items():
             parts[node] += members * role.gpus // work.gpus
     assert not work.roles or parts == Counter(work.placement), work.name

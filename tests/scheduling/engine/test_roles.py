@@ -14,6 +14,8 @@ from scheduling.engine.state.units import GPUS
 Json = dict[str, Any]
 HEAD: Json = {"name": "head", "gpus": 2}
 WORKERS: Json = {"name": "worker", "members": 2, "gpus": 8}
+RANGE: Json = {"members": {"min": 1, "max": 4}}
+SOME: Json = {**WORKERS, **RANGE}
 
 
 def world(**work: Any) -> Json:
@@ -53,12 +55,29 @@ def test_running_gang_with_roles_is_read_and_written_alike() -> None:
     assert not {"gpus", "members", "placement"} & dump(snapshot)["workloads"][0].keys()
 
 
+def test_elastic_gang_with_roles_is_read_and_written_alike() -> None:
+    run = {"state": "running", "started": "2026-01-05T09:00:00Z", "gpu_class": "gpu"}
+    some = {**SOME, "placement": {"n0": 1}, "leaving": {"n1": 1}}
+    snapshot = parse(world(**run, elastic=True, roles=[{**HEAD, "placement": {"n2": 1}}, some]))
+    (work,) = snapshot.workloads
+
+    assert (work.members.min, work.members.max) == (5, 17)
+    assert (work.placement, work.leaving_members) == ({"n0": 4, "n2": 1}, {"n1": 4})
+    assert parse(dump(snapshot)) == snapshot
+    assert not {"gpus", "members", "placement"} & dump(snapshot)["workloads"][0].keys()
+
+
 @pytest.mark.parametrize(
     ("work", "path", "remedy"),
     [
         ({"gpus": 2}, "gpus", "take the roles out"),
         ({"members": {"min": 2}}, "members", "take the roles out"),
-        ({"elastic": True}, "elastic", "neither grow nor shrink"),
+        ({"elastic": True}, "elastic", "a min and a max"),
+        ({"roles": [HEAD, SOME]}, "elastic", "elastic: true"),
+        ({"roles": [{**HEAD, **RANGE}, SOME]}, "roles[1].members", "of one role"),
+        ({"roles": [HEAD, {**SOME, "members": {"min": 3, "max": 2}}]}, "roles[1].members.max", ""),
+        ({"roles": [HEAD, {**SOME, "placement": {"n1": 5}}]}, "roles[1].placement", "correct it"),
+        ({"leaving_members": {"n1": 1}}, "leaving_members", "take the roles out"),
         ({"roles": [WORKERS]}, "roles", "put members that are alike together"),
         ({"roles": [HEAD, {**HEAD, "gpus": 4}]}, "roles[1].name", "rename"),
         (

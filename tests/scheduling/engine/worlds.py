@@ -439,4 +439,6 @@ def _unlike(draw: st.DrawFn, work: Workload) -> Workload:
     cpus = draw(st.sampled_from([0, 0, 1000]))
     head = Role("head", draw(st.sampled_from([1, 1, 2])), small * 1000, cpus)
     rest = Role("rest", draw(st.sampled_from([1, 1, 2])), large * 1000)
-    return in_parts(replace(work, elastic=False, roles=(head, rest)))
+    extra = draw(st.sampled_from([(0, 0), (0, 0), (1, 0), (0, 1), (0, 3)]))
+    head, rest = replace(head, extra=extra[0]), replace(rest, extra=extra[1])
+    return in_parts(replace(work, elastic=any(extra), roles=(head, rest)))

@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.models import Cluster, ClusterMode, GpuClass, Outcome, Queue, State
 from scheduling.services.explain.sooner import Reach, plan_now
-from tests.scheduling.kube import World, eventually
+from tests.scheduling.kube import JOBS, World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
 from tests.scheduling.operators import Operator, adapter_of, install
 
@@ -283,6 +283,30 @@ def test_roles_with_different_gpus_run_as_one_gang_that_holds_what_they_take(sit
     ]
     assert sum(row.placement.values()) == 9
     assert {pod["spec"]["nodeName"] for pod in operator.pods()} <= row.placement.keys()
+
+
+def test_workers_beside_a_head_of_another_size_grow_and_shrink_by_the_plan(site: World) -> None:
+    operator = placed(site, "RayCluster", led_by_one(ray_cluster("w1", gpus=2, least=1, most=6)))
+
+    def workers() -> int:
+        operator.act()
+        return int(operator.read()["spec"]["workerGroupSpecs"][0]["replicas"])
+
+    def holds(pods: int) -> bool:
+        return workers() == pods and site.row("w1").members == 1 + 2 * pods
+
+    runs(site, operator)
+    assert holds(6)
+    assert site.row("w1").shapes[1] == {"roles": ["workers"], "pods": 6, "pods_min": 1, "gpus": 2}
+    assert [now for _, now in site.row("w1").shapes_now] == [1, 6]
+
+    site.job("owed", gpus=2, pods=4, queue="products")
+    site.cycles_until(lambda: holds(3) and site.row("owed").state == S.RUNNING)
+    assert (site.row("w1").state, site.row("w1").eviction_count) == (S.RUNNING, 0)
+    assert (site.row("w1").pod_count, site.row("w1").allocated_gpus) == (4, 7000)
+
+    site.kube.delete(f"{JOBS}/owed")
+    site.cycles_until(lambda: holds(6))
 
 
 def test_gang_of_unlike_members_is_evicted_whole_and_starts_again_as_written(site: World) -> None:

@@ -47,8 +47,9 @@ def work(draw, number: int, at: int) -> Submission:
         gpu_classes=draw(st.sampled_from([("big",), ("big", "small"), ()])),
     )
     if draw(st.sampled_from([False, False, True])):
-        head, rest = Role("head", 1, MILLI), Role("rest", members, 2 * gpus * MILLI)
-        workload = in_parts(replace(workload, elastic=False, roles=(head, rest)))
+        extra = more if workload.elastic else 0
+        head, rest = (Role("head", 1, MILLI), Role("rest", members, 2 * gpus * MILLI, extra=extra))
+        workload = in_parts(replace(workload, roles=(head, rest)))
     return Submission(
         workload,
         duration_s=draw(st.integers(1, 4000)),

@@ -193,6 +193,22 @@ def torn_gangs(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
         if not runs and decision.action is not Action.ADMIT:
             yield f"{workload.name} is to {decision.action} but does not run"
         yield from wrong_way(workload, decision)
+        yield from torn_members(workload, decision)
+
+
+def torn_members(workload: Workload, decision: Decision) -> Iterator[str]:
+    """Each role has the members that it may have, each of them whole on a node."""
+    parts = Counter[str]()
+    for role in workload.roles if decision.roles else ():
+        seated = decision.roles.get(role.name, {})
+        members, most = sum(seated.values()), role.members + role.extra
+        if not role.members <= members <= most:
+            least = role.members
+            yield f"{workload.name} got {members} of {role.name}, which has {least} to {most}"
+        for node, many in seated.items():
+            parts[node] += many * role.gpus // workload.gpus
+    if decision.roles and parts != Counter(decision.placement):
+        yield f"{workload.name} got {dict(decision.placement)}, its members take {dict(parts)}"
 
 
 def wrong_way(workload: Workload, decision: Decision) -> Iterator[str]:

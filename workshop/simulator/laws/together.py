@@ -28,7 +28,7 @@ def torn_apart(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     works = {work.name: work for work in snapshot.workloads}
     for decision in plan.decisions:
         work = works[decision.workload]
-        if work.roles or not _is_seated(decision):
+        if not _is_seated(decision):
             continue
         before = work.placement if work.phase is Phase.RUNNING else {}
         if next(_faults(snapshot, work, nodes, before), None) is None:
