@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -93,11 +95,20 @@ File._open_for_write = refused
 )
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rules")
+    assert _decided(folder, RULES) == ("6", "bounded decide grown least")
+    (folder / "cache").rename(folder / "as-compiled")
+    return folder
+
+
 @pytest.fixture
-def first(tmp_path: Path) -> Path:
-    """A folder where the rules have been compiled once."""
-    assert _decided(tmp_path, RULES) == ("6", "bounded decide grown least")
-    return tmp_path
+def first(once: Path) -> Iterator[Path]:
+    """A folder where the rules have been compiled once; Numba's files go by its name, so it is one."""
+    shutil.copytree(once / "as-compiled", once / "cache")
+    yield once
+    shutil.rmtree(once / "cache")
 
 
 def _decided(folder: Path, rules: str, call: str = DECIDED) -> tuple[str, str]:
