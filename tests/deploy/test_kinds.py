@@ -1,4 +1,4 @@
-"""What the chart has for operators fits the types that their own projects publish, and has no field beside."""
+"""What the chart has for operators fits the types that their own projects publish, and nothing is beside."""
 
 from __future__ import annotations
 
