@@ -44,7 +44,7 @@ PROOFS = (
     (r"docker compose .* up |export ", HERE, "def test_compose_gets_what_it_asks_for"),
     (r"docker (build|push)", "tests/deploy/test_image.py", "image.build("),
     (r"helm upgrade --install", "tests/deploy/test_pages.py", "def test_commands_install"),
-    (r"helm (upgrade|rollback)", "tests/deploy/test_applied.py", "def test_processes_come_up_roll"),
+    (r"helm (upgrade|rollback)", "tests/deploy/test_release.py", "def test_next_version"),
     (r"pg_(dump|restore) ", "tests/parts/test_days.py", "told("),
     (r"kubectl ", "tests/deploy/test_typed.py", "def test_kubectl_takes"),
 )

@@ -32,7 +32,7 @@ from tests.deploy.charts import (
 
 pytestmark = pytest.mark.deploy
 OWN_KINDS = ("ServiceMonitor", "PrometheusRule", "HTTPRoute")
-"""Of operators: their schemas are theirs."""
+"""Of operators, of which no server here knows; `test_kinds.py` holds them to their types."""
 VERSIONS = tuple(f"{major}.{minor}" for major, minor in (OLDEST, *SUPPORTED))
 """The oldest that the chart takes, and both ends of the range that is supported."""
 every_set = pytest.mark.parametrize("name", SETS)

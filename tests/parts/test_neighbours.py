@@ -76,6 +76,14 @@ def test_certificate_of_another_host_is_not_trusted(server: Running) -> None:
         ldap.sign_in(other, "ada", RIGHT)
 
 
+def test_authority_that_all_of_weir_trusts_vouches_for_the_directory_too(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", server.environment["WEIR_LDAP_CA"])
+
+    assert ldap.sign_in(told(server, WEIR_LDAP_CA=""), "ada", RIGHT) is not None
+
+
 def test_second_server_answers_where_the_first_is_away(server: Running) -> None:
     place = told(server)
     both = replace(place, servers=(f"ldap://localhost:{free_port()}", *place.servers))
