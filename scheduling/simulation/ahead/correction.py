@@ -3,14 +3,14 @@
 Split conformal prediction with normalised scores (Lei et al. 2018, locally weighted): how far off a
 forecast was is counted in widths of the band that its futures had, so that whoever is unsure is corrected by
 more. The quantiles of these scores say how far a band reaches. Recent forecasts count more (Barber et al.
-2023), which follows drift. What waits still is only known to be later: it counts by the estimate of Kaplan
-and Meier (1958), since who starts soon is heard of first, and bands learned from those alone come out too
-short.
+2023), which follows drift: those of the last day for the middle, of weeks for the tail. What waits still is
+only known to be later: it counts by the estimate of Kaplan and Meier (1958), since who starts soon is heard
+of first, and bands learned from those alone come out too short.
 
 Which quantiles are taken moves with every hit and miss of what was told (adaptive conformal inference, Gibbs
 and Candès 2021): quantiles of the past lag behind a change of load, levels that are moved by misses hold in
 the long run whatever comes. The first forecast of a workload, and those told of small and large gangs while
-they wait, miss for other causes, so each kind has levels of its own.
+they wait, miss for other causes, so each kind has levels of its own, and its own outcomes count most.
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ AGREED = 0.1
 LEAST = 50
 """Outcomes that a correction rests on at least, in effect (Kish); with fewer in all nothing is corrected."""
 DAY_S = 86400.0
-HALF_LIVES_S = (8 * DAY_S, 16 * DAY_S, 32 * DAY_S)
-"""A forecast told so long ago counts half: the shortest memory that holds enough outcomes."""
+HALF_LIVES_S = (DAY_S, 8 * DAY_S)
+"""A forecast told so long ago counts half for the P50, and for the P90; twice as long ago, and so on, where
+too few count. The middle moves with the load of the day, while tails need many outcomes."""
+LONGEST_S = 32 * DAY_S
+OTHER_KIND = 0.25
+"""An outcome of another kind counts as so much of one of its own."""
 LEVELS = (0.5, 0.9)
 LOWEST, HIGHEST = 0.02, 0.995
 LARGE_GPUS = 8
@@ -45,7 +49,7 @@ class ForecastKind(Enum):
     """Forecasts that share their levels; how far one miss moves those of P50 and P90, and as how many at most
     the forecasts of a day do: a busy day is one change of load, not thousands."""
 
-    FIRST = "first", (0.05, 0.02), 10
+    FIRST = "first", (0.08, 0.02), 10
     SMALL = "small", (0.02, 0.01), 60
     LARGE = "large", (0.02, 0.01), 60
 
@@ -95,14 +99,15 @@ def correction_from(came: Iterable[JudgedForecast], now_s: float) -> Correction:
     if started.sum() < LEAST:
         return Correction()
     scores = _scores(seen)
-    weights = _of_late(np.array([now_s - one.at_s for one in seen]), started)
+    age_s = np.array([max(0.0, now_s - one.at_s) for one in seen])
     reach = {}
     for kind in ForecastKind:
-        middle, far = levels_of(seen, kind)
-        reach[kind] = (
-            _quantile(scores, started, weights, middle),
-            _quantile(scores, started, weights, far),
+        alike = np.array([1.0 if one.kind is kind else OTHER_KIND for one in seen])
+        middle, far = (
+            _quantile(scores, started, _of_late(alike, age_s, started, half_life_s), level)
+            for level, half_life_s in zip(levels_of(seen, kind), HALF_LIVES_S, strict=True)
         )
+        reach[kind] = (middle, far)
     return Correction(reach)
 
 
@@ -155,13 +160,14 @@ def _scores(seen: Sequence[JudgedForecast]) -> Floats:
     return (_log(after_s) - _log(p50_s)) / _width(p50_s, p90_s)
 
 
-def _of_late(age_s: Floats, started: Flags) -> Floats:
-    """Weights that halve with age, over the shortest memory in which enough outcomes count."""
-    for half_life_s in HALF_LIVES_S:
-        weights = 0.5 ** (np.maximum(age_s, 0.0) / half_life_s)
+def _of_late(alike: Floats, age_s: Floats, started: Flags, half_life_s: float) -> Floats:
+    """``alike`` halved with age, over the shortest memory in which enough outcomes count."""
+    while half_life_s <= LONGEST_S:
+        weights: Floats = alike * 0.5 ** (age_s / half_life_s)
         if _in_effect(weights[started]) >= LEAST:
             return weights
-    return np.ones(age_s.size)
+        half_life_s *= 2
+    return alike
 
 
 def _in_effect(weights: Floats) -> float:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,9 @@ def main(hours: float, seed: int, found: Path) -> None:
     )  # fmt: skip
 
 
-def lived(works: Sequence[Work], hours: float) -> Course:
+def lived(
+    works: Sequence[Work], hours: float, after_cycle: Callable[[Cluster], None] | None = None
+) -> Course:
     """Through the embedded API server, the ledger and the whole cycle. Django has to be set up."""
     from scheduling.cluster.connection.client import Client
     from scheduling.services.worker import cluster_turns as workers
@@ -158,6 +160,8 @@ def lived(works: Sequence[Work], hours: float) -> Course:
             while run_cycle(cluster.pk, trigger="bench").skipped:
                 time.sleep(0.1)  # A machine that is busy is slow to show the mirror its first list.
             _await_starts(cluster)
+            if after_cycle is not None:
+                after_cycle(cluster)
         client.close()
         workers.close_all()
     return course_of(cluster, hours)

@@ -14,6 +14,7 @@ from workshop.benches.worker.burst import bench_burst
 from workshop.benches.worker.first_run import run_first_run
 from workshop.benches.worker.foreseen import bench_foreseen
 from workshop.benches.worker.foresight import bench_eta, bench_what_if
+from workshop.benches.worker.live_eta import bench_live_eta
 from workshop.benches.worker.live_loop import bench_live_loop
 from workshop.benches.worker.managers import Start, start_reference, start_worker
 from workshop.benches.worker.many_clusters import run_many_clusters
@@ -66,6 +67,7 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "live": partial(_bench, LIVE, latency),
     "burst": bench_burst,
     "live-loop": bench_live_loop,
+    "live-eta": bench_live_eta,
     DEMO: bench_demo,
     "what-if": bench_what_if,
     "eta": bench_eta,

@@ -47,6 +47,7 @@ def test_every_job_is_admitted_and_ends(tmp_path: Path) -> None:
             "what-if",
             "foreseen",
             "burst",
+            "live-eta",
             "live-loop",
             "demo",
         }
