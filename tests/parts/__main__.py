@@ -1,4 +1,5 @@
-"""Program: start PostgreSQL and Redis, run the suites that matter on them, then the whole as processes.
+"""Program: start PostgreSQL and Redis, run the suites that matter on them, and beside them the whole as
+processes.
 
 ``python -m tests.parts``. What differs between databases is how rows are locked, ordered and refused; what
 differs between caches is what several processes count together. The suites are those that ask for either.
@@ -7,11 +8,15 @@ differs between caches is what several processes count together. The suites are 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from tests.parts.chosen import PARTLY
 from workshop.testbed.parts import postgres, redis_server
@@ -52,24 +57,43 @@ WHOLE = tuple(f"tests/parts/test_{name}.py" for name in ("whole", "days", "versi
 """What is killed and waited for takes one process of pytest as long as the others take the second one."""
 
 
-def pytest(tests: Sequence[str], environment: dict[str, str], *options: str) -> int:
+@contextmanager
+def pytest(
+    tests: Sequence[str], environment: dict[str, str], *options: str, told: IO[str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """Runs beside the block, to whose end it is waited for; what it prints goes to ``told``, if given."""
     command = [sys.executable, "-m", "pytest", *options, *tests]
     began = time.monotonic()
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False)
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=told, stderr=told, text=True
+    ) as run:
+        yield run
     sys.stdout.write(f"{len(tests)} suites in {time.monotonic() - began:.0f} s\n")
     sys.stdout.flush()
-    return done.returncode
 
 
 def main() -> int:
-    with postgres() as database, redis_server() as cache:
-        # The broker of these stays in the process: who sends and who takes a task are in one there.
-        environment = {"DATABASE_URL": database.url, "WEIR_CACHE_URL": cache.url}
-        chosen = ("-n", "2", "--dist", "worksteal", "-p", "tests.parts.chosen")
-        suites = pytest((*SUITES, *PARTLY), environment, *chosen)
-    # Of those that passed, too, what they print: how long each took.
-    whole = pytest(WHOLE, {"WEIR_TEST_PARTS": "1"}, "-n", "2", "--dist", "loadfile", "-rP")
-    return suites or whole
+    """The whole beside the suites, which compute while that waits for what was killed to come back; what it
+    prints follows theirs: of those that passed, too, how long each took.
+    """
+    # The broker of the suites stays in the process: who sends and who takes a task are in one there.
+    chosen = ("-n", "2", "--dist", "worksteal", "-p", "tests.parts.chosen")
+    apart = ("-n", "2", "--dist", "loadfile", "-rP")
+    with TemporaryFile("w+") as told:
+        with (
+            postgres() as database,
+            redis_server() as cache,
+            pytest(WHOLE, {"WEIR_TEST_PARTS": "1"}, *apart, told=told) as whole,
+            pytest(
+                (*SUITES, *PARTLY),
+                {"DATABASE_URL": database.url, "WEIR_CACHE_URL": cache.url},
+                *chosen,
+            ) as suites,
+        ):
+            suites.wait()
+        told.seek(0)
+        shutil.copyfileobj(told, sys.stdout)
+    return suites.returncode or whole.returncode
 
 
 if __name__ == "__main__":
