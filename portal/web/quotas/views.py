@@ -25,6 +25,7 @@ from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.quotas import files
 from portal.web.quotas.beside import shown_at, told_of
 from portal.web.quotas.changes import coming, entries
 from portal.web.quotas.edit_form import PostedEdit, read
@@ -95,6 +96,8 @@ def quotas(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         return _save(request, top)
     moment = moment_of(request)
     shown = grid(top, moment.at or found.now())
+    if files.EXPORT in request.GET and may_divide(request, top):
+        return files.exported(top, shown)
     if moment.text:
         return _page(request, top, shown, moment=moment, status=400 if moment.fault else 200)
     if drafts.DRAFT not in request.GET or not may_divide(request, top):
@@ -107,6 +110,8 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     if not may_divide(request, top):
         raise Http404
     now = top.cluster.now()
+    if files.FILE in request.POST:
+        return _filled(request, top, grid(top, now))
     shown = grid(top, shown_at(request, now))
     typed = read(request.POST, shown, Shell(request).zone)
     faults = list(typed.faults)
@@ -125,6 +130,18 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
         except ServiceError as refused:
             faults = [Fault(refused.code, refused.field or "", refused.sentence, refused.remedy)]
     return _page(request, top, grid(top, now), typed=typed, faults=faults, status=400)
+
+
+def _filled(request: HttpRequest, top: Queue, shown: Grid) -> HttpResponse:
+    """The grid with what a file says typed in; nothing is saved."""
+    try:
+        typed = files.filled(top, shown, request.POST, Shell(request).zone)
+    except ServiceError as refused:
+        fault = Fault(refused.code, files.FILE, refused.sentence, refused.remedy)
+        return _page(request, top, shown, faults=[fault], status=400)
+    if not typed.cells:
+        messages.info(request, "The file says what is in force: nothing differs.")
+    return _page(request, top, shown, typed=typed, faults=typed.faults)
 
 
 def _store(request: HttpRequest, top: Queue, typed: PostedEdit) -> QuotaChange:
@@ -215,6 +232,8 @@ def _page(
         "told": seen,
         "typed": typed or PostedEdit(),
         "is_draft": drafts.DRAFT in request.GET and typed is not None and not request.POST,
+        "file": request.POST.get(files.FILE, ""),
+        "is_filled": files.FILE in request.POST and bool(typed and typed.cells),
         "here": _here(request),
         "is_operator": is_operator(request.user),
         "faults": faults,

@@ -212,7 +212,16 @@ def apply_figures(
     *, top: Queue, queues: Sequence[QueueSpec], author: AbstractBaseUser | None, reason: str
 ) -> list[Queue]:
     """Give the queues below ``top`` that are named their figures, all or nothing; nothing else of a queue
-    changes. Raises QuotaError; ServiceError for a queue that is not below it, or stands elsewhere in it."""
+    changes. Raises QuotaError, and as ``figure_edits`` does."""
+    found, cells = figure_edits(top, queues)
+    if cells:
+        save_quotas(queue=top, cells=cells, author=author, reason=reason)
+    return found
+
+
+def figure_edits(top: Queue, queues: Sequence[QueueSpec]) -> tuple[list[Queue], list[QuotaCell]]:
+    """The queues below ``top`` that are named, and what their figures would change. Raises ServiceError for a
+    queue that is not below it, or stands elsewhere in it."""
     there = {row.queue.name: row.queue for row in grid(top, top.cluster.now()).rows[1:]}
     found = []
     for spec, above in _with_above(queues, top.name):
@@ -233,9 +242,7 @@ def apply_figures(
                 field="queues",
             )
         found.append(queue)
-    if cells := _changed(top, list(_cells(queues))):
-        save_quotas(queue=top, cells=cells, author=author, reason=reason)
-    return found
+    return found, _changed(top, list(_cells(queues)))
 
 
 def _with_above(queues: Sequence[QueueSpec], above: str) -> Iterator[tuple[QueueSpec, str]]:
