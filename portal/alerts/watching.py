@@ -16,7 +16,7 @@ from portal.alerts import words
 from portal.alerts.circles import first_circle, second_circle
 from portal.alerts.firing import is_over, is_quiet
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
-from portal.alerts.rules import FIRST, announce_of, as_json
+from portal.alerts.rules import FIRST, announce_of, as_json, visible
 from portal.alerts.series import LASTING, OF_QUEUES, OF_WORK, series
 from portal.display.format import duration
 from portal.notices.models import Kind
@@ -72,16 +72,23 @@ def _tell(rule: Rule, firing: Firing, people: Iterable[User], source: str, title
     for user in people:
         tell(
             user, Kind.ALERT, rule.cluster, source=source, about=words.title(rule)[:300], title=title,
-            lines=[["Rule", words.fires(rule)]], address=_address(rule, firing),
+            lines=[["Rule", words.fires(rule)]], address=_address(rule, firing, user),
         )  # fmt: skip
         count += 1
     return count
 
 
-def _address(rule: Rule, firing: Firing) -> str:
-    if rule.tell == Tell.OWNER and firing.workload is not None:
-        return reverse("web:workload", args=[rule.cluster.name, firing.workload.uid])
-    return reverse("web:alerts", args=[rule.cluster.name])
+def _address(rule: Rule, firing: Firing, user: User) -> str:
+    """Where ``user`` sees it: on the page of the rule where they may read that, else of what it is about."""
+    cluster = rule.cluster
+    is_owners = rule.tell == Tell.OWNER and firing.workload is not None
+    if not is_owners and visible(user, cluster).filter(pk=rule.pk).exists():
+        return reverse("web:alerts", args=[cluster.name])
+    if firing.workload is not None:
+        return reverse("web:workload", args=[cluster.name, firing.workload.uid])
+    if firing.queue is not None:
+        return reverse("web:queue", args=[cluster.name, firing.queue.name])
+    return reverse("web:alerts", args=[cluster.name])
 
 
 def look_all() -> None:

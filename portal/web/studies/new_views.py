@@ -66,12 +66,9 @@ def _ask_what_if(
     request: PersonRequest, cluster: Cluster, changes: list[dict[str, Any]]
 ) -> HttpResponse:
     days = request.POST.get("days", "7")
+    more = {"replays": False} if days == "now" else {"days": whole_or(days, 0)}
     question = questions.ask(
-        cluster=cluster,
-        document=changes,
-        author=request.user.get_username(),
-        days=whole_or(days, 0),
-        replays=days != "now",
+        cluster=cluster, document=changes, author=request.user.get_username(), **more
     )
     doors.start(question)
     return redirect("web:study", cluster=cluster.name, pk=question.pk)

@@ -13,7 +13,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.alerts import page, watching, words
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
-from portal.alerts.rules import FIRST, Wish, save
+from portal.alerts.rules import FIRST, Wish, save, visible
 from portal.alerts.series import series
 from portal.notices.models import Notice
 from portal.reports.models import Budget
@@ -251,6 +251,15 @@ def test_rule_that_fires_tells_the_nearest_leads_once_and_when_it_is_over(
     firing.refresh_from_db()
     assert firing.until is not None
     assert Notice.objects.count() == 2
+
+
+def test_lead_who_may_not_read_the_rule_is_led_to_what_it_is_about(
+    small: Small, watched: Rule
+) -> None:
+    work = waiting(small, 5)
+    look(small)
+    assert not visible(small.lead, small.cluster).filter(pk=watched.pk).exists()
+    assert Notice.objects.get().address == reverse("web:workload", args=["fra1", work.uid])
 
 
 def test_wait_fires_since_it_passed_its_bound_on_page_strip_and_90_days(

@@ -151,3 +151,10 @@ def test_no_persona_is_chosen_beforehand(cluster, as_user):
     assert '<option value="" selected>Choose a persona</option>' in page
     answer = as_user("admin").post("/teams/pretraining/", {"user": "lead", "persona": ""})
     assert "Choose a persona." in answer.content.decode()
+
+
+def test_admin_reads_why_no_team_can_be_added_where_every_queue_has_one(cluster, as_user):
+    for queue in cluster.queues.filter(team=None):
+        Team.objects.create(name=queue.name or "root", queue=queue)
+    text = as_user("admin").get("/teams/").content.decode()
+    assert "Every queue has a team." in text

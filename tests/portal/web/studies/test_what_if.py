@@ -19,6 +19,7 @@ from scheduling.models import (
     Quota,
     StartForecast,
     Study,
+    StudyKind,
     StudyState,
     Workload,
 )
@@ -140,6 +141,14 @@ def test_asking_makes_a_row_and_leads_to_its_page(cluster, admin, monkeypatch):
     assert answer.headers["Location"].endswith(f"/studies/{question.pk}/")
     _, text = page(admin, "study", question.pk)
     assert "Waits for its turn" in text
+
+
+def test_question_at_once_replays_no_days(cluster, admin, monkeypatch):
+    monkeypatch.setattr(snapshots, "live", live_of)
+    monkeypatch.setattr(doors, "send", lambda pk: None)
+    url = reverse("web:what_ifs", args=["fra1"])
+    admin.post(url, {"change": [json.dumps(one) for one in QUESTION], "days": "now"})
+    assert Study.objects.get().kind == StudyKind.NOW
 
 
 def test_cancelled_question_is_not_worked_on(cluster, monkeypatch):
