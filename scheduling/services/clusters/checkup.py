@@ -308,7 +308,7 @@ def _unoffered(cluster: Cluster, client: Client, findings: Iterable[Finding]) ->
     yield Item(
         Grade.MISSING if enforced else Grade.ADVICE,
         "namespaces",
-        f"They stand, and Weir may not take them before they are offered: {', '.join(names)}.",
+        f"These namespaces exist, and Weir may not manage them before they are offered: {', '.join(names)}.",
         f"Look at what runs there, then offer them: {command}",
         command,
     )
