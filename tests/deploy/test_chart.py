@@ -321,6 +321,15 @@ def test_tls_ends_at_the_ingress_and_the_portal_knows() -> None:
     assert settings_of["WEIR_CSRF_TRUSTED_ORIGINS"] == "https://gpus.example.org"
 
 
+def test_secret_with_a_certificate_of_ones_own_needs_no_issuer() -> None:
+    tls = {"secretName": "our-certificate"}
+    values = {**PROXIED, "ingress": {"enabled": True, "tls": tls}}
+    ingress = of_kind(template(values), "Ingress")["weir"]
+
+    assert ingress["spec"]["tls"] == [{"hosts": ["gpus.example.org"], **tls}]
+    assert not [name for name in ingress["metadata"]["annotations"] if "cert-manager" in name]
+
+
 def test_settings_of_a_provider_pass_through_with_the_lines_of_its_certificate() -> None:
     given = {
         "WEIR_SAML_ENTITY_ID": "https://sso.example.org/saml",

@@ -180,6 +180,8 @@ class TreeForm(WeirForm):
     """Namespaces that stand on the cluster, which the person may say they looked at."""
     told = ""
     """What stands there, and what becomes of it."""
+    offer = ""
+    """The line by which the cluster's administrators let Weir's engine have them."""
     missing: Sequence[tuple[str, str]] = ()
     """Namespaces that the cluster does not have, with the one that has nearly that name, if any."""
     tree = forms.CharField(

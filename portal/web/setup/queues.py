@@ -23,6 +23,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.queues.knobs import set_policy
 from scheduling.services.queues.sharing import SAID, name_of
 from scheduling.services.queues.shift import given_to, room
+from scheduling.services.queues.tree import offering
 from scheduling.services.queues.tree_files import (
     QueueSpec,
     StandingError,
@@ -93,7 +94,7 @@ def _apply(
         )
     except StandingError as refused:
         form.standing = [*taking, *refused.names]
-        form.told = refused.sentence
+        form.told, form.offer = refused.sentence, offering(*form.standing)
         return False
     except ServiceError as refused:
         if not form.is_bound:

@@ -218,12 +218,7 @@ def _not_ours(key: tuple[str, str, str], live: Json) -> str:
     said = live["metadata"].get("labels") or {}
     if key[0] != "Namespace" or said.get(labels.OFFERED) == "true":
         return NOT_OURS
-    return NOT_OFFERED + offer([key[2]])
-
-
-def offer(namespaces: Iterable[str]) -> str:
-    """The line by which a cluster's administrator lets Weir manage namespaces that stand."""
-    return f"kubectl label namespace {' '.join(namespaces)} {labels.OFFERED}=true"
+    return NOT_OFFERED + labels.offering(key[2])
 
 
 def _judge_foreign_priority(key: tuple[str, str, str], manifest: Json, live: Json) -> Finding:

@@ -118,6 +118,11 @@ def pod_group_of(labels: dict[str, str]) -> str:
     return labels.get(POD_GROUP) or labels.get(KUEUE_POD_GROUP) or ""
 
 
+def offering(*namespaces: str) -> str:
+    """How the cluster's administrators let Weir's engine have namespaces that stand."""
+    return f"kubectl label namespace {' '.join(namespaces)} {OFFERED}=true"
+
+
 def status_of(annotations: dict[str, str] | None) -> tuple[str, ...]:
     """The status as it stands on an object: the values of STATUS, empty where there is none."""
     annotations = annotations or {}

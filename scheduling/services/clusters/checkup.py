@@ -17,8 +17,9 @@ from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, UnreachableError
 from scheduling.cluster.guardrails import rights as access
 from scheduling.cluster.guardrails.manifests import ENGINE, MEMBER_ROLE
-from scheduling.cluster.guardrails.reconcile import NOT_OFFERED, Finding, offer
+from scheduling.cluster.guardrails.reconcile import NOT_OFFERED, Finding
 from scheduling.cluster.guardrails.rights import Need
+from scheduling.cluster.vocabulary.labels import offering
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.services.clusters import guardrails, tokens
 from scheduling.services.clusters.checkup_nodes import nodes_items
@@ -303,11 +304,11 @@ def _unoffered(cluster: Cluster, client: Client, findings: Iterable[Finding]) ->
     enforced = cluster.mode == ClusterMode.ENFORCE
     if not names or (enforced and not _stands(client, f"{POLICIES}/{ENGINE}")):
         return
-    command = offer(names)
+    command = offering(*names)
     yield Item(
         Grade.MISSING if enforced else Grade.ADVICE,
         "namespaces",
-        f"They stand, and Weir may not take them before they are offered: {', '.join(names)}.",
+        f"These namespaces exist, and Weir may not manage them before they are offered: {', '.join(names)}.",
         f"Look at what runs there, then offer them: {command}",
         command,
     )

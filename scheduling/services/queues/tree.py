@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils.module_loading import import_string
 
-from scheduling.cluster.vocabulary.labels import OFFERED
+from scheduling.cluster.vocabulary.labels import offering as offering  # noqa: PLC0414 - for the portal
 from scheduling.models import Cluster, PodSecurity, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
@@ -351,8 +351,3 @@ def check(queue: Queue, author: AbstractBaseUser | None, taking: str = "") -> No
     """
     if author is not None and queue.namespace:
         import_string(settings.WEIR_NAMESPACE_JUDGE)(author, queue, taking)
-
-
-def offering(*names: str) -> str:
-    """How the cluster's administrators let Weir's engine have namespaces that stand."""
-    return f"kubectl label namespace {' '.join(names)} {OFFERED}=true"

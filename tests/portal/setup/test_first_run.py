@@ -215,6 +215,8 @@ def test_tree_that_takes_namespaces_that_stand_asks_about_each_first(connected, 
         assert said in text
     assert "namespace web stands" not in text
     assert text.count('name="taking"') == 3
+    line = "kubectl label namespace web speech vision weir.dev/offered=true"
+    assert f'<code class="command" id="offer" tabindex="0">{line}</code>' in text
     assert not Queue.objects.exclude(parent=None).exists()
 
 
