@@ -22,6 +22,7 @@ from portal.teams.models import Membership
 from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, ToldStart, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.queues.entitlements import month, used_gpu_hours
+from scheduling.services.starts.accuracy import WAS_TOLD
 from scheduling.services.starts.tell import predicted_start
 
 SOON = timedelta(minutes=15)
@@ -140,7 +141,7 @@ def _late(cluster: Cluster, people: Iterable[str], now: datetime) -> list[Foreca
         cluster=cluster, state__in=WAITING, user__in=list(people), held=False
     )
     rows = ForecastOutcome.objects.filter(
-        at_submission=True, started_at=None, told_at__lt=now, workload__in=waiting
+        WAS_TOLD, at_submission=True, started_at=None, told_at__lt=now, workload__in=waiting
     )
     source = Concat(Value(LATE), Cast("workload_id", CharField()))
     told = Notice.objects.filter(

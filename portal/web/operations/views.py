@@ -42,7 +42,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.credentials import is_kept
-from scheduling.services.starts.accuracy import FEW, SCORED, Share
+from scheduling.services.starts.accuracy import FEW, SCORED, WAS_TOLD, Share
 from scheduling.services.worker.lanes import lanes_of
 
 LOOKED_AT = 2000
@@ -99,6 +99,7 @@ def _starts(cluster: Cluster) -> Iterator[Model]:
     """By GPU class, as told at submission."""
     now = cluster.now()
     rows = ForecastOutcome.objects.filter(
+        WAS_TOLD,
         workload__cluster=cluster,
         at_submission=True,
         started_at__gt=now - SCORED,

@@ -27,6 +27,13 @@ from scheduling.models import Cluster, ForecastOutcome
 from scheduling.services.tables.instants import Epoch
 from scheduling.simulation.ahead.bands import HORIZONS_S, horizon
 
+AHEAD_S = 7 * 86400
+"""No start is told beyond."""
+WIDE = 12.0
+"""A P90 so many times as far as the P50 tells nobody when to look."""
+NEAR_S = 3600.0
+WAS_TOLD = Q(p50_s__lte=AHEAD_S) & (Q(p90_s__lte=WIDE * NEAR_S) | Q(p90_s__lte=WIDE * F("p50_s")))
+"""Of forecasts that are kept, those that people were told."""
 SCORED = timedelta(days=30)
 FEW = 20
 """Fewer starts say nothing."""
@@ -114,6 +121,7 @@ def _of_span(
     cluster: Cluster, since: datetime, until: datetime, *, at_submission: bool = True
 ) -> QuerySet[ForecastOutcome]:
     return ForecastOutcome.objects.filter(
+        WAS_TOLD,
         workload__cluster=cluster,
         started_at__gte=since,
         started_at__lte=until,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scheduling.engine.model import Phase, Snapshot
 from scheduling.services.ledger.past import kinds_of, kinds_of_row
+from scheduling.services.starts.accuracy import AHEAD_S
 from scheduling.services.starts.known import Known, stage
 from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.forward import live_on
@@ -24,7 +25,6 @@ from scheduling.simulation.ahead.runs import Question
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-AHEAD_S = 7 * 86400
 MOST_FUTURES, LEAST_FUTURES = 60, 12
 MOST_LIVED = 30_000
 """Work of one pass: workloads lived through, open ones and arrivals, summed over futures. Past it only the

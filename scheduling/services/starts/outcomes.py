@@ -1,7 +1,8 @@
 """What was told of starts, and what came of it: the correction learns from it, and pages show it.
 
-A forecast is written down when a workload is first seen waiting and every hour after; who starts in the
-cycle that first sees it is never forecast, so never scored.
+A forecast is written down when a workload is first seen waiting and every hour after, also where it is too
+wide to be told: a correction that learned from what it lets be told alone would never hear that it went too
+far. Who starts in the cycle that first sees it is never forecast, so never scored.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ from scheduling.models import MILLI, Cluster, ForecastRun, GpuClass, StartForeca
 from scheduling.models.workloads import WAITING
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import outcomes, record
-from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
+from scheduling.services.starts.accuracy import AHEAD_S, NEAR_S, WIDE
+from scheduling.services.starts.futures import Ahead, look_ahead
 from scheduling.services.starts.known import BOOKED_LATE, Known, known_of
 from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band
@@ -39,14 +40,13 @@ EVERY_S = 20.0
 """Real seconds between passes, where the budget would allow more."""
 KNOWN_RUNS = 20
 """With fewer ended runs no time is told."""
-WIDE = 12.0
-"""A P90 so many times as far as the P50 tells nobody when to look."""
-NEAR_S = 3600.0
 
 TOO_FAR = "Fewer than half of the futures see it start within a week."
 TOO_WIDE = "Its possible starts lie too far apart to name a time."
 TOO_YOUNG = "Too few runs have ended here to know how long they take."
 NOT_BY_TIME = "Nothing that only takes time starts it: see why it waits."
+TOO_VAGUE = frozenset({TOO_FAR, TOO_WIDE})
+"""What came of these is learned from as of those that are told."""
 OWN_CHANGE = frozenset(
     {"never_fits", "no_such_class", "not_allowed", "misrouted", "held", "run_time_over"}
 )
@@ -127,7 +127,7 @@ def keep(
     scored = [
         (one.work, one.raw, one.band, one.gpu_class)
         for one, row in zip(told, forecasts, strict=True)
-        if not row.why_not
+        if not row.why_not or (row.why_not in TOO_VAGUE and math.isfinite(one.raw.p90_s))
     ]
     moves = _moves(snapshot, ahead, rows)
     outcomes.note(cluster, scored, snapshot.now)

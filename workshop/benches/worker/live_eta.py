@@ -126,11 +126,12 @@ def tell(cluster: Cluster) -> None:
 def _told(hours: float) -> list[Told]:
     """What the ledger has of it."""
     from scheduling.models import MILLI, ForecastOutcome
+    from scheduling.services.starts.accuracy import WAS_TOLD
 
     from .live_simulated import ORIGIN
 
     since, until = (ORIGIN + timedelta(hours=h) for h in (LEARNS_H, hours - OPEN_H))
-    rows = ForecastOutcome.objects.filter(told_at__gte=since, told_at__lt=until)
+    rows = ForecastOutcome.objects.filter(WAS_TOLD, told_at__gte=since, told_at__lt=until)
     return [
         Told(one.at_submission, one.gpus / MILLI, one.p50_s, one.p90_s, one.came_s) for one in rows
     ]

@@ -9,9 +9,19 @@ import pytest
 from portal.selectors import history
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
-from scheduling.models import Change, ForecastRun, Quota, StartForecast, State, ToldStart
+from scheduling.models import (
+    Change,
+    ForecastOutcome,
+    ForecastRun,
+    Quota,
+    StartForecast,
+    State,
+    ToldStart,
+)
 from scheduling.services.starts import record, refresh
+from scheduling.services.starts.accuracy import WAS_TOLD
 from scheduling.services.starts.tell import DUE, PASSED, predicted_start, said_of
+from scheduling.simulation.ahead.bands import Band
 from tests.factories import NOW, make_cluster, make_workload
 from tests.scheduling.kube import World
 
@@ -99,6 +109,19 @@ def test_passes_write_down_what_was_told_and_why_it_is_told_no_longer(
     lost = work.told_starts.last()
     assert (lost.change, lost.breaks, lost.note) == (Change.LOST, True, refresh.NOT_BY_TIME)
     assert said_of(reserved.row("wide")).p90 is None
+
+
+def test_band_that_is_too_wide_to_be_told_is_kept_to_learn_from(
+    reserved: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "KNOWN_RUNS", 0)
+    monkeypatch.setattr(refresh, "WIDE", 0.0)
+    monkeypatch.setattr(refresh.Correction, "correct", lambda *_: Band(HOUR.total_seconds(), 1e5))
+    refresh.refresh(reserved.cluster)
+    assert StartForecast.objects.get().why_not == refresh.TOO_WIDE
+    kept = ForecastOutcome.objects.get()
+    assert (kept.workload.name, kept.p90_s) == ("wide", 1e5)
+    assert not ForecastOutcome.objects.filter(WAS_TOLD)
 
 
 def tell(work, in_, at, **more):

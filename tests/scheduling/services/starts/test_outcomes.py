@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from scheduling.models import MILLI, Cause, ForecastOutcome, State, Workload
-from scheduling.services.starts import outcomes
+from scheduling.services.starts import accuracy, outcomes
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Correction
 from tests.factories import NOW, make_cluster, make_workload
@@ -196,3 +196,24 @@ def test_second_pass_within_the_hour_writes_down_no_forecast_again(site):
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("p50_s", "p90_s", "is_told"),
+    [
+        (60, 12 * 3600, True),
+        (60, 12 * 3600 + 1, False),
+        (7200, 24 * 3600, True),
+        (8 * 86400, 9 * 86400, False),
+    ],
+)
+def test_band_that_was_too_wide_or_too_far_to_be_told_is_in_no_record(site, p50_s, p90_s, is_told):
+    cluster, gpu_class = site
+    work = make_workload(None, cluster=cluster, name="began", first_started_at=NOW)
+    ForecastOutcome.objects.create(
+        workload=work, at_submission=True, told_at=NOW - timedelta(hours=2), started_at=NOW,
+        p50_s=p50_s, p90_s=p90_s, raw_p50_s=60, raw_p90_s=120, gpu_class=gpu_class,
+    )  # fmt: skip
+    since = NOW - timedelta(days=1)
+    assert bool(accuracy.scored(cluster, since, NOW)) is is_told
+    assert bool(accuracy.held_of(cluster, NOW)) is is_told
