@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.models import Cluster, ClusterMode, GpuClass, Outcome, Queue, State
 from scheduling.services.explain.sooner import Reach, plan_now
-from tests.scheduling.kube import JOBS, World, eventually
+from tests.scheduling.kube import World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
 from tests.scheduling.operators import Operator, adapter_of, install
 
@@ -300,12 +300,12 @@ def test_workers_beside_a_head_of_another_size_grow_and_shrink_by_the_plan(site:
     assert site.row("w1").shapes[1] == {"roles": ["workers"], "pods": 6, "pods_min": 1, "gpus": 2}
     assert [now for _, now in site.row("w1").shapes_now] == [1, 6]
 
-    site.job("owed", gpus=2, pods=4, queue="products")
-    site.cycles_until(lambda: holds(3) and site.row("owed").state == S.RUNNING)
+    site.job("owed", gpus=2, pods=3, queue="products")
+    site.cycles_until(lambda: holds(4) and site.row("owed").state == S.RUNNING)
     assert (site.row("w1").state, site.row("w1").eviction_count) == (S.RUNNING, 0)
-    assert (site.row("w1").pod_count, site.row("w1").allocated_gpus) == (4, 7000)
+    assert (site.row("w1").pod_count, site.row("w1").allocated_gpus) == (5, 9000)
 
-    site.kube.delete(f"{JOBS}/owed")
+    site.edit("owed", {"spec": {"suspend": True}})
     site.cycles_until(lambda: holds(6))
 
 

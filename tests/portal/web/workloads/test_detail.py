@@ -44,6 +44,22 @@ def test_unlike_roles_are_shown_each_with_its_pods_and_their_gpus(as_user, clust
     assert "head 1 × 1 GPU, data and workers 4 × 8 GPUs" in page
 
 
+def test_role_that_grows_is_shown_with_the_pods_it_has_and_its_bounds(as_user, cluster):
+    shapes = [
+        {"roles": ["head"], "pods": 1, "gpus": 1},
+        {"roles": ["workers"], "pods": 6, "pods_min": 2, "gpus": 2},
+    ]
+    work = Workload.objects.filter(name="pt-13b-ctx32k")
+    work.update(shapes=shapes, gpus=1000, min_members=5, max_members=13, elastic=True)
+    page = text(as_user("m.okafor").get(url("pt-13b-ctx32k")))
+    assert "head 1 × 1 GPU, workers 2–6 × 2 GPUs" in page
+
+    work.update(state=State.RUNNING, members=7, placement={"n1": 5, "n2": 2})
+    page = text(as_user("m.okafor").get(url("pt-13b-ctx32k")))
+    assert "head 1 of 1 × 1 GPU, workers 3 of 2–6 × 2 GPUs" in page
+    assert "4 pods on" in page
+
+
 def test_eviction_shows_no_figures_of_a_queue_that_one_may_not_see(as_user, cluster):
     response = as_user("m.okafor").get(url("pt-13b-ctx32k"))
     [loss] = [entry.loss for entry in response.context["entries"] if entry.loss]
