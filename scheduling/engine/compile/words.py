@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from functools import cache
 from hashlib import sha256
+from struct import Struct as Packed
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from numba.np.arrayobj import getitem_array_tuple, getitem_arraynd_intp, setitem
 from numba.np.numpy_support import from_dtype
 
 WORD = cgutils.intp_t
+_FLOAT, _WORD = Packed("d"), Packed("q")
 
 
 class Table(types.Array):
@@ -58,18 +59,32 @@ class Struct:
     def __init__(self, name: str, parts: dict[str, Any]) -> None:
         """Raises TypeError for an array that is not contiguous."""
         self.parts = parts
-        self.kind = _struct_of(name, tuple((name, _kind_of(part)) for name, part in parts.items()))
-        self.table = np.zeros(max(1, self.kind.words), np.int64)
-        for field, part in parts.items():
-            words = _written(part)
-            first = self.kind.first[field]
-            self.table[first : first + words.size] = words
-        self.address = int(self.table.ctypes.data)
+        self.kind = _struct_of(name, parts)
+        words = [word for part in parts.values() for word in _written(part)]
+        self.table = np.array(words or [0], np.int64)
+        self.address = _address(self.table)
 
 
-@cache
-def _struct_of(name: str, fields: tuple[tuple[str, Any], ...]) -> StructType:
-    return StructType(name, dict(fields))
+_kinds: dict[tuple[Any, ...], StructType] = {}
+"""Types by name and fields: structs are made by the thousand, and types of Numba are slow to compare."""
+
+
+def _struct_of(name: str, parts: dict[str, Any]) -> StructType:
+    form = (name, *parts, *map(_form, parts.values()))
+    if form not in _kinds:
+        _kinds[form] = StructType(name, {field: _kind_of(part) for field, part in parts.items()})
+    return _kinds[form]
+
+
+def _form(part: Any) -> Any:
+    """What ``_kind_of`` goes by."""
+    if isinstance(part, Struct):
+        return part.kind.name
+    if not isinstance(part, np.ndarray):
+        return type(part)
+    if not part.flags.c_contiguous:
+        raise TypeError(f"a struct takes contiguous arrays, not strides of {part.strides}")
+    return part.dtype.char, part.ndim
 
 
 def _kind_of(part: Any) -> Any:
@@ -77,24 +92,19 @@ def _kind_of(part: Any) -> Any:
         return part.kind
     if not isinstance(part, np.ndarray):
         return types.unliteral(typeof(part))
-    if not part.flags.c_contiguous:
-        raise TypeError(f"a struct takes contiguous arrays, not strides of {part.strides}")
-    return _table_of(part.dtype, part.ndim)
+    return Table(from_dtype(part.dtype), part.ndim, "C")
 
 
-@cache
-def _table_of(dtype: Any, axes: int) -> Table:
-    return Table(from_dtype(dtype), axes, "C")
-
-
-def _written(part: Any) -> Any:
+def _written(part: Any) -> tuple[int, ...]:
     if isinstance(part, Struct):
-        return np.array([part.address], np.int64)
+        return (part.address,)
     if isinstance(part, np.ndarray):
-        return np.array([part.ctypes.data, *part.shape], np.int64)
-    return (
-        np.array([part]).astype(np.float64 if isinstance(part, float) else np.int64).view(np.int64)
-    )
+        return (_address(part), *part.shape)
+    return _WORD.unpack(_FLOAT.pack(part)) if isinstance(part, float) else (int(part),)
+
+
+def _address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 class TableModel(models.ArrayModel):

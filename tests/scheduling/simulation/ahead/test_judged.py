@@ -59,10 +59,10 @@ def test_what_comes_later_changes_no_band_told_before():
 
 def test_interval_counts_days_and_holds_the_share():
     dice = np.random.default_rng(2)
-    one = trace(2000)
-    came_s = (WAIT_S * np.exp(dice.normal(0, 0.4, 2000))).astype(np.int64)
+    one = trace(1000)
+    came_s = (WAIT_S * np.exp(dice.normal(0, 0.4, 1000))).astype(np.int64)
     found = judge(told_of(one, came_s), one.submit_s + came_s, one)
-    assert found["days"] == 1 + (2000 * 900) // DAY_S
+    assert found["days"] == 1 + (1000 * 900) // DAY_S
     assert found["band_low_pct"] < found["band_p50_p90_pct"] < found["band_high_pct"]
     assert found["band_high_pct"] - found["band_low_pct"] < 15
 
