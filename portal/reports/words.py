@@ -49,10 +49,10 @@ def range_name(filters: ReportFilters) -> str:
 
 
 def range_note(filters: ReportFilters, until: datetime | None) -> str:
-    """'5 Nov 10:44 – 19 Nov 10:44, in CET · samples up to 10:00'."""
+    """'5 Nov 10:44 – 19 Nov 10:44, in CET · samples up to 10:00'; unnamed, with its length."""
     end = filters.end.astimezone(filters.tz)
-    span = range_label(filters) if filters.preset else span_label(filters)
-    note = f"{span}, in {end:%Z}"
+    span = "" if filters.preset else f"{span_label(filters)}, "
+    note = f"{span}{range_label(filters)}, in {end:%Z}"
     return note + (f" · samples up to {when(until, filters.end, filters.zone)}" if until else "")
 
 

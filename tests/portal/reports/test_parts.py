@@ -17,7 +17,7 @@ from portal.display.spread import Spread
 from portal.reports.figures.labels import HEIGHT_PX, beside_lines
 from portal.reports.figures.theme import apart
 from portal.reports.filters import ReportFilters
-from portal.reports.words import and_list, hour_name, range_label, span_label
+from portal.reports.words import and_list, hour_name, range_label, range_note, span_label
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -133,6 +133,13 @@ def test_period_before_has_the_same_length_and_ends_where_this_one_begins() -> N
     asked = filters("2026-11-12T00:00", "2026-11-19T00:00")
     assert asked.before().end == asked.start
     assert asked.before().span == asked.span
+
+
+def test_note_of_a_range_names_its_dates_with_and_without_a_preset() -> None:
+    own = filters("2026-11-19T06:00", "2026-11-19T18:00", zone="Europe/Berlin")
+    assert range_note(own, None) == "12 hours, 19 Nov 07:00 – 19 Nov 19:00, in CET"
+    named = ReportFilters.last("24h", at("2026-11-19T18:00"), zone="Europe/Berlin")
+    assert range_note(named, None) == "18 Nov 19:00 – 19 Nov 19:00, in CET"
 
 
 def test_words_read() -> None:

@@ -133,6 +133,17 @@ def test_who_reads_no_costs_of_all_of_it_is_told_so(small: Small, payer: User) -
     assert not report_of(small, part, queue="vision").is_empty
 
 
+def test_who_reads_no_costs_is_led_to_what_the_own_work_cost(small: Small, payer: User) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=6)
+    client = Client()
+    client.force_login(small.researcher, backend="django.contrib.auth.backends.ModelBackend")
+
+    page = client.get(reverse("reports:showback", args=["fra1"])).content.decode()
+
+    mine = reverse("web:my_work", args=["fra1"])
+    assert f'What your own work cost stands in <a href="{mine}">My work</a>' in page
+
+
 def test_persons_and_others_add_up_to_the_total(small: Small, payer: User) -> None:
     small.sample(small.vision, small.h100, allocated=8, used=6)
 
