@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+import scheduling.engine.document.schema as s
 from scheduling.engine import model as m
-from scheduling.engine.document import schema as s
 from scheduling.engine.document.places import held_by_seat, is_misplaced, is_overfull, kept_by_seat
 from scheduling.engine.document.roles import take_out
 
