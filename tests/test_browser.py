@@ -29,12 +29,27 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
+    "name",
+    [
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+        "chrome",
+    ],
 )
 def test_browser_of_any_usual_name_is_found(alone: Path, name: str) -> None:
     made = program(alone, name)
 
     assert browser.find() == str(made)
+
+
+def test_browser_without_windows_is_taken_before_others(alone: Path) -> None:
+    program(alone, "chromium")
+    lean = program(alone, "chromium-headless-shell")
+
+    assert browser.find() == str(lean)
 
 
 def test_browser_that_is_named_is_taken_before_others(
@@ -68,5 +83,5 @@ def test_without_a_browser_its_tests_are_left_out_and_counted_but_fail_in_ci(
     )  # fmt: skip
 
     assert told.returncode == status, told.stdout
-    assert "apt-get install chromium" in told.stdout
+    assert "apt-get install chromium-headless-shell" in told.stdout
     assert ("left out: there is no Chromium or Chrome" in told.stdout) is (not ci)

@@ -11,6 +11,7 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,11 +22,10 @@ from allauth.account.internal.flows.login import record_authentication
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
-from django.core.handlers.asgi import ASGIHandler
 from playwright.sync_api import Page, expect, sync_playwright
 
 from portal.accounts.sessions import SessionStore
+from portal.config.handler import OneThreadHandler
 from scheduling.models import Cluster, Workload
 from scheduling.services.worker import cluster_turns as workers
 from tests import browser as chrome
@@ -54,6 +54,8 @@ FAULTS_ALONE = {"resultTypes": ["violations"]}
 
 FIREFOX = "firefox-esr"
 """As Debian calls it."""
+ENDS_S = 5.0
+"""What a closed tab had asked for, streams too, is over by then."""
 COMES_MS = 60_000
 """What comes is seen at once; that it does not is believed this late."""
 expect.set_options(timeout=COMES_MS)
@@ -74,24 +76,32 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture
-def live(transactional_db):
-    """Address of a server over the test database."""
+@pytest.fixture(scope="package")
+def server(django_db_setup) -> Iterator[uvicorn.Server]:
+    """One for all tests. Files it gives for a minute, as in production: a tab asks once for what every page
+    is drawn with."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    config = uvicorn.Config(
-        ASGIStaticFilesHandler(ASGIHandler()), port=port, log_level="error", lifespan="off"
-    )
+    config = uvicorn.Config(OneThreadHandler(), port=port, log_level="error", lifespan="off")
     config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{port}"
+    yield server
     server.should_exit = True
     thread.join(timeout=5)
+
+
+@pytest.fixture
+def live(transactional_db, server):
+    """Address of a server over the test database, which answers nobody any more when that is emptied."""
+    yield f"http://127.0.0.1:{server.config.port}"
+    last = time.monotonic() + ENDS_S
+    while server.server_state.tasks and time.monotonic() < last:
+        time.sleep(0.01)
 
 
 @pytest.fixture

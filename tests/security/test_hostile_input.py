@@ -217,7 +217,8 @@ def parameters(attacker: Attacker, method: str, url: str) -> list[str]:
 def looked_at(attacker: Attacker, method: str, url: str) -> list[str]:
     with reading() as names:
         attacker.send("plainly", method, url)
-        attacker.send("filled", method, joined(url, urlencode(dict.fromkeys(names, "1"))))
+        if names:
+            typed(attacker, "filled", method, url, dict.fromkeys(names, "1"))
     cells = {name.rpartition("-")[2]: name for name in names if name.startswith("cell-")}
     plain = {name for name in names if not name.startswith("cell-")}
     return sorted((plain | set(cells.values())) - SKIPPED)
@@ -243,8 +244,8 @@ def alone(attacker: Attacker, method: str, url: str, names: list[str], turn: int
 
 
 def together(attacker: Attacker, method: str, url: str, names: list[str], turn: int) -> None:
-    """A hostile text in each parameter at once."""
-    for start in range(turn % TOGETHER, len(TEXTS), TOGETHER):
+    """A hostile text in each parameter at once; where there is none, it was asked plainly."""
+    for start in range(turn % TOGETHER, len(TEXTS) if names else 0, TOGETHER):
         texts = [*islice(TEXTS.items(), start, None), *TEXTS.items()]
         values = {key: text[:2000] for key, (_, text) in zip(names, texts, strict=False)}
         typed(attacker, f"from {texts[0][0]}", method, url, values)

@@ -8,7 +8,6 @@ import schemathesis
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
-from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
@@ -23,6 +22,7 @@ from portal.teams.models import Membership, ServiceAccount, Team
 from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
 from tests.security.hostile import SURROGATES, TEXTS
+from tests.security.test_numbers import DOCUMENT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
@@ -95,7 +95,6 @@ def _hostile(schema, form):
     return schema
 
 
-DOCUMENT = SchemaGenerator().get_schema(request=None, public=True)
 OPERATIONS = operations(DOCUMENT)
 HOSTILE = operations(turned_hostile(DOCUMENT))
 
