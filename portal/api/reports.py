@@ -27,7 +27,12 @@ from portal.reports.models import SavedView
 from scheduling.models import Cluster, WorkloadType
 
 PARAMETERS = [
-    OpenApiParameter("range", str, enum=list(PRESETS), description="Default: 14d."),
+    OpenApiParameter(
+        "range",
+        str,
+        enum=list(PRESETS),
+        description="Default: 14d. Months are of the display time zone.",
+    ),
     OpenApiParameter("from", str, description="A day or an instant; takes the place of range."),
     OpenApiParameter("to", str, description="Default: now."),
     OpenApiParameter("class", str, many=True, description="GPU classes; default: all."),

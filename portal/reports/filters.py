@@ -9,17 +9,37 @@ from zoneinfo import ZoneInfo
 
 from scheduling.models.ledger import Resolution
 
-PRESETS = {
-    "24h": (timedelta(hours=24), "Last 24 hours"),
-    "7d": (timedelta(days=7), "Last 7 days"),
-    "14d": (timedelta(days=14), "Last 14 days"),
-    "30d": (timedelta(days=30), "Last 30 days"),
+SPANS = {
+    "24h": timedelta(hours=24),
+    "7d": timedelta(days=7),
+    "14d": timedelta(days=14),
+    "30d": timedelta(days=30),
 }
+THIS_MONTH, LAST_MONTH = "this-month", "last-month"
+PRESETS = {
+    "24h": "Last 24 hours",
+    "7d": "Last 7 days",
+    "14d": "Last 14 days",
+    "30d": "Last 30 days",
+    THIS_MONTH: "This month",
+    LAST_MONTH: "Last month",
+}
+"""Names of ranges, and how they read: ``SPANS`` up to now, and months of the calendar."""
 DEFAULT_PRESET = "14d"
 MINUTES_UP_TO = timedelta(hours=6)
 HOURS_UP_TO = timedelta(days=60)
 OUTSIDE, OTHERS = "(outside)", "(others)"
 """Queues that the person may not see, as one name. No queue can be called so."""
+
+
+def month_of(at: datetime, tz: ZoneInfo) -> datetime:
+    """When the month of ``tz`` that holds ``at`` begins."""
+    return at.astimezone(tz).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def month_before(begin: datetime) -> datetime:
+    """When the month before the one that begins at ``begin`` does: by its clock on the wall."""
+    return (begin - timedelta(days=1)).replace(day=1)
 
 
 @dataclass(frozen=True)
@@ -42,10 +62,15 @@ class ReportFilters:
 
     @classmethod
     def last(cls, preset: str, now: datetime, **fields: object) -> ReportFilters:
-        """The range of a preset that ends at ``now``, cut to the minute."""
+        """The range of a preset that ends at ``now``, cut to the minute, or a month of ``zone``."""
         end = now.astimezone(UTC).replace(second=0, microsecond=0)
-        span, _ = PRESETS[preset]
-        return cls(start=end - span, end=end, preset=preset, **fields)  # type: ignore[arg-type]
+        if preset in SPANS:
+            start = end - SPANS[preset]
+        else:
+            month = month_of(end - timedelta(minutes=1), ZoneInfo(str(fields.get("zone", "UTC"))))
+            start, end = (month, end) if preset == THIS_MONTH else (month_before(month), month)
+            start, end = start.astimezone(UTC), end.astimezone(UTC)
+        return cls(start=start, end=end, preset=preset, **fields)  # type: ignore[arg-type]
 
     @property
     def span(self) -> timedelta:
@@ -69,8 +94,17 @@ class ReportFilters:
         return Resolution.DAY, Resolution.HOUR
 
     def before(self) -> ReportFilters:
-        """The same question about the period of the same length that ends where this one begins."""
-        return replace(self, start=self.start - self.span, end=self.start, preset="")
+        """The same question about the period of the same length that ends where this one begins; of a month
+        about the month before, of one that goes on about as much of it."""
+        if not self.is_month:
+            return replace(self, start=self.start - self.span, end=self.start, preset="")
+        start = month_before(self.start.astimezone(self.tz)).astimezone(UTC)
+        end = self.start if self.preset == LAST_MONTH else min(start + self.span, self.start)
+        return replace(self, start=start, end=end, preset="")
+
+    @property
+    def is_month(self) -> bool:
+        return self.preset in (THIS_MONTH, LAST_MONTH)
 
     def _narrowing(self) -> list[tuple[str, str]]:
         pairs = [("class", name) for name in self.gpu_classes]

@@ -55,7 +55,7 @@ class FilterForm(forms.Form):
         self.now, self.zone, self.queues = now, zone, tuple(queues)
         names = [(queue.name, queue.path or queue.name) for queue in self.queues]
         types = [(t.value, t.value.capitalize()) for t in WorkloadType]
-        ranges = [(key, label) for key, (_, label) in PRESETS.items()]
+        ranges = list(PRESETS.items())
         self.fields["range"] = _choice(ranges, "There is no such range. Choose of the list.")
         self.fields["from"] = forms.CharField(required=False, max_length=32)
         self.fields["to"] = forms.CharField(required=False, max_length=32)

@@ -25,7 +25,7 @@ from portal.reports import samples
 from portal.reports.declared import Finding
 from portal.reports.entitled import Entitlement
 from portal.reports.fairness import FairnessReport
-from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.filters import LAST_MONTH, PRESETS, ReportFilters
 from portal.reports.forecast import ClassAhead, ForecastReport
 from portal.reports.fragmentation import FragmentationReport
 from portal.reports.longest import CAUSES, QUOTA, LongestReport, LongestRow
@@ -45,7 +45,7 @@ def range_label(filters: ReportFilters) -> str:
 
 def range_name(filters: ReportFilters) -> str:
     """What the closed range field says: the name of a preset, else the days."""
-    return PRESETS[filters.preset][1] if filters.preset else range_label(filters)
+    return PRESETS[filters.preset] if filters.preset else range_label(filters)
 
 
 def range_note(filters: ReportFilters, until: datetime | None) -> str:
@@ -61,7 +61,14 @@ def not_compared(filters: ReportFilters, since: datetime | None) -> str:
     if since is not None and since <= samples.reaching(filters.before()):
         return ""
     said = f"known since {when(since, filters.end, filters.zone)}" if since else "not known yet"
-    return f"Not compared with the {span_label(filters)} before: work and its GPUs are {said}."
+    return f"Not compared with {before_label(filters)}: work and its GPUs are {said}."
+
+
+def before_label(filters: ReportFilters) -> str:
+    """'the 30 days before', 'the month before'; of a month that goes on as much of the one before."""
+    if not filters.is_month:
+        return f"the {span_label(filters)} before"
+    return "the month before" if filters.preset == LAST_MONTH else "as much of the month before"
 
 
 def span_label(filters: ReportFilters) -> str:
@@ -190,7 +197,7 @@ def waits_finding(report: WaitsReport) -> Finding:
         rest[-1] += "."
     if report.before is not None:
         rest.append(
-            f"In the {span_label(report.filters)} before, P50 was {duration(report.before.p50)} "
+            f"In {before_label(report.filters)}, P50 was {duration(report.before.p50)} "
             f"and P90 {duration(report.before.p90)}."
         )
     return Finding(bold, " ".join(rest))

@@ -18,7 +18,13 @@ EXPORTS = ("focus",)
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--range", "span", default="14d", show_default=True, help="Such as 7d, 30d.")
+@click.option(
+    "--range",
+    "span",
+    default="14d",
+    show_default=True,
+    help="Such as 7d, 30d, this-month, last-month.",
+)
 @click.option("--from", "start", help="A day or an instant; takes the place of --range.")
 @click.option("--to", "end", help="A day or an instant.")
 @click.option("--class", "classes", multiple=True, help="GPU classes; else all.")

@@ -70,11 +70,11 @@ def frame(
         ],
         "presets": [
             (label, f"?{filters.query(range=key)}", filters.preset == key)
-            for key, (_, label) in PRESETS.items()
+            for key, label in PRESETS.items()
         ],
         "range_name": words.range_name(filters),
         "range_note": words.range_note(filters, None),
-        "span_label": words.span_label(filters),
+        "before_label": words.before_label(filters),
         "from_to": _inputs(filters, form),
         "users": _users(form),
         "csv_url": f"{url}.csv?{query}",

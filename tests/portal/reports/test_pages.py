@@ -122,6 +122,17 @@ def test_queue_of_others_is_refused_like_one_that_does_not_exist(filled: Small, 
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("preset", ["this-month", "last-month"])
+def test_month_is_a_range_of_page_and_export(filled: Small, preset: str) -> None:
+    operator = client_of(filled.operator)
+    page = operator.get(url("showback", f"?range={preset}"))
+    assert page.context["filters"].preset == preset
+    assert f"?range={preset}" in page.content.decode()
+    told = operator.get(url("showback", f"?range={preset}", "json")).json()["filters"]
+    assert told["from"] in {"2026-09-30T22:00:00+00:00", "2026-10-31T23:00:00+00:00"}
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("kind", KINDS)
 def test_report_takes_no_other_method(filled: Small, kind: str) -> None:
     assert client_of(filled.operator).post(url(kind)).status_code == 405

@@ -17,7 +17,14 @@ from portal.display.spread import Spread
 from portal.reports.figures.labels import HEIGHT_PX, beside_lines
 from portal.reports.figures.theme import apart
 from portal.reports.filters import ReportFilters
-from portal.reports.words import and_list, hour_name, range_label, range_note, span_label
+from portal.reports.words import (
+    and_list,
+    before_label,
+    hour_name,
+    range_label,
+    range_note,
+    span_label,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -140,6 +147,33 @@ def test_note_of_a_range_names_its_dates_with_and_without_a_preset() -> None:
     assert range_note(own, None) == "12 hours, 19 Nov 07:00 – 19 Nov 19:00, in CET"
     named = ReportFilters.last("24h", at("2026-11-19T18:00"), zone="Europe/Berlin")
     assert range_note(named, None) == "18 Nov 19:00 – 19 Nov 19:00, in CET"
+
+
+def test_month_begins_at_midnight_of_the_display_time_zone_across_a_change_of_the_clock() -> None:
+    now = at("2026-11-19T09:42")
+    this = ReportFilters.last("this-month", now, zone="Europe/Berlin")
+    assert (this.start, this.end) == (at("2026-10-31T23:00"), now)
+    last = ReportFilters.last("last-month", now, zone="Europe/Berlin")
+    assert (last.start, last.end) == (at("2026-09-30T22:00"), at("2026-10-31T23:00"))
+    assert range_label(last) == "1 Oct – 31 Oct 2026"
+
+
+def test_month_is_compared_with_the_month_before_or_as_much_of_it() -> None:
+    last = ReportFilters.last("last-month", at("2026-11-19T09:42"))
+    assert (last.before().start, last.before().end) == (at("2026-09-01T00:00"), last.start)
+    assert before_label(last) == "the month before"
+    this = ReportFilters.last("this-month", at("2026-11-19T09:42"))
+    assert (this.before().start, this.before().end) == (
+        at("2026-10-01T00:00"), at("2026-10-19T09:42"),
+    )  # fmt: skip
+    assert before_label(this) == "as much of the month before"
+    longer = ReportFilters.last("this-month", at("2026-03-31T12:00"))
+    assert longer.before().end == longer.start
+
+
+def test_month_that_begins_this_minute_still_is_the_one_that_ends() -> None:
+    asked = ReportFilters.last("this-month", at("2026-12-01T00:00"))
+    assert (asked.start, asked.end) == (at("2026-11-01T00:00"), at("2026-12-01T00:00"))
 
 
 def test_words_read() -> None:
