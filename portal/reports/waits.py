@@ -100,6 +100,12 @@ class WaitsReport:
         return max(known, key=lambda h: (self.week[h].p90 or 0, -h)) if known else None
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether hours or classes with too little work to tell are in the tables, not in the sentence."""
+        every = (*self.week, *(c.spread for c in self.classes))
+        return any(spread.count and not spread.is_telling for spread in every)
+
+    @property
     def tail_class(self) -> ClassWaits | None:
         """The class with the longest P90, when there are several to compare."""
         known = [c for c in self.classes if c.spread.is_telling and c.spread.p90]

@@ -19,7 +19,7 @@ from portal.display.format import (
 )
 from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
-from portal.display.spread import share
+from portal.display.spread import LEAST, share
 from portal.display.units import gpus_each
 from portal.reports import samples
 from portal.reports.declared import Finding
@@ -186,8 +186,9 @@ def waits_finding(report: WaitsReport) -> Finding:
         bold = f"One workload started, after {duration(total.p50)}."
     rest = []
     if (worst := report.worst_hour) is not None:
+        among = f"Of those with at least {LEAST} starts, the" if report.leaves_out else "The"
         rest.append(
-            f"The worst hour to submit is {hour_name(worst)}, "
+            f"{among} worst hour to submit is {hour_name(worst)}, "
             f"with a P90 of {duration(report.week[worst].p90)}"
         )
         if (tail := report.tail_class) is not None:

@@ -23,6 +23,8 @@ CURVES_PX = (360.0, 220.0)
 SCALED = 0.95
 TOP_PART = 0.8
 """Heat map cells at or above this part of the scale carry their value."""
+FEW = "○"
+"""Marks cells of fewer starts than the sentence of the report counts."""
 LINES = (
     ("p50", "P50", theme.TEXT, 1.5),
     ("p90", "P90", theme.OWN, 2.5),
@@ -166,8 +168,8 @@ def when_to_submit(report: WaitsReport) -> Figure:
     z = [_day_of(report, day) for day in range(7)]
     top = scale_top(report)
     texts = [
-        [hmin(v) if v is not None and top.value and v >= TOP_PART * top.value else "" for v in row]
-        for row in z
+        [_cell_text(spread, top) for spread in report.week[day * 24 : day * 24 + 24]]
+        for day in range(7)
     ]
     layout = theme.layout(left=40, right=8, top=24, bottom=8)
     layout["hovermode"] = "closest"
@@ -199,7 +201,34 @@ def when_to_submit(report: WaitsReport) -> Figure:
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
     }
-    return Figure("week", "P90 wait by hour of the week of submission", WEEK_HEIGHT, [heat], layout)
+    return Figure(
+        "week",
+        "P90 wait by hour of the week of submission",
+        WEEK_HEIGHT,
+        [heat, _few(report)],
+        layout,
+    )
+
+
+def _cell_text(spread: Spread, top: Top) -> str:
+    """The value of a long wait, where enough started for their P90 to tell."""
+    if spread.p90 is None or not spread.is_telling:
+        return ""
+    return hmin(spread.p90) if top.value and spread.p90 >= TOP_PART * top.value else ""
+
+
+def _few(report: WaitsReport) -> dict[str, Any]:
+    """A ring of the other tone, so that it shows on every colour of the scale."""
+    hours = [h for h, spread in enumerate(report.week) if spread.count and not spread.is_telling]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [hour % 24 for hour in hours],
+        "y": [hour // 24 for hour in hours],
+        "marker": {"color": theme.SURFACE, "size": 5, "line": {"color": theme.TEXT, "width": 1}},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
 
 
 def _day_of(report: WaitsReport, day: int) -> list[float | None]:

@@ -132,6 +132,7 @@ def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:
         "top": wait_figures.scale_top(report),
         "left_out": sum(0 < spread.count < LEAST for spread in report.days),
         "least": LEAST,
+        "few": wait_figures.FEW if any(0 < spread.count < LEAST for spread in report.week) else "",
         "cividis": [
             (round(100 * i / (len(theme.CIVIDIS) - 1), 1), colour)
             for i, colour in enumerate(theme.CIVIDIS)

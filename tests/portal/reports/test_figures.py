@@ -52,7 +52,10 @@ def _figures(cluster: Cluster) -> list[Figure]:
     found = []
     for filters in asked:
         for compute, page in REPORTS:
-            context = page(compute(cluster, filters, user))  # type: ignore[operator]
+            report = compute(cluster, filters, user)  # type: ignore[operator]
+            if report.is_empty:
+                continue
+            context = page(report)  # type: ignore[operator]
             found += [value for value in context.values() if isinstance(value, Figure)]
     return found
 

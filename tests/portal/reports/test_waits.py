@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from portal.display.spread import LEAST
-from portal.reports.figures.waits import by_day, scale_top
+from portal.reports.figures.waits import FEW, by_day, scale_top, when_to_submit
 from portal.reports.waits import waits
+from portal.reports.words import waits_finding
 from portal.selectors import overview as figures
+from portal.web.reports.pages import waits_page
 from scheduling.models import GpuClass, Outcome, Queue, State, Transition, Workload
 from tests.factories import make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -121,6 +123,29 @@ def test_worst_hour_is_one_with_enough_work_to_tell(small: Small) -> None:
     report = waits(small.cluster, small.last(24 * 7, zone="Europe/Berlin"), small.operator)
     assert report.worst_hour == 10
     assert report.week[10].count == 5
+
+
+@pytest.mark.django_db
+def test_hour_with_too_few_starts_is_named_as_left_out_and_marked_on_the_map(small: Small) -> None:
+    monday = datetime.fromisoformat("2026-11-16T09:10:00+00:00")
+    for _ in range(LEAST):
+        started(small.vision, small.h100, wait_s=600, at=monday + timedelta(minutes=10))
+    asked = small.last(24 * 7, zone="UTC")
+    alone = waits(small.cluster, asked, small.operator)
+    assert str(waits_finding(alone).rest).startswith("The worst hour to submit is Monday 09:00")
+    assert when_to_submit(alone).as_dict()["data"][1]["x"] == []
+    assert waits_page(alone)["few"] == ""
+
+    started(small.vision, small.h100, wait_s=86400, at=END - HOUR)
+    report = waits(small.cluster, asked, small.operator)
+
+    said = str(waits_finding(report).rest)
+    assert said.startswith("Of those with at least 5 starts, the worst hour to submit is Monday 09")
+    marked = when_to_submit(report).as_dict()["data"][1]
+    assert [24 * day + hour for hour, day in zip(marked["x"], marked["y"], strict=True)] == [
+        hour for hour, spread in enumerate(report.week) if spread.count == 1
+    ]
+    assert waits_page(report)["few"] == FEW
 
 
 @pytest.mark.django_db
