@@ -328,6 +328,29 @@ def test_what_is_held_was_used_idle_or_not_measured(small: Small) -> None:
 
 
 @pytest.mark.django_db
+def test_tables_and_json_say_what_nobody_measured(small: Small) -> None:
+    held_work(small, small.vision, END - 9 * HOUR)
+    small.sample(small.root, small.h100, installed=16, ready=16, hours_ago=2)
+    small.sample(small.vision, small.h100, allocated=4, used=3, hours_ago=2)
+    report = utilization(small.cluster, small.last(24), small.operator)
+    tables = {table.name: table.as_dicts() for table in report.tables()}
+    for row in (tables["classes"][0], tables["queues"][0], report.as_dict()["total"]):
+        parts = row["held_and_idle_gpu_hours"] + row["not_measured_gpu_hours"]
+        used = row.get("really_used_gpu_hours", row.get("used_gpu_hours"))
+        assert used + parts == pytest.approx(row["allocated_gpu_hours"])
+
+
+@pytest.mark.django_db
+def test_what_is_installed_is_absent_not_zero_for_a_subtree(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.lead)
+    assert {row["installed_gpus"] for row in report.tables()[0].as_dicts()} == {None}
+    assert report.as_dict()["total"]["installed_gpu_hours"] is None
+    whole = utilization(small.cluster, small.last(), small.operator)
+    assert whole.as_dict()["total"]["installed_gpu_hours"] == 32
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("asked", [{}, {"queue": "research"}, {"user": "rea"}])
 def test_means_of_the_series_add_up_to_the_totals(
