@@ -28,7 +28,7 @@ class Usage:
     allocated: float = 0.0
     """What is charged: of the whole range, from the workloads' own steps."""
     known: float = 0.0
-    """What was held in the time that ``capacity`` is of; shares of that are made with it."""
+    """What was held in the time that ``capacity`` is of: shares of that are made with it and show it."""
     measured: float = 0.0
     """The part of ``known`` for which somebody measured the use."""
     used: float = 0.0

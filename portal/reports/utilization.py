@@ -225,6 +225,7 @@ def usage_dict(usage: Usage, against: str) -> dict[str, float | None]:
         "available_share_of_installed": _rounded(usage.available_share),
         "capacity_gpu_hours": round(usage.capacity, 3),
         "allocated_gpu_hours": round(usage.allocated, 3),
+        "sampled_allocated_gpu_hours": round(usage.known, 3),
         "allocated_share": _rounded(usage.allocated_share),
         "used_gpu_hours": round(usage.used, 3) if measured else None,
         "used_share_of_allocated": _rounded(usage.used_share),
@@ -272,6 +273,7 @@ def _usage_cells(usage: Usage) -> tuple[float | None, ...]:
     return (
         round(usage.capacity, 3),
         round(usage.allocated, 3),
+        round(usage.known, 3),
         _rounded(usage.allocated_share),
         round(usage.used, 3) if measured else None,
         _rounded(usage.used_share),
@@ -285,6 +287,7 @@ def _usage_columns(against: str) -> tuple[str, ...]:
     return (
         f"{against}_gpu_hours",
         "allocated_gpu_hours",
+        "sampled_allocated_gpu_hours",
         f"allocated_share_of_{against}",
         "really_used_gpu_hours",
         "really_used_share_of_allocated",
