@@ -114,7 +114,9 @@ class ShowbackReport:
 
     @property
     def measured_share(self) -> float | None:
-        return share(self.total.measured, self.total.gpu_hours)
+        """The rest is what utilization calls not measured."""
+        part = share(self.total.measured, self.total.gpu_hours)
+        return None if part is None else min(1.0, part)
 
     def tables(self) -> tuple[Table, ...]:
         return (_queue_table(self), _class_table(self), _user_table(self), _budget_table(self))

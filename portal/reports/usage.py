@@ -88,6 +88,11 @@ class Usage:
         return max(0.0, self.allocated - self.measured)
 
     @property
+    def measured_share(self) -> float | None:
+        """Of ``allocated``; the rest is ``unmeasured``."""
+        return share(self.allocated - self.unmeasured, self.allocated)
+
+    @property
     def used_share(self) -> float | None:
         """Really used of allocated; None where nobody measures."""
         return share(self.used, self.measured)

@@ -18,9 +18,11 @@ from portal.reports.budgets import set_budget, spendings
 from portal.reports.models import Budget
 from portal.reports.showback import ShowbackReport, showback
 from portal.reports.use import use
+from portal.reports.utilization import utilization
 from portal.reports.words import showback_finding
 from portal.web.reports.showback import showback_page
-from scheduling.models import Cluster, EvictionRule, GpuClass
+from scheduling.models import Cluster, EvictionRule, GpuClass, UsageSample
+from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from tests.factories import make_member
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -101,6 +103,22 @@ def test_what_nobody_measured_counts_as_used_at_the_measured_share(
 
     assert rows["vision"].used == pytest.approx(16)
     assert (rows["speech"].used, rows["speech"].idle) == (pytest.approx(4), 0)
+
+
+def test_measured_is_what_utilization_does_not_call_unmeasured(small: Small, payer: User) -> None:
+    """The work held 4 GPUs all day, of which two hours were sampled and one was measured."""
+    small.hold(small.vision, small.h100, 4, END - 12 * HOUR, 12 * HOUR)
+    for hours_ago, used in ((1, 2.0), (2, None)):
+        UsageSample.objects.create(
+            queue=small.vision, gpu_class=small.h100, resolution=Resolution.HOUR, seconds=3600,
+            start=END - HOUR * hours_ago, allocated_gpus=4000,
+            used_gpus=used and used * 1000,
+        )  # fmt: skip
+    bill = report_of(small, payer)
+    total = utilization(small.cluster, small.last(24), payer).total
+    assert bill.measured_share == pytest.approx(1 - total.unmeasured / total.allocated)
+    assert bill.measured_share == pytest.approx(4 / 48)
+    assert use(small.cluster, small.last(24), payer).measured_share == pytest.approx(4 / 48)
 
 
 def test_hours_cost_what_their_class_did_on_the_day(small: Small, payer: User) -> None:
