@@ -185,6 +185,22 @@ def test_page_adds_up_in_whole_money(small: Small, payer: User) -> None:
     assert department == sum(leaves[1:], leaves[0])
 
 
+def test_department_shows_what_its_budget_has_spent(small: Small, payer: User) -> None:
+    """Four parts of 0.7, each rounded for itself, would make it 4."""
+    for queue in (small.vision, small.speech):
+        small.sample(queue, small.h100, allocated=0.7, used=0.35)
+    today = END.date()
+    set_budget(queue=small.research, amount=Decimal(1000), begin=today, end=today, by=payer)
+    bill = report_of(small, payer)
+    page = showback_page(bill, user=payer)
+    (department,) = [line.money.charged for line in page["lines"] if line.is_sum]
+    (row,) = page["budgets"]
+    assert row.one.spent == pytest.approx(2.8)
+    assert department == round(row.one.spent) == 3
+    leaves = [line.money for line in page["lines"] if not line.is_sum]
+    assert sum(one.charged for one in leaves) == 3
+
+
 @given(st.lists(st.floats(0, 1000), min_size=1, max_size=8), st.integers(-3, 3))
 def test_parts_shared_out_sum_to_the_whole_and_stay_near(values: list[float], off: int) -> None:
     total = round(sum(values)) + off
