@@ -77,7 +77,7 @@ def _costs(
     lost = min(lost, sold)
     activity = usage.used_share
     used = sold - lost if activity is None else max(0.0, sold * activity - lost)
-    measured = gpu_hours * (share(usage.measured, usage.known) or 0.0)
+    measured = usage.measured * scope.unit.weights[pk]
     return Costs(gpu_hours, measured, used * price, (sold - used - lost) * price, lost * price)
 
 

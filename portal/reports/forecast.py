@@ -303,7 +303,8 @@ def _class_table(report: ForecastReport) -> Table:
     for row in report.rows:
         at, told = row.passing, row.row
         rows.append((
-            row.gpu_class.name, row.installed, row.capacity, row.mean, row.above_hours, row.hours_above,
+            row.gpu_class.name, row.installed if report.is_whole else None, row.capacity, row.mean,
+            row.above_hours, row.hours_above,
             row.peak, at.middle if at else None, at.early if at else None, at.late if at else None,
             told.slope_per_week if told else None, told.made_at if told else None,
             "" if row.is_told else row.why_not,

@@ -57,10 +57,13 @@ def _prefixed(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 
 def _rows(scope: Scope, filters: ReportFilters, queues: Iterable[int]) -> QuerySet[UsageSample]:
+    """Those of the time since the first work that the cluster knows of: what older ones say was held is
+    charged to nobody, and would be a share of GPU-hours that no other figure counts."""
+    _, work = scope.once("firsts", lambda: _firsts(scope))
     return UsageSample.objects.filter(
         queue__in=list(queues),
         gpu_class__in=list(scope.classes),
-        start__gte=filters.start,
+        start__gte=filters.start if work is None else max(filters.start, work),
         start__lt=filters.end,
     ).order_by()
 

@@ -8,11 +8,15 @@ share that was measured of its queue and class, wholly where nothing was.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
+from django.utils.functional import cached_property
+
 from portal.accounts.models import User
+from portal.display.adding_up import shared_out
 from portal.display.csv import Cell, Table
 from portal.display.spread import share
 from portal.reports import prices, samples
@@ -48,8 +52,9 @@ class Money:
     lost: int = 0
 
     @classmethod
-    def of(cls, costs: Costs) -> Money:
-        return cls(round(costs.used), round(costs.idle), round(costs.lost))
+    def of(cls, costs: Costs, charged: int) -> Money:
+        """Its parts as they sum to ``charged``, which is near what it costs."""
+        return cls(*shared_out([costs.used, costs.idle, costs.lost], charged))
 
     @property
     def charged(self) -> int:
@@ -61,6 +66,13 @@ class Money:
 
     def __add__(self, other: Money) -> Money:
         return Money(self.used + other.used, self.idle + other.idle, self.lost + other.lost)
+
+
+def _rounded(leaves: Sequence[QueueRow]) -> list[Money]:
+    """Of the leaves of a department, which costs what it does to the nearest unit, as its budget has it."""
+    costs = [row.costs for row in leaves]
+    charged = shared_out([one.charged for one in costs], round(sum(one.charged for one in costs)))
+    return [Money.of(one, whole) for one, whole in zip(costs, charged, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +119,22 @@ class ShowbackReport:
     def is_empty(self) -> bool:
         return not self.may_read or (not self.queues and not self.budgets)
 
+    @cached_property
+    def rounded(self) -> tuple[Money, ...]:
+        """Of each of ``queues``."""
+        departments = groupby(self.queues, key=lambda row: row.department)
+        return tuple(money for _, leaves in departments for money in _rounded(list(leaves)))
+
     @property
     def shown(self) -> Money:
         """The sum of the rows as they are rounded: what every sentence, tile and last row says."""
-        return sum((Money.of(row.costs) for row in self.queues), Money())
+        return sum(self.rounded, Money())
 
     @property
     def measured_share(self) -> float | None:
-        return share(self.total.measured, self.total.gpu_hours)
+        """The rest is what utilization calls not measured."""
+        part = share(self.total.measured, self.total.gpu_hours)
+        return None if part is None else min(1.0, part)
 
     def tables(self) -> tuple[Table, ...]:
         return (_queue_table(self), _class_table(self), _user_table(self), _budget_table(self))

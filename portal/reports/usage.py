@@ -28,7 +28,7 @@ class Usage:
     allocated: float = 0.0
     """What is charged: of the whole range, from the workloads' own steps."""
     known: float = 0.0
-    """What was held in the time that ``capacity`` is of; shares of that are made with it."""
+    """What was held in the time that ``capacity`` is of: shares of that are made with it and show it."""
     measured: float = 0.0
     """The part of ``known`` for which somebody measured the use."""
     used: float = 0.0
@@ -86,6 +86,11 @@ class Usage:
     def unmeasured(self) -> float:
         """Held, and nobody knows whether it was used: with what was used and idle it makes ``allocated``."""
         return max(0.0, self.allocated - self.measured)
+
+    @property
+    def measured_share(self) -> float | None:
+        """Of ``allocated``; the rest is ``unmeasured``."""
+        return share(self.allocated - self.unmeasured, self.allocated)
 
     @property
     def used_share(self) -> float | None:

@@ -108,7 +108,7 @@ class UseReport:
 
     @property
     def measured_share(self) -> float | None:
-        return share(self.total.measured, self.total.known)
+        return self.total.measured_share
 
     def tables(self) -> tuple[Table, ...]:
         return (_now_table(self), _asked_table(self), _days_table(self))

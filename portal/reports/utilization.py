@@ -21,6 +21,9 @@ from portal.reports.worked import Breakdown, Hours, breakdown, hours_held, worke
 from portal.reports.worked import gpu_seconds as held_in
 from scheduling.models import Cluster
 
+READY = "ready"
+"""What the whole cluster is measured against; a subtree is by its nominal quota."""
+
 
 @dataclass(frozen=True)
 class ClassRow:
@@ -106,8 +109,8 @@ class UtilizationReport:
             "step_s": self.step_s,
             "covered_hours": round(self.covered_hours, 3),
             "samples_until": self.until.isoformat() if self.until else None,
-            "total": usage_dict(self.total),
-            "before": usage_dict(self.before) if self.before else None,
+            "total": usage_dict(self.total, self.against),
+            "before": usage_dict(self.before, self.against) if self.before else None,
             **{table.name: table.as_dicts() for table in self.tables()},
         }
 
@@ -128,7 +131,7 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
     return UtilizationReport(
         filters=filters,
         unit=scope.unit,
-        against="ready" if scope.is_whole else "nominal",
+        against=READY if scope.is_whole else "nominal",
         source=readings.source,
         starts=tuple(datetime.fromtimestamp(s, UTC) for s in readings.starts_s.tolist()),
         step_s=readings.step_s,
@@ -213,18 +216,21 @@ def _most_first(row: QueueRow) -> tuple[float, float, str]:
     return -idle, -row.usage.allocated, row.path
 
 
-def usage_dict(usage: Usage) -> dict[str, float | None]:
-    """Figures of JSON; those of use are null where nobody measures."""
+def usage_dict(usage: Usage, against: str) -> dict[str, float | None]:
+    """Figures of JSON; those of use are null where nobody measures, what is installed where a subtree is not
+    measured against it."""
     measured = usage.is_measured
     return {
-        "installed_gpu_hours": round(usage.installed, 3),
+        "installed_gpu_hours": round(usage.installed, 3) if against == READY else None,
         "available_share_of_installed": _rounded(usage.available_share),
         "capacity_gpu_hours": round(usage.capacity, 3),
         "allocated_gpu_hours": round(usage.allocated, 3),
+        "sampled_allocated_gpu_hours": round(usage.known, 3),
         "allocated_share": _rounded(usage.allocated_share),
         "used_gpu_hours": round(usage.used, 3) if measured else None,
         "used_share_of_allocated": _rounded(usage.used_share),
         "held_and_idle_gpu_hours": round(usage.idle, 3) if measured else None,
+        "not_measured_gpu_hours": round(usage.unmeasured, 3),
         "free_gpu_hours": round(usage.free, 3),
         "lost_to_evictions_gpu_hours": round(usage.lost, 3),
     }
@@ -245,7 +251,7 @@ def _series_table(report: UtilizationReport) -> Table:
             start,
             round(float(report.covered_s[i]), 3),
             line.name,
-            _number(line.installed[i]),
+            _number(line.installed[i]) if report.against == READY else None,
             _number(line.capacity[i]),
             _number(line.allocated[i]),
             _number(line.used[i]) if measured else None,
@@ -267,10 +273,12 @@ def _usage_cells(usage: Usage) -> tuple[float | None, ...]:
     return (
         round(usage.capacity, 3),
         round(usage.allocated, 3),
+        round(usage.known, 3),
         _rounded(usage.allocated_share),
         round(usage.used, 3) if measured else None,
         _rounded(usage.used_share),
         round(usage.idle, 3) if measured else None,
+        round(usage.unmeasured, 3),
         round(usage.lost, 3),
     )
 
@@ -279,10 +287,12 @@ def _usage_columns(against: str) -> tuple[str, ...]:
     return (
         f"{against}_gpu_hours",
         "allocated_gpu_hours",
+        "sampled_allocated_gpu_hours",
         f"allocated_share_of_{against}",
         "really_used_gpu_hours",
         "really_used_share_of_allocated",
         "held_and_idle_gpu_hours",
+        "not_measured_gpu_hours",
         "lost_to_evictions_gpu_hours",
     )
 

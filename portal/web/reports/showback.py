@@ -40,7 +40,7 @@ class Budgeted:
 def showback_page(
     report: ShowbackReport, *, user: User, show_all: bool = False, **_: object
 ) -> dict[str, Any]:
-    lines, total = _lines(report.queues), report.shown
+    lines, total = _lines(report), report.shown
     currency = report.cluster.currency
     chosen = _most_pressing(report.budgets)
     tz = zone(report.cluster.display_time_zone)
@@ -62,31 +62,32 @@ def showback_page(
     }
 
 
-def _lines(rows: Sequence[QueueRow]) -> list[CostLine]:
+def _lines(report: ShowbackReport) -> list[CostLine]:
     """Departments of several leaves as sum rows above them."""
+    rows = report.queues
     most = max((row.costs.charged for row in rows), default=0.0)
     hours = hours_column(
         [row.costs.gpu_hours for row in rows], sum(row.costs.gpu_hours for row in rows)
     )
-    told = dict(zip((row.path for row in rows), hours.parts, strict=True))
+    told = zip(rows, hours.parts, report.rounded, strict=True)
     lines: list[CostLine] = []
-    for department, leaves in groupby(rows, key=lambda row: row.department):
-        lines += _department(department, list(leaves), told, most)
+    for department, leaves in groupby(told, key=lambda line: line[0].department):
+        lines += _department(department, list(leaves), most)
     return lines
 
 
 def _department(
-    name: str, leaves: list[QueueRow], hours: dict[str, str], most: float
+    name: str, leaves: list[tuple[QueueRow, str, Money]], most: float
 ) -> Iterator[CostLine]:
+    """``leaves`` with their GPU-hours and money as they are shown."""
     if len(leaves) > 1:
-        money = sum((Money.of(row.costs) for row in leaves), Money())
-        whole = sum(row.costs.gpu_hours for row in leaves)
-        yield CostLine(name, "", number(whole), money, is_sum=True)
-    for row in leaves:
-        money = Money.of(row.costs)
+        total = sum((money for *_, money in leaves), Money())
+        whole = sum(row.costs.gpu_hours for row, *_ in leaves)
+        yield CostLine(name, "", number(whole), total, is_sum=True)
+    for row, hours, money in leaves:
         bar = Meter(part_of(money.used, most), part_of(money.charged, most))
         inner = row.path.partition("/")[2] if len(leaves) > 1 else row.path
-        yield CostLine(inner or row.path, row.name, hours[row.path], money, bar)
+        yield CostLine(inner or row.path, row.name, hours, money, bar)
 
 
 def _class_rows(rows: Sequence[ClassRow], total: int) -> list[tuple[ClassRow, int, int]]:

@@ -40,7 +40,7 @@ def utilization_page(
 
 
 MEASURED = ("used", "idle", "unmeasured")
-AMOUNTS = ("capacity", "allocated", *MEASURED, "free", "lost")
+AMOUNTS = ("capacity", "allocated", "known", *MEASURED, "free", "lost")
 
 
 def _class_amounts(report: UtilizationReport) -> list[dict[str, str]]:

@@ -70,6 +70,7 @@ def test_subtree_is_held_against_its_nominal(told: Small) -> None:
     tell(told.research, told.h100, 6)
     found = report(told, told.lead)
     assert (found.against, found.rows[0].capacity, found.rows[0].hours_above) == ("nominal", 5, 168)
+    assert found.tables()[0].as_dicts()[0]["installed"] is None
 
 
 def test_leaf_of_which_no_forecast_is_made_offers_those_there_are(told: Small) -> None:

@@ -18,9 +18,11 @@ from portal.reports.budgets import set_budget, spendings
 from portal.reports.models import Budget
 from portal.reports.showback import ShowbackReport, showback
 from portal.reports.use import use
+from portal.reports.utilization import utilization
 from portal.reports.words import showback_finding
 from portal.web.reports.showback import showback_page
-from scheduling.models import Cluster, EvictionRule, GpuClass
+from scheduling.models import Cluster, EvictionRule, GpuClass, UsageSample
+from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from tests.factories import make_member
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -103,6 +105,22 @@ def test_what_nobody_measured_counts_as_used_at_the_measured_share(
     assert (rows["speech"].used, rows["speech"].idle) == (pytest.approx(4), 0)
 
 
+def test_measured_is_what_utilization_does_not_call_unmeasured(small: Small, payer: User) -> None:
+    """The work held 4 GPUs all day, of which two hours were sampled and one was measured."""
+    small.hold(small.vision, small.h100, 4, END - 12 * HOUR, 12 * HOUR)
+    for hours_ago, used in ((1, 2.0), (2, None)):
+        UsageSample.objects.create(
+            queue=small.vision, gpu_class=small.h100, resolution=Resolution.HOUR, seconds=3600,
+            start=END - HOUR * hours_ago, allocated_gpus=4000,
+            used_gpus=used and used * 1000,
+        )  # fmt: skip
+    bill = report_of(small, payer)
+    total = utilization(small.cluster, small.last(24), payer).total
+    assert bill.measured_share == pytest.approx(1 - total.unmeasured / total.allocated)
+    assert bill.measured_share == pytest.approx(4 / 48)
+    assert use(small.cluster, small.last(24), payer).measured_share == pytest.approx(4 / 48)
+
+
 def test_hours_cost_what_their_class_did_on_the_day(small: Small, payer: User) -> None:
     set_price(small.h100, "3", END - 2 * HOUR)
     small.sample(small.vision, small.h100, allocated=4, used=4, hours_ago=1)
@@ -165,6 +183,22 @@ def test_page_adds_up_in_whole_money(small: Small, payer: User) -> None:
     assert sum(charged for _, charged in page["user_rows"]) == page["sums"].charged
     (department,) = [line.money for line in page["lines"] if line.is_sum]
     assert department == sum(leaves[1:], leaves[0])
+
+
+def test_department_shows_what_its_budget_has_spent(small: Small, payer: User) -> None:
+    """Four parts of 0.7, each rounded for itself, would make it 4."""
+    for queue in (small.vision, small.speech):
+        small.sample(queue, small.h100, allocated=0.7, used=0.35)
+    today = END.date()
+    set_budget(queue=small.research, amount=Decimal(1000), begin=today, end=today, by=payer)
+    bill = report_of(small, payer)
+    page = showback_page(bill, user=payer)
+    (department,) = [line.money.charged for line in page["lines"] if line.is_sum]
+    (row,) = page["budgets"]
+    assert row.one.spent == pytest.approx(2.8)
+    assert department == round(row.one.spent) == 3
+    leaves = [line.money for line in page["lines"] if not line.is_sum]
+    assert sum(one.charged for one in leaves) == 3
 
 
 @given(st.lists(st.floats(0, 1000), min_size=1, max_size=8), st.integers(-3, 3))

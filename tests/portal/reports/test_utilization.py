@@ -15,7 +15,7 @@ from portal.reports.utilization import utilization
 from portal.reports.waits import waits
 from portal.reports.words import utilization_finding
 from portal.web.reports.utilization import utilization_page
-from scheduling.models import Eviction, EvictionRule, Queue, State, Transition
+from scheduling.models import Eviction, EvictionRule, Queue, State, Transition, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import make_user, make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -243,7 +243,7 @@ def test_queries_do_not_grow_with_the_history(
     small: Small, django_assert_num_queries: object
 ) -> None:
     two_hours(small)
-    with django_assert_num_queries(12):  # type: ignore[operator]
+    with django_assert_num_queries(13):  # type: ignore[operator]
         utilization(small.cluster, small.last(), small.operator)
     with django_assert_num_queries(18):  # type: ignore[operator]
         utilization(small.cluster, small.last(1, compare=True), small.operator)
@@ -325,6 +325,69 @@ def test_what_is_held_was_used_idle_or_not_measured(small: Small) -> None:
     h100 = next(row.usage for row in report.classes if row.name == small.h100.name)
     assert (h100.allocated, h100.used, h100.idle) == (pytest.approx(40), 3, 1)
     assert utilization_page(report)["sums"]["unmeasured"] == "36"
+
+
+@pytest.mark.django_db
+def test_tables_and_json_say_what_nobody_measured(small: Small) -> None:
+    held_work(small, small.vision, END - 9 * HOUR)
+    small.sample(small.root, small.h100, installed=16, ready=16, hours_ago=2)
+    small.sample(small.vision, small.h100, allocated=4, used=3, hours_ago=2)
+    report = utilization(small.cluster, small.last(24), small.operator)
+    tables = {table.name: table.as_dicts() for table in report.tables()}
+    for row in (tables["classes"][0], tables["queues"][0], report.as_dict()["total"]):
+        parts = row["held_and_idle_gpu_hours"] + row["not_measured_gpu_hours"]
+        used = row.get("really_used_gpu_hours", row.get("used_gpu_hours"))
+        assert used + parts == pytest.approx(row["allocated_gpu_hours"])
+
+
+@pytest.mark.django_db
+def test_samples_from_before_the_first_work_are_no_part_of_a_share(small: Small) -> None:
+    """What was sampled then is held by work that nobody knows."""
+    two_hours(small)
+    for hours_ago in (3, 4, 5):
+        at = {"hours_ago": hours_ago}
+        small.sample(small.root, small.h100, installed=16, ready=16, allocated=14, **at)
+        row = {"queue": small.vision, "gpu_class": small.h100, "resolution": Resolution.HOUR}
+        UsageSample.objects.create(
+            **row, start=END - HOUR * hours_ago, seconds=3600, allocated_gpus=14000,
+            nominal_gpus=8000,
+        )  # fmt: skip
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.total.capacity == 24
+    assert report.total.known == pytest.approx(report.total.allocated) == pytest.approx(16)
+    vision = report.queues[0].usage
+    assert (vision.capacity, vision.known) == (16, 10)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("asked", [{}, {"queue": "research"}, {"user": "rea"}])
+def test_every_share_is_the_ratio_of_what_stands_beside_it(
+    small: Small, seed: int, asked: dict[str, str]
+) -> None:
+    scattered(small, seed)
+    worked(small, seed)
+    report = utilization(small.cluster, small.last(48, **asked), small.operator)
+    tables = {table.name: table.as_dicts() for table in report.tables()}
+    for name, against in (("classes", report.against), ("queues", "nominal")):
+        for row in tables[name]:
+            held, of = row["sampled_allocated_gpu_hours"], row[f"{against}_gpu_hours"]
+            told = row[f"allocated_share_of_{against}"]
+            assert told == (None if not of else pytest.approx(held / of, abs=2e-3 / of))
+    total = report.as_dict()["total"]
+    if total["capacity_gpu_hours"]:
+        ratio = total["sampled_allocated_gpu_hours"] / total["capacity_gpu_hours"]
+        assert total["allocated_share"] == pytest.approx(ratio, rel=1e-3)
+
+
+@pytest.mark.django_db
+def test_what_is_installed_is_absent_not_zero_for_a_subtree(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.lead)
+    assert {row["installed_gpus"] for row in report.tables()[0].as_dicts()} == {None}
+    assert report.as_dict()["total"]["installed_gpu_hours"] is None
+    whole = utilization(small.cluster, small.last(), small.operator)
+    assert whole.as_dict()["total"]["installed_gpu_hours"] == 32
 
 
 @pytest.mark.django_db
