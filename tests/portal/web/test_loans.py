@@ -164,5 +164,5 @@ def test_loan_stands_before_its_plan_and_follows_it(loan, as_user, monkeypatch):
     told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
 
     assert "The engine plans it" in told
-    assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend"' in told
+    assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend,#planned"' in told
     assert "evict" not in told.partition("If you consent")[2]
