@@ -172,6 +172,13 @@ def second(at: datetime, near: datetime, zone_name: str) -> str:
     return f"{day}{local:%H:%M:%S}"
 
 
+def planned(at: datetime, now: datetime, zone_name: str) -> tuple[str, str]:
+    """('10:42:16 CET', ''); with its day where that is another one, and with its age from an hour on:
+    ('18 Nov 10:42:16 CET', ', 21 h ago')."""
+    ago = f", {duration(now - at)} ago" if now - at >= timedelta(hours=1) else ""
+    return f"{second(at, now, zone_name)} {at.astimezone(zone(zone_name)):%Z}", ago
+
+
 def period(start: datetime, end: datetime, zone_name: str) -> str:
     """[start, end): '20 Oct – 18 Nov 2026'; with hours where it does not begin and end at midnight."""
     first, after = start.astimezone(zone(zone_name)), end.astimezone(zone(zone_name))

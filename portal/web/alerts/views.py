@@ -236,7 +236,8 @@ def _finding(found: list[RuleRow]) -> tuple[str, str]:
     if open_ == 1 == len(firing):
         rest = "Nobody has acknowledged it."
     elif 0 < open_ < len(firing):
-        rest = f"Nobody has acknowledged {open_} of them."
+        has = "has" if open_ == 1 else "have"
+        rest = f"{open_} of them {has} not been acknowledged."
     return f"{len(firing)} of {counted(len(found), 'rule')} {verb}: {names}.", rest
 
 

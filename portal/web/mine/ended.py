@@ -15,7 +15,6 @@ from portal.selectors.costs import STEPS, Prices, cost_of, gpu_seconds
 from portal.web.mine.now import own
 from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
 from scheduling.services.words import endings
-from scheduling.services.workloads.kubectl import logs_of
 
 SINCE = timedelta(hours=24)
 MOST = 20
@@ -45,10 +44,6 @@ class Ending:
     def why(self) -> str:
         """Why it failed, and what to do."""
         return " ".join(filter(None, (endings.sentence(self.work), endings.remedy(self.work))))
-
-    @property
-    def logs(self) -> str:
-        return logs_of(self.work)
 
     @property
     def gpu_hours_s(self) -> float:

@@ -96,6 +96,11 @@ class Room:
         return largest <= SMALL_GPUS * MILLI
 
     @property
+    def matching(self) -> int:
+        """Nodes of the domain and state that are asked for, drawn or not."""
+        return sum(len(domain.places) for domain in self.domains) + self.left_out
+
+    @property
     def parts(self) -> list[tuple[str, int]]:
         """What its GPUs are, but for what none of them is."""
         return [(name, gpus) for name, gpus in self.capacity.parts if gpus or name == "allocated"]
@@ -134,6 +139,11 @@ class Map:
     def nodes(self) -> list[Node]:
         """Rows of the classes, one a node and class."""
         return list(Node.objects.filter(cluster=self.cluster, gpu_class__in=self.classes))
+
+    @property
+    def domain_count(self) -> int:
+        """Domains of all ``nodes``, whatever of them is drawn."""
+        return len({self.domain_of(node) for node in self.nodes} - {NOWHERE_NAMED})
 
     def states(self) -> list[tuple[NodeState, int]]:
         """Each state with the machines in it; one in several classes counts by what is worst of it."""

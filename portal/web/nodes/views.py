@@ -15,7 +15,7 @@ from portal.teams.access import is_operator, visible_workloads
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.nodes.ages import WORDS
-from portal.web.nodes.rooms import NOWHERE_NAMED, Map
+from portal.web.nodes.rooms import Map
 from portal.web.nodes.states import STATES, NodeState, causes, state_of
 from portal.web.overview.views import chosen_class
 from scheduling.models import Node, Workload
@@ -41,7 +41,8 @@ def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
         "departments": drawn.departments(rooms),
         "sums": sums(room.capacity for room in rooms),
         "node_count": sum(room.capacity.nodes for room in rooms),
-        "domain_count": len({d.name for room in rooms for d in room.domains} - {NOWHERE_NAMED}),
+        "domain_count": drawn.domain_count,
+        "drawn_count": sum(room.matching for room in rooms) if domain or state else None,
         "level": drawn.level,
         "classes": classes,
         "chosen": chosen,

@@ -18,7 +18,7 @@ from portal.display.units import unit
 from portal.selectors import overview as figures
 from portal.selectors import queue as queue_figures
 from portal.selectors.waited import class_waited_for
-from portal.teams.access import visible_queues
+from portal.teams.access import sees_everything, visible_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.divided import shares_of, tree_of
 from portal.web.frame.remembered import remembered
@@ -75,6 +75,7 @@ def _overview(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
         "trees": [
             _tree(request, cluster, classes, one) for one in capacity if one.gpu_class == chosen
         ],
+        "sees_all": sees_everything(request.user),
         "waits": figures.longest_waits(cluster, request.user),
         "evictions": figures.last_evictions(cluster, request.user),
     }

@@ -60,7 +60,11 @@ def _change(score: Mapping[str, float]) -> float | None:
 
 
 def _verdict(score: Mapping[str, Any]) -> str:
+    """Nothing holds that is further off than the same hour of last week, however wide its bands."""
     held = score["held"]
     if held is None or score["forecasts"] < LEAST:
         return "too few to say"
-    return "too sure" if held < TOO_SURE else "holds"
+    if held < TOO_SURE:
+        return "too sure"
+    change = _change(score)
+    return "last week is nearer" if change is not None and change > 0 else "holds"

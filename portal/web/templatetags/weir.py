@@ -139,6 +139,14 @@ def clock(context: Context, at: datetime) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
+def planned(context: Context, at: datetime) -> SafeString:
+    """``{% planned plan.at %}``: 'planned at 10:42:16 CET', with day and age where it is old."""
+    shell = context["shell"]
+    said, ago = show.planned(at, shell.now, shell.zone)
+    return format_html("planned at {}{}", _time(at, said), ago)
+
+
+@register.simple_tag(takes_context=True)
 def moment(context: Context, at: datetime) -> SafeString:
     """``{% moment cycle.at %}``: 'Thu 19 Nov 2026 10:42:16', UTC on hover."""
     return _time(at, show.moment(at, context["shell"].zone))

@@ -39,7 +39,9 @@ def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
         except ServiceError as refused:
             error = refused
         else:
-            done = f"{work.name} is being cancelled; its state changes once the cluster reports it."
+            done = (
+                f"{work.name} is being cancelled: the cluster was told to delete it and its pods."
+            )
             return _answer(request, found, work, done)
     effects = cancel_effects(found, work, reader_of(request))
     shown = {"cluster": found, "work": work, "effects": effects, "error": error}

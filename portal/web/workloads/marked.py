@@ -23,7 +23,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.workloads.several import Action
 
 DONE = {
-    Action.CANCEL: "being cancelled; the state changes once the cluster reports it",
+    Action.CANCEL: "being cancelled: the cluster was told to delete them and their pods",
     Action.HOLD: "held: the submit time is kept, and others may start before",
     Action.RELEASE: "released: the next cycle plans with the old submit time",
     Action.PRIORITY: "now of the priority class {}; the next cycle plans by it",

@@ -187,7 +187,7 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "its subtree shares by promise or throughput, and keeps the last free GPUs for who expects less work",
     ),
     Reason.VICTIMS_PROTECTED: Declared(
-        "Reclaim is on its way", of.WouldLeave, waits.victims_protected,
+        "May not displace yet", of.WouldLeave, waits.victims_protected,
         "what would have to leave is protected, or it has to wait itself; the sentence says until when",
         general="What would have to leave for it is protected for now.",
     ),

@@ -34,8 +34,10 @@ REMEDY: Final[Mapping[str, str]] = {
         "Clone it; where the message names disk or memory, ask for as much as it needs."
     ),
     EndCause.CONTAINER: "Mend what the message names: the command, a volume, a ConfigMap or a Secret.",
-    EndCause.EXIT_CODE: "Read its log, mend what it names, then clone it.",
-    EndCause.FAILED: "Read its events and its log, mend what they name, then clone it.",
+    EndCause.EXIT_CODE: "Read its log while the cluster has its pods, mend what it names, then clone it.",
+    EndCause.FAILED: (
+        "Read its events, and its log while the cluster has its pods; mend what they name, then clone it."
+    ),
 }
 
 

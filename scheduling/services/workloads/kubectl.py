@@ -22,11 +22,6 @@ def commands_for(work: Workload) -> list[Command]:
     return [Command(what, f"kubectl -n {work.namespace} {rest}") for what, rest in _lines(work)]
 
 
-def logs_of(work: Workload) -> str:
-    """The line that shows what it wrote."""
-    return next((one.text for one in commands_for(work) if one.what == "Logs"), "")
-
-
 def _lines(work: Workload) -> Iterator[tuple[str, str]]:
     label = POD_LABELS.get(work.kind)
     one = f"{work.kind.lower()}/{work.name}"

@@ -445,6 +445,20 @@ def test_who_acknowledges_is_named_and_the_second_is_told(small: Small, watched:
     assert "op looks after it" in again
 
 
+def test_firings_that_nobody_acknowledged_yet_are_counted(small: Small, watched: Rule) -> None:
+    for over in (3, 2):
+        rule(small, Figure.LONGEST_WAIT, over=over * H)
+    waiting(small, 5)
+    look(small)
+    page, op = reverse("web:alerts", args=["fra1"]), client_of(small.operator)
+    said = []
+    for firing in Firing.objects.order_by("pk")[:2]:
+        op.post(reverse("web:alert_acknowledge", args=["fra1", firing.rule_id]))
+        said.append(op.get(page).content.decode())
+    assert "2 of them have not been acknowledged." in said[0]
+    assert "1 of them has not been acknowledged." in said[1]
+
+
 @pytest.mark.parametrize("figure", [Figure.LONGEST_WAIT, Figure.WAIT_P90])
 def test_look_at_one_moment_says_what_the_series_says_of_it(small: Small, figure: Figure) -> None:
     for n in range(13):

@@ -174,7 +174,7 @@ ENDS = [
     ("succeeded", "", Kind.FINISHED, "eval-7b has finished after 2 h.", {"Held": "16 GPU-hours"}),
     ("failed", "exit_code", Kind.FAILED, "eval-7b failed after 2 h.", {
         "Why": "A container of it ended with an error (exit code 3).",
-        "Next": "Read its log, mend what it names, then clone it.",
+        "Next": "Read its log while the cluster has its pods, mend what it names, then clone it.",
         "Held": "16 GPU-hours",
     }),
     ("cancelled", "cancelled", None, "", {}),

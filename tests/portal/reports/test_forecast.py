@@ -125,6 +125,24 @@ def test_page_shows_charts_scores_and_tables(filled: Small) -> None:  # noqa: F8
     assert tables["classes"][0]["passes_p50"] == (END + 2 * WEEK).isoformat()
 
 
+@pytest.mark.parametrize(
+    ("error", "held", "verdict"),
+    [(1.0, 0.8, "holds"), (2.34, 0.8, "last week is nearer"), (2.34, 0.5, "too sure")],
+)
+def test_forecast_further_off_than_last_week_is_not_said_to_hold(
+    filled: Small,  # noqa: F811
+    error: float,
+    held: float,
+    verdict: str,
+) -> None:
+    Node.objects.create(cluster=filled.cluster, gpu_class=filled.h100, name="a", gpus=8000)
+    told = tell(filled.root, filled.h100)
+    told.scores = [told.scores[0] | {"error": error, "held": held}]
+    told.save()
+    page = client_of(filled.operator).get(url("forecast"))
+    assert [row[2] for row in page.context["score_rows"]] == [verdict]
+
+
 def test_without_any_forecast_the_page_says_what_it_takes(filled: Small) -> None:  # noqa: F811
     text = client_of(filled.operator).get(url("forecast")).content.decode()
     assert "two weeks of demand" in text

@@ -126,6 +126,19 @@ def test_moment_of_a_cycle_is_told_to_the_second():
     assert show.second(NOW - timedelta(days=1), NOW, zone) == "18 Nov 10:42:16"
 
 
+@pytest.mark.parametrize(
+    ("minutes", "said", "ago"),
+    [
+        (20, "10:22:16 CET", ""),
+        (80, "09:22:16 CET", ", 1 h 20 min ago"),
+        (15 * 60, "18 Nov 19:42:16 CET", ", 15 h ago"),
+    ],
+)
+def test_plan_says_its_day_and_age_once_it_is_old(minutes, said, ago):
+    at = NOW - timedelta(minutes=minutes)
+    assert show.planned(at, NOW, "Europe/Berlin") == (said, ago)
+
+
 def test_unknown_zone_falls_back_to_utc():
     assert show.clock(NOW, "Mars/Olympus") == "09:42:16 UTC"
     assert show.clock(NOW, "Europe/Berlin") == "10:42:16 CET"

@@ -80,6 +80,15 @@ def test_ended_work_is_sorted_by_what_needs_its_owner_and_its_column_adds_up(clu
     assert ended.cost == sum(row.cost for row in ended.rows if row.cost)
 
 
+def test_log_of_failed_work_is_looked_for_where_the_cluster_is_asked_for_it(cluster, as_user):
+    queue = Queue.objects.get(name="pretraining")
+    work = finish(queue, "broken", "failed", 5, cause="exit_code", exit_code=1)
+    html = as_user("m.okafor").get(HOME).content.decode()
+    assert "kubectl" not in html.split('id="ended"')[1].split("</section>")[0]
+    assert f'href="/c/fra1/w/{work.uid}/#log-head">Why it ended, and its log' in html
+    assert "Read its log while the cluster has its pods" in html
+
+
 def test_ended_work_that_was_evicted_before_stands_once(cluster, as_user):
     work = Workload.objects.get(name="pt-13b-ctx32k")
     Eviction.objects.create(workload=work, at=NOW - timedelta(minutes=5), gpus=1000)

@@ -76,7 +76,9 @@ def test_consent_to_less_runs_and_keeps_what_was_expected(loan, as_user):
     loan.refresh_from_db()
     assert (loan.state, loan.gpus) == ("running", 2 * MILLI)
     assert loan.expected["changes"]
-    assert "alignment</a> has" in text(lead.get(URL))
+    listed = text(lead.get(URL))
+    assert "alignment</a> has" in listed
+    assert listed.count('data-label="Nominal, held"') == 2
 
 
 @pytest.mark.parametrize(
@@ -162,5 +164,5 @@ def test_loan_stands_before_its_plan_and_follows_it(loan, as_user, monkeypatch):
     told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
 
     assert "The engine plans it" in told
-    assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend"' in told
+    assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend,#planned"' in told
     assert "evict" not in told.partition("If you consent")[2]

@@ -65,6 +65,19 @@ def test_overview_says_what_is_held_and_what_waits(cluster, as_user):
     assert "Fair shares 118 + 2 nobody asks for = 120 ready; 8 of 128 are down" in text
 
 
+def test_longest_wait_of_all_is_told_apart_from_those_that_a_person_may_see(cluster, as_user):
+    html = as_user("m.okafor").get("/c/fra1/").content.decode()
+    assert "9 workloads</b> of all teams wait for 76 GPUs" in html
+    assert "of work that you may see" in html
+
+
+def test_evictions_of_a_queue_get_the_width_of_the_page_where_it_is_narrow(cluster, as_user):
+    html = as_user("admin").get("/c/fra1/queues/vision/").content.decode()
+    last = html.rsplit('<div class="columns', 1)[1]
+    assert last.startswith(" overview-columns")
+    assert 'id="moved"' in last
+
+
 def test_researcher_reads_no_name_of_a_foreign_queue(cluster, as_user):
     html = as_user("m.okafor").get("/c/fra1/").content.decode()
     assert "research/language/pretraining" in html

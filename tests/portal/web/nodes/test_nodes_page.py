@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -40,6 +41,23 @@ def test_class_and_domain_of_the_address_narrow_what_is_drawn(cluster, as_user):
     narrowed = text_of(client, "/c/fra1/nodes/?domain=a1")
     assert "h100-01" in narrowed
     assert "h100-09" not in narrowed
+
+
+def lead_of(client, query):
+    told = text_of(client, f"/c/fra1/nodes/{query}").split('id="lead"')[1].split("</p>")[0]
+    return " ".join(re.sub("<[^>]+>", " ", told.split(">", 1)[1]).split())
+
+
+def test_filter_leaves_the_sentence_on_all_nodes_as_it_is_and_says_how_many_are_chosen(
+    cluster, as_user
+):
+    client = as_user("admin")
+    Node.objects.filter(cluster=cluster, name="h100-01").update(ready=False)
+    whole = lead_of(client, "?class=h100-80gb")
+    chosen = lead_of(client, "?class=h100-80gb&state=down")
+    assert chosen.split(".")[0] == whole.split(".")[0]
+    assert "Chosen of these" not in whole
+    assert "Chosen of these: 2 nodes , down." in chosen
 
 
 def test_class_that_is_not_there_is_absent(cluster, as_user):

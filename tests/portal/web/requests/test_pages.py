@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -12,7 +13,7 @@ from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import State
 from portal.plans import asking
 from portal.plans.models import PlanQuestion
-from scheduling.models import MILLI
+from scheduling.models import MILLI, Cluster
 from tests.portal.approvals.conftest import nominal, queue_of
 
 pytestmark = pytest.mark.django_db
@@ -245,6 +246,18 @@ def test_page_comes_before_its_plan_and_follows_it(cluster, people, wish, monkey
     assert 'hx-trigger="every 1s" hx-select="#plan"' in page
     assert "Nobody starts" not in page
     assert "Approved now" not in page
+
+
+def test_button_beside_a_plan_that_is_planned_anew_says_so(cluster, people, wish, monkeypatch):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    client = client_of(people.approver)
+    assert "planned anew" not in client.get(url("request", made.pk)).content.decode()
+    monkeypatch.setattr(asking, "_ask", lambda asked_id: None)
+    before = timezone.now() - timedelta(minutes=5)
+    PlanQuestion.objects.update(asked_at=before, planned_at=before)
+    Cluster.objects.update(revision=F("revision") + 1)
+    page = client.get(url("request", made.pk)).content.decode()
+    assert "Approve 8, evict 1 (being planned anew)</button>" in page
 
 
 def test_form_comes_before_what_it_would_do_and_says_who_agrees(cluster, people, monkeypatch):

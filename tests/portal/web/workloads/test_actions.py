@@ -114,7 +114,8 @@ def run(probe, cluster, minutes, *, announced=None, **fields):
 
 def test_confirmed_cancel_deletes_the_job_and_says_so(as_user, probe, kube):
     response = as_user("researcher").post(url(probe, "cancel"), follow=True)
-    assert b"is being cancelled" in response.content
+    assert b"is being cancelled: the cluster was told to delete it" in response.content
+    assert b"state changes" not in response.content
     with pytest.raises(NotFoundError):
         kube.get(job("pretraining", "probe"))
 

@@ -82,7 +82,7 @@ def test_cancel_asks_once_more_and_says_in_numbers_what_is_lost(as_user, make, k
 def test_confirmed_cancel_deletes_all_of_them(as_user, make, kube):
     works = [make("one"), make("two")]
     said = text(send(as_user("researcher"), "cancel", *works, confirmed="1"))
-    assert "2 workloads are being cancelled" in said
+    assert "2 workloads are being cancelled: the cluster was told to delete them" in said
     for name in ("one", "two"):
         with pytest.raises(NotFoundError):
             kube.get(job("pretraining", name))
