@@ -1,5 +1,5 @@
 """Work of the example organisation that fails once the portal serves, and whose pods and log stay as long as
-the demo: all else leaves the cluster, with its log, an hour of its clock after its end."""
+the demo: else what fails leaves the cluster after a day of its clock, and all other work after an hour."""
 
 from __future__ import annotations
 

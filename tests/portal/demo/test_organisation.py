@@ -63,9 +63,10 @@ def test_everybody_may_have_run_what_is_submitted_in_their_name():
         queue = queues[work.queue]
         made = manifest_of(each, "w", queue, classes)
         notes = made["spec"]["template"]["metadata"]["annotations"]
-        ends.add((each.outcome == "failed", notes.get("weir.dev/exit-code")))
+        stays_s = made["spec"]["ttlSecondsAfterFinished"]
+        ends.add((each.outcome == "failed", notes.get("weir.dev/exit-code"), stays_s > 24 * 3600))
         read = workloads.read(cluster, made)
         found = judge(replace(read, user=work.user), queue.path, rules)
         refused |= {(work.user, fault.code) for fault in found.faults}
     assert refused == set()
-    assert ends == {(False, None), (True, "1")}
+    assert ends == {(False, None, False), (True, "1", True)}

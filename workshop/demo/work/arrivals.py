@@ -34,6 +34,8 @@ CHECKPOINT_SECONDS = "weir.dev/checkpoint-seconds"
 IMAGE = "registry.example/train:1"
 KEEP_FINISHED_S = 3600
 """Finished Jobs leave the cluster after this; the ledger keeps them."""
+KEEP_FAILED_S = 25 * 3600
+"""Those that failed stay, with their logs, while their owners' page names them: for a day."""
 TRACE_CHECKPOINT_S = 1800
 DAY_S = 86_400
 WEEK, LIVED_DAYS = 7, 14
@@ -246,6 +248,7 @@ def manifest_of(
     notes.update(notes_of(name))
     if submission.outcome == "failed":
         notes[EXIT_CODE] = "1"
+        made["spec"]["ttlSecondsAfterFinished"] = KEEP_FAILED_S
     return made
 
 
