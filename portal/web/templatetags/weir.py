@@ -392,5 +392,5 @@ def url_if(name: str, *args: Any, **kwargs: Any) -> str:
 
 @register.filter
 def lowfirst(text: str) -> str:
-    """``text`` as it goes on inside a sentence."""
-    return text[:1].lower() + text[1:]
+    """``text`` as it goes on inside a sentence; what begins with an abbreviation stays as it is."""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]

@@ -308,7 +308,7 @@ def _real_start(row: Workload) -> datetime | None:
     return None if row.state in WAITING or row.state == State.EVICTED else row.started_at
 
 
-def alone_s(row: Workload) -> int:
+def alone_s(row: Any) -> int:
     """Seconds that all its work takes with its least members; 0 if it never began."""
     if row.started_at is None or row.finished_at is None:
         return 0

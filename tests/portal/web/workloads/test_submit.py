@@ -119,6 +119,11 @@ def test_preview_tells_the_fault_of_what_is_typed(as_user, cluster):
     assert "Image:" not in page
 
 
+def test_what_begins_with_an_abbreviation_keeps_it_within_a_sentence(as_user, cluster, kube):
+    page = as_user("researcher").post(PREVIEW, {**FORM, "gpus_per_pod": "1024"}).content.decode()
+    assert "<b>would be refused</b>: GPUs per pod:" in page
+
+
 def test_check_of_an_empty_form_names_what_is_required(as_user, cluster):
     page = as_user("researcher").post(SUBMIT, {"check": "1"}).content.decode()
     assert "Image: This field is required." in page
