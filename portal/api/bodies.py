@@ -20,6 +20,7 @@ TEXTS: Mapping[str, str] = {
     "invalid_choice": "does_not_exist",
 }
 """A form's name of a fault -> the serializer's."""
+MOST_DIGITS = 20
 
 
 def body_of(
@@ -85,7 +86,9 @@ def _whole(declared: forms.IntegerField) -> Parts:
 
 
 def _decimal(declared: forms.DecimalField) -> Parts:
-    digits = {"max_digits": declared.max_digits, "decimal_places": declared.decimal_places}
+    # Without a bound on digits a number of three hundred of them is no fault but an error.
+    most = declared.max_digits or MOST_DIGITS
+    digits = {"max_digits": most, "decimal_places": declared.decimal_places}
     return serializers.DecimalField, {**_bounds(declared), **digits}, None
 
 

@@ -33,7 +33,9 @@ def add(user: User, *, name: str, address: str) -> tuple[Webhook, str]:
     try:
         one_line(name)
     except ValidationError as refusal:
-        raise ServiceError("bad_name", refusal.messages[0], field="name") from None
+        raise ServiceError(
+            "bad_name", "That cannot be its name.", refusal.messages[0], field="name"
+        ) from None
     host = target_of(address).host
     secret = f"whsec_{secrets.token_urlsafe(32)}"
     with transaction.atomic():

@@ -96,7 +96,9 @@ def _check(values: PersonaValues, persona: Persona | None) -> None:
     try:
         one_line(values.name)
     except ValidationError as error:
-        raise ServiceError("bad_name", error.messages[0], field="name") from error
+        raise ServiceError(
+            "bad_name", "That cannot be its name.", error.messages[0], field="name"
+        ) from error
     if not values.name.strip() or len(values.name) > 63 or "/" in values.name:
         raise ServiceError(
             "bad_name",

@@ -145,7 +145,9 @@ def readable(field: str, text: str) -> None:
     try:
         one_line(text)
     except ValidationError as error:
-        raise ServiceError("bad_text", error.messages[0], field=field) from error
+        raise ServiceError(
+            "bad_text", "That cannot stand here.", error.messages[0], field=field
+        ) from error
 
 
 def _composing(

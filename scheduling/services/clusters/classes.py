@@ -101,7 +101,10 @@ def _save(row: GpuClass | PriorityClass, author: AbstractBaseUser | None) -> Non
             raise ServiceError(
                 "name_taken", f"There is a class {row.name}.", "Choose another name.", field="name"
             ) from error
-        raise ServiceError(f"bad_{field}", messages[0], field=field) from error
+        said = field.replace("_", " ")
+        raise ServiceError(
+            f"bad_{field}", f"That cannot be its {said}.", messages[0], field=field
+        ) from error
     row._history_user = author  # type: ignore[union-attr]  # read by the history of GPU classes
     row.save()
 
