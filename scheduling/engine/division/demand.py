@@ -9,7 +9,8 @@ from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forev
 from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
 from scheduling.engine.quota.standing import never_holds, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
-from scheduling.engine.state.input import Tree, Users, Work, gpus_of
+from scheduling.engine.state.input import Holds, Tree, Users, Work, gpus_of
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Demand, Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
@@ -31,7 +32,9 @@ def clear_demand(world: Session) -> None:
     for c in range(demand.supply.size):
         demand.supply[c] = nodes.capacity[c]
     for n in range(nodes.gpu_class.size):
-        demand.supply[nodes.gpu_class[n]] += max(0, _held_on(world, n) - nodes.size[GPUS, n])
+        demand.supply[nodes.gpu_class[n]] += max(
+            0, _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
+        )
     for c in range(demand.supply.size):
         for q in range(demand.queued.size):
             demand.asked[c, q] = demand.asked_outside[c, q]
@@ -44,13 +47,13 @@ def clear_demand(world: Session) -> None:
 
 
 @inner
-def _held_on(world: Session, n: int) -> int:
+def _held_on(work: Work, holds: Holds, room: NodeRoom, n: int) -> int:
     """Milli-GPU that work which stays holds on node ``n``."""
-    work, holders, gpus, h = world.work, world.room.holders, 0, world.room.holders.first[n]
+    holders, gpus, h = room.holders, 0, room.holders.first[n]
     while h >= 0:
         w = holders.owner[h]
         if work.phase[w] == RUNNING and not work.leaving[w]:
-            gpus += world.holds.members[h] * work.need[GPUS, w]
+            gpus += holds.members[h] * work.need[GPUS, w]
         h = holders.after[h]
     return gpus
 

@@ -146,7 +146,8 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
     """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
     out = world.out
     q = branch_of(world.tree, world.work.queue[v], world.work.queue[request.w])
-    out.rival[v], out.rule[v] = request.w, rule_of(world, request, v)
+    out.rival[v] = request.w
+    out.rule[v] = rule_of(world.tree, world.work, world.candidates, request, v)
     out.starts.served[request.w] = True
     held = world.queues.usage.held[request.c, q]
     out.blame[v], out.figures[v, TAKEN.keeps] = q, held
@@ -156,11 +157,11 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
 
 
 @inner
-def rule_of(world: Session, request: VictimRequest, v: int) -> int:
+def rule_of(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> int:
     """Which rule lets ``v`` go: the row of ``attempts`` that takes it."""
-    if is_own(world.work, request, v):
+    if is_own(work, request, v):
         return codes.LOWER_PRIORITY
     if request.stretch != PLAIN:
         return codes.LENT_NOMINAL if request.stretch == LENT else codes.ROUNDED_UP
-    owed = is_owed(world.tree, world.work, world.candidates, request, v)
+    owed = is_owed(tree, work, candidates, request, v)
     return codes.OWED_NOMINAL if owed else codes.ABOVE_SHARE

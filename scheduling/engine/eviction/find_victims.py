@@ -50,10 +50,10 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
             break
         barred = world.candidates.barred.copy()
         give_up(world, request)
-        bar_from(world, request, too_high)
+        bar_from(world.work, world.candidates, world.ranks, too_high)
         again -= 1
         if _find_set(world, request):
-            if takes_lower(world, too_high):
+            if takes_lower(world.work, world.candidates, world.ranks, too_high):
                 continue
             give_up(world, request)
         world.candidates.barred[:] = barred

@@ -8,7 +8,9 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.rules import VictimRequest, protected_until
+from scheduling.engine.state.input import Ranks, Work
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import LEAVES
 
 UNSEEN, NONE_LOWER = -(1 << 62), 1 << 62
@@ -54,9 +56,9 @@ def _lowest_that_may_leave(world: Session, request: VictimRequest, q: int) -> in
 
 
 @inner
-def takes_lower(world: Session, v: int) -> bool:
+def takes_lower(work: Work, candidates: Candidates, ranks: Ranks, v: int) -> bool:
     """Whether lower priority of the leaf of ``v`` is among the chosen."""
-    work, log, value = world.work, world.candidates.log, world.ranks.value
+    log, value = candidates.log, ranks.value
     for k in range(log.first, log.size):
         x = log.slot[k]
         if work.queue[x] == work.queue[v] and value[work.priority[x]] < value[work.priority[v]]:
@@ -65,10 +67,9 @@ def takes_lower(world: Session, v: int) -> bool:
 
 
 @inner
-def bar_from(world: Session, request: VictimRequest, v: int) -> None:
+def bar_from(work: Work, candidates: Candidates, ranks: Ranks, v: int) -> None:
     """The search that follows takes nobody of the leaf of ``v`` whose priority is as high, or higher."""
-    work, candidates, value = world.work, world.candidates, world.ranks.value
-    q = work.queue[v]
+    q, value = work.queue[v], ranks.value
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         x = candidates.slot[k]
         if value[work.priority[x]] >= value[work.priority[v]]:
