@@ -33,7 +33,7 @@ from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.several import not_theirs
 from scheduling.models import Eviction, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.explain.starts import NO_WORD
+from scheduling.services.starts.tell import NO_WORD
 from scheduling.services.workloads import logs
 from scheduling.services.workloads import submit as workloads
 

@@ -24,7 +24,7 @@ from portal.accounts.models import User
 from portal.plans import starts
 from portal.plans.kinds import IN_PLACE, KINDS
 from portal.plans.models import PlanQuestion
-from portal.plans.starts import CHANGED, NOTHING_ASKED, LikelyStarts, change_question
+from portal.plans.starts import CHANGED, NOTHING_ASKED, PredictedStarts, change_question
 from portal.teams.changing import Compared
 from scheduling.models import Cluster, Workload
 from scheduling.services.workloads.change import Change
@@ -164,23 +164,25 @@ def digest_of(kind: str, question: Json) -> str:
     return sha256(dumps([kind, question], sort_keys=True).encode()).hexdigest()
 
 
-def ask_starts(cluster: Cluster, kind: str, question: Json, *, wait_s: float = 0.0) -> LikelyStarts:
+def ask_starts(
+    cluster: Cluster, kind: str, question: Json, *, wait_s: float = 0.0
+) -> PredictedStarts:
     """When it would start, as far as a worker said within ``wait_s`` seconds."""
     state = ask(cluster, kind, question)
     until = time.monotonic() + wait_s
     while state.answer is None and time.monotonic() < until:
         time.sleep(LOOKS_EVERY_S)
         state = look(cluster, kind, question) or state
-    return starts.read(state.answer, is_open=state.is_open and state.answer is None)
+    return starts.read(state.answer, cluster.now(), is_open=state.is_open and state.answer is None)
 
 
 def starts_of(
     user: User, work: Workload, change: Change, compared: Compared, *, wait_s: float = 0.0
-) -> LikelyStarts:
+) -> PredictedStarts:
     """When ``work`` starts ``before`` and ``after`` the ``change``, of those of the two that only wait."""
     if not (compared.before.waits or compared.after.waits):
         return NOTHING_ASKED
     question = change_question(user, work, change)
-    told = ask_starts(work.cluster, CHANGED, question, wait_s=wait_s)
+    both = ask_starts(work.cluster, CHANGED, question, wait_s=wait_s)
     waits = {"before": compared.before.waits, "after": compared.after.waits}
-    return replace(told, found={key: one for key, one in told.found.items() if waits[key]})
+    return replace(both, found={key: one for key, one in both.found.items() if waits[key]})

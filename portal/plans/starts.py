@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from portal.accounts.models import User
 from portal.plans.models import PlanQuestion
 from portal.teams import changing, submission
-from scheduling.models import Cluster, Workload
+from scheduling.models import Cluster, StartForecast, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import starts
-from scheduling.services.explain.starts import LikelyStart
+from scheduling.services.starts.tell import PredictedStart, predicted_start
 from scheduling.services.workloads.change import Change
 
 Json = dict[str, Any]
 DRAFT, CHANGED = "start", "start_changed"
 MOST_S = 4.0
 """CPU seconds of one question, whatever it asks about."""
+TIMES = ("at", "p50_at", "p90_at")
 UNSAID = frozenset({"env", "envFrom", "command", "args"})
 """Of a container, what says nothing of where it would run, and may be secret."""
 
@@ -47,7 +48,7 @@ def of_draft(cluster: Cluster, asked: Json) -> Json:
     """The answer to a ``draft_question``."""
     user = User.objects.get(pk=asked["person"])
 
-    def plan() -> Mapping[str, LikelyStart]:
+    def plan() -> Mapping[str, StartForecast]:
         draft = submission.asked_of(user, cluster, asked["manifest"])
         if draft is None:
             return {}
@@ -74,7 +75,7 @@ def of_change(cluster: Cluster, asked: Json) -> Json:
     user = User.objects.get(pk=asked["person"])
     work = Workload.objects.select_related("cluster", "queue").get(pk=asked["work"])
 
-    def plan() -> Mapping[str, LikelyStart]:
+    def plan() -> Mapping[str, StartForecast]:
         drafted, keeps_back = changing.drafted(user, work, _change(asked["change"]))
         goes_on = _Time(cluster, CHANGED, asked).goes_on
         return starts.of_change(work, drafted.after, goes_on, held=keeps_back is not None)
@@ -100,36 +101,39 @@ class _Time:
         return time.thread_time() < self._until_s and self._rows.exists()
 
 
-def _document(cluster: Cluster, plan: Callable[[], Mapping[str, LikelyStart]]) -> Json:
+def _document(cluster: Cluster, plan: Callable[[], Mapping[str, StartForecast]]) -> Json:
     """As JSON; where nothing can be planned, the page has the plan's own words for it."""
     try:
         found = plan()
     except ServiceError as refused:
         return {"fault": refused.code, "starts": {}}
-    return {"at": cluster.now().isoformat(), "starts": {k: _written(v) for k, v in found.items()}}
+    return {"starts": {key: _written(one) for key, one in found.items()}}
 
 
-def _written(one: LikelyStart) -> Json:
-    return {n: v.isoformat() if isinstance(v, datetime) else v for n, v in asdict(one).items()}
+def _written(one: StartForecast) -> Json:
+    times = {name: getattr(one, name) for name in TIMES}
+    return {n: at and at.isoformat() for n, at in times.items()} | {"why_not": one.why_not}
 
 
 @dataclass(frozen=True, slots=True)
-class LikelyStarts:
+class PredictedStarts:
     """What is known of them by now; more is on its way while they are ``is_open``."""
 
-    found: Mapping[str, LikelyStart]
+    found: Mapping[str, PredictedStart]
     is_open: bool
 
 
-NOTHING_ASKED = LikelyStarts({}, is_open=False)
+NOTHING_ASKED = PredictedStarts({}, is_open=False)
 
 
-def read(answer: Json | None, *, is_open: bool) -> LikelyStarts:
-    """The ``answer`` of a worker, or that there is none yet."""
-    found = {key: _likely_start(one) for key, one in (answer or {}).get("starts", {}).items()}
-    return LikelyStarts(found, is_open)
+def read(answer: Json | None, now: datetime, *, is_open: bool) -> PredictedStarts:
+    """What the ``answer`` of a worker says at ``now``, or that there is none yet."""
+    kept = (answer or {}).get("starts", {})
+    return PredictedStarts(
+        {k: predicted_start(_read(one), now) for k, one in kept.items()}, is_open
+    )
 
 
-def _likely_start(one: Json) -> LikelyStart:
-    p50, p90 = (datetime.fromisoformat(one[n]) if one[n] else None for n in ("p50", "p90"))
-    return LikelyStart(p50, p90, one["why_not"])
+def _read(one: Json) -> StartForecast:
+    times = {name: datetime.fromisoformat(one[name]) if one[name] else None for name in TIMES}
+    return StartForecast(**times, why_not=one["why_not"])

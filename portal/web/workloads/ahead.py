@@ -16,7 +16,7 @@ from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.plans.asking import ask_starts
-from portal.plans.starts import DRAFT, NOTHING_ASKED, LikelyStarts, draft_question
+from portal.plans.starts import DRAFT, NOTHING_ASKED, PredictedStarts, draft_question
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words, short_limit
@@ -27,8 +27,8 @@ from scheduling.services import run_times
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
-from scheduling.services.explain.starts import NO_WORD, LikelyStart
 from scheduling.services.run_times import Expected
+from scheduling.services.starts.tell import NO_WORD, PredictedStart
 from scheduling.services.words.sentences import Reader, name_of, tell
 from scheduling.services.workloads import turns
 
@@ -49,7 +49,7 @@ class Verdict:
     head: str
     text: str
     until: datetime | None = None
-    likely: LikelyStart = NO_WORD
+    likely: PredictedStart = NO_WORD
     """P50 and P90 of its start, where it waits and a worker has said so."""
 
     @property
@@ -166,7 +166,7 @@ def outlook(
 
 def _starts(
     telling: _Telling, manifest: Mapping[str, Any], answers: Sequence[Answer]
-) -> LikelyStarts:
+) -> PredictedStarts:
     """Of those that wait, as a worker said of late; else it is asked. All classes together are asked about
     only where it names none: else it starts by the first of them (``_lead``)."""
     asked = telling.asked
@@ -248,7 +248,7 @@ class _Telling:
     reader: Reader
     unread: Collection[str]
     run_times: Mapping[str, Expected] = field(default_factory=dict)
-    starts: Mapping[str, LikelyStart] = field(default_factory=dict)
+    starts: Mapping[str, PredictedStart] = field(default_factory=dict)
     """When it would start, by GPU class; empty: on all that it accepts."""
     barred: Mapping[str, str] = field(init=False)
     refused: str = field(init=False)
@@ -305,7 +305,7 @@ class _Telling:
         now = self.cluster.now()
         return (now, now) if answer.starts else self._likely(answer).band
 
-    def _likely(self, answer: Answer) -> LikelyStart:
+    def _likely(self, answer: Answer) -> PredictedStart:
         return self.starts.get(answer.gpu_class, NO_WORD)
 
     def verdict(self, answer: Answer) -> Verdict:

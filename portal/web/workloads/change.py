@@ -28,7 +28,7 @@ from portal.web.workloads.fields import DurationField, duration_text
 from portal.web.workloads.forms import MAX_PODS
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.explain.starts import NO_WORD, LikelyStart
+from scheduling.services.starts.tell import NO_WORD, PredictedStart
 from scheduling.services.workloads.change import Change
 from scheduling.services.workloads.turns import turn_of
 
@@ -178,7 +178,7 @@ class Row:
     name: str
     size: str
     one: Foreseen
-    likely: LikelyStart
+    likely: PredictedStart
 
 
 def _rows(
@@ -186,13 +186,13 @@ def _rows(
 ) -> tuple[list[Row], bool]:
     """As it is and changed; and whether a worker has still to say when they start."""
     starts = starts_of(request.user, work, form.change, compared)
-    told = {
+    sides = {
         "before": (compared.before, compared.draft.before),
         "after": (compared.after, compared.draft.after),
     }
     rows = [
         Row(NAMES[key], gpus(o.gpus * o.max_members), one, starts.found.get(key, NO_WORD))
-        for key, (one, o) in told.items()
+        for key, (one, o) in sides.items()
     ]
     return rows, starts.is_open
 

@@ -6,8 +6,6 @@ The engine lives the same futures that forecasts are made of, fewer of them: som
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import chain, repeat
 
@@ -15,7 +13,7 @@ import numpy as np
 
 from scheduling.cluster.adapters import Observed
 from scheduling.engine import model as m
-from scheduling.models import MILLI, Cluster, Workload
+from scheduling.models import MILLI, Cluster, StartForecast, Workload
 from scheduling.services.explain.asking import Case, change_in, draft_in, name_in_plan
 from scheduling.services.explain.reading import planned, reading_of
 from scheduling.services.starts.futures import Lives
@@ -24,35 +22,21 @@ from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.starts.refresh import KNOWN_RUNS, TOO_YOUNG, rounded, too_vague
 from scheduling.simulation.ahead.bands import bands
 from scheduling.simulation.ahead.correction import Correction, ForecastKind
+from scheduling.simulation.run.options import UnsettledError
 
 FUTURES, LEAST = 10, 4
 """A band is made of all of them, or of the least where there is no time for more."""
 NOT_IN_ALL = "In at least one of the futures it does not start within a week, so no time is named."
 NO_TIME = "There was no time to live enough of its futures."
+NO_REST = "The engine finds no rest in one of its futures, so no time is named."
 LATE = -1
-
-
-@dataclass(frozen=True, slots=True)
-class LikelyStart:
-    """P50 and P90 of a start; None where no time is worth telling, and ``why_not`` says why."""
-
-    p50: datetime | None = None
-    p90: datetime | None = None
-    why_not: str = ""
-
-    @property
-    def band(self) -> tuple[datetime, datetime] | None:
-        return (self.p50, self.p90) if self.p50 and self.p90 else None
-
-
-NO_WORD = LikelyStart()
 
 
 def of_draft(
     cluster: Cluster, draft: Observed, gpu_classes: Sequence[str], goes_on: Callable[[], bool]
-) -> dict[str, LikelyStart]:
+) -> dict[str, StartForecast]:
     """Of ``draft`` as if it were submitted now, on each of ``gpu_classes`` alone (empty: on all that it
-    accepts); no further future is lived once it ``goes_on`` no more.
+    accepts); no further future is lived once it ``goes_on`` no more. The forecasts are of no workload's row.
 
     Raises ServiceError as ``asking.ask`` does.
     """
@@ -63,7 +47,7 @@ def of_draft(
 
 def of_change(
     work: Workload, changed: Observed, goes_on: Callable[[], bool], *, held: bool
-) -> dict[str, LikelyStart]:
+) -> dict[str, StartForecast]:
     """``before`` and ``after``, of a workload that waits. Raises ServiceError as ``asking.compare`` does."""
     name = name_in_plan(work)
     with reading_of(work.cluster, showing=name) as reading:
@@ -73,20 +57,20 @@ def of_change(
 
 def _starts(
     cluster: Cluster, cases: Mapping[str, Case], goes_on: Callable[[], bool]
-) -> dict[str, LikelyStart]:
+) -> dict[str, StartForecast]:
     now = next(iter(cases.values())).snapshot.now
     known = known_of(cluster, now)
     if known.ended < KNOWN_RUNS:
-        return dict.fromkeys(cases, LikelyStart(why_not=TOO_YOUNG))
+        return {key: StartForecast(at=now, why_not=TOO_YOUNG) for key in cases}
     futures = {
         key: planned(partial(_Futures, case, known), case.snapshot) for key, case in cases.items()
     }
     # One future of each in turn, so that all rest on as many where the time ends.
     for one in chain.from_iterable(repeat(tuple(futures.values()), FUTURES)):
-        if not one.is_late and goes_on():
+        if not one.why_not and goes_on():
             one.live()
     correction = correction_of(cluster, now)
-    return {key: one.likely_start(correction, known.ended) for key, one in futures.items()}
+    return {key: one.forecast(correction, known.ended) for key, one in futures.items()}
 
 
 class _Futures:
@@ -97,24 +81,28 @@ class _Futures:
         self._work, self._now = case.work, snapshot.now
         self._at = self._lives.opening.names.index(case.work.name)
         self._starts: list[int] = []
+        self._is_restless = False
 
     @property
-    def is_late(self) -> bool:
-        """Whether it did not start within a week. P90 of ten futures is the latest of them."""
-        return LATE in self._starts
+    def why_not(self) -> str:
+        """Why no further future can name a time. P90 of ten is the latest of them."""
+        return NO_REST if self._is_restless else NOT_IN_ALL if LATE in self._starts else ""
 
     def live(self) -> None:
-        starts = self._lives.live(np.array([self._at]))
-        self._starts.append(int(starts[self._at]))
+        try:
+            starts = self._lives.live(np.array([self._at]))
+        except UnsettledError:
+            self._is_restless = True
+        else:
+            self._starts.append(int(starts[self._at]))
 
-    def likely_start(self, correction: Correction, known_runs: int) -> LikelyStart:
-        if self.is_late:
-            return LikelyStart(why_not=NOT_IN_ALL)
-        if len(self._starts) < LEAST:
-            return LikelyStart(why_not=NO_TIME)
+    def forecast(self, correction: Correction, known_runs: int) -> StartForecast:
+        if why_not := self.why_not or (NO_TIME if len(self._starts) < LEAST else ""):
+            return StartForecast(at=self._now, why_not=why_not)
         [raw] = bands(np.array(self._starts)[:, None])
         gpus = self._work.gpus * self._work.members.min / MILLI
         band = correction.correct(raw, ForecastKind.of(gpus, first=True))
         if why_not := too_vague(band, known_runs):
-            return LikelyStart(why_not=why_not)
-        return LikelyStart(rounded(self._now, band.p50_s), rounded(self._now, band.p90_s))
+            return StartForecast(at=self._now, why_not=why_not)
+        p50_at, p90_at = (rounded(self._now, ahead_s) for ahead_s in (band.p50_s, band.p90_s))
+        return StartForecast(at=self._now, p50_at=p50_at, p90_at=p90_at)

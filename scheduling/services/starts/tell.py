@@ -28,6 +28,11 @@ class PredictedStart:
     why_not: str = ""
 
     @property
+    def band(self) -> tuple[datetime, datetime] | None:
+        """P50 and P90, where both are to come."""
+        return (self.p50, self.p90) if self.p50 and self.p90 else None
+
+    @property
     def is_told(self) -> bool:
         return self.p90 is not None
 
@@ -40,6 +45,9 @@ class PredictedStart:
     def trust(self) -> str:
         """'18 of 20 like it held', or that too few have started."""
         return trust(self.held)
+
+
+NO_WORD = PredictedStart(None, None, None, None)
 
 
 def trust(share: Share | None) -> str:

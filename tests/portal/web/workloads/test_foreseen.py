@@ -18,7 +18,7 @@ from scheduling.models import (
 )
 from scheduling.prediction import boosted, stored
 from scheduling.services import run_times
-from scheduling.services.explain.starts import LikelyStart
+from scheduling.services.starts.tell import PredictedStart
 from tests.factories import NOW, make_workload
 from tests.foresight import with_past
 from tests.portal.web.workloads.test_submit import FORM, PREVIEW
@@ -219,7 +219,7 @@ def test_lead_says_the_start_of_the_row_that_starts_first(whole, rows, name):
         if span is None:
             return Verdict("ok", "finished", "Starts now", "")
         start = (NOW + timedelta(hours=hours) for hours in span)
-        return Verdict("warn", "clock", "Waits", "", None, LikelyStart(*start))
+        return Verdict("warn", "clock", "Waits", "", None, PredictedStart(*start, NOW, None))
 
     made = [
         Row(GpuClass(name=one), place, verdict(span), None, "", "")

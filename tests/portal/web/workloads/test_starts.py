@@ -1,17 +1,22 @@
 """When work would start, as it is typed: a worker lives the futures, and only those of the last question."""
 
+from datetime import timedelta
+
 import pytest
 
 from portal.plans import asking, starts
 from portal.plans.models import PlanQuestion
 from scheduling.services.explain import starts as engine
-from tests.factories import make_workload
+from scheduling.simulation.run.options import UnsettledError
+from tests.factories import NOW, make_workload
 from tests.foresight import with_past
+from tests.portal.plans.test_asking import sent
 from tests.portal.web.workloads.test_change import fields, probe, url
 from tests.portal.web.workloads.test_submit import FORM, PASTE, PREVIEW, waiting_job
 
 pytestmark = pytest.mark.django_db
-__all__ = ["probe"]
+__all__ = ["probe", "sent"]
+HOUR = timedelta(hours=1)
 BIG = {**FORM, "gpus_per_pod": "8", "pods_max": "", "class_2": ""}
 H100 = "NVIDIA-H100-80GB-HBM3"
 WAITS = "When it would start is not known yet"
@@ -33,14 +38,6 @@ spec:
         image: registry.example.org/probe:1
         resources: {limits: {nvidia.com/gpu: "1", example.com/rdma: "1"}}
 """
-
-
-@pytest.fixture
-def sent(monkeypatch):
-    """Questions on their way to a worker."""
-    sent: list[int] = []
-    monkeypatch.setattr(asking, "_ask", sent.append)
-    return sent
 
 
 @pytest.fixture
@@ -112,6 +109,28 @@ def test_question_without_time_names_no_start(as_user, cluster, kube, past, sent
     monkeypatch.setattr(starts, "MOST_S", -1.0)
     page = answered(as_user("researcher"), sent)
     assert page.context["outlook"].rows[0].verdict.likely.why_not == engine.NO_TIME
+
+
+def test_life_that_finds_no_rest_names_no_start(as_user, cluster, kube, past, sent, monkeypatch):
+    def restless(self, awaited):
+        raise UnsettledError("no rest")
+
+    monkeypatch.setattr(engine.Lives, "live", restless)
+    page = answered(as_user("researcher"), sent)
+    assert page.context["outlook"].rows[0].verdict.likely.why_not == engine.NO_REST
+
+
+@pytest.mark.parametrize(
+    ("hours", "p50", "p90"), [(0, True, True), (2, False, True), (5, False, False)]
+)
+def test_time_of_a_kept_answer_that_has_passed_is_no_time_to_come(hours, p50, p90):
+    one = {
+        "at": NOW.isoformat(), "why_not": "",
+        "p50_at": (NOW + HOUR).isoformat(), "p90_at": (NOW + 4 * HOUR).isoformat(),
+    }  # fmt: skip
+    found = starts.read({"starts": {"a": one}}, NOW + hours * HOUR, is_open=False).found["a"]
+    assert (found.p50 is not None, found.p90 is not None) == (p50, p90)
+    assert bool(found.why_not) == (not p50)
 
 
 def test_next_question_of_a_person_takes_the_place_of_the_one_before(
