@@ -45,6 +45,13 @@ def in_parts(work: Workload) -> Workload:
     )
 
 
+def pods_beside(most: int, extra: int, gpus: int, missing: int) -> int:
+    """Pods of a role of at most so many, each of so many milli-GPU, in a gang that has ``missing`` milli-GPU
+    less than its most: only one of which plans may leave out ``extra`` has fewer.
+    """
+    return most - (missing // gpus if extra else 0)
+
+
 Placed = list[tuple[int, str, int]]
 """(place among the roles, node, members)."""
 

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 
 from scheduling.engine.model import MILLI, Role, WorkloadType
-from scheduling.engine.roles import by_role, members_on
+from scheduling.engine.roles import by_role, members_on, pods_beside
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
 from scheduling.models.queues import Queue
 
@@ -237,7 +237,7 @@ class Workload(models.Model):
             return members
         missing = self.gpus * (self.max_members - members)
         return sum(
-            role.members + role.extra - (missing // role.gpus if role.extra else 0)
+            pods_beside(role.members + role.extra, role.extra, role.gpus, missing)
             for role in self.roles
         )
 

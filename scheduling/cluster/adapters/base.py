@@ -15,6 +15,7 @@ from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.endings import Ending
 from scheduling.cluster.vocabulary.limit_ranges import Defaults
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.engine.roles import pods_beside
 
 if TYPE_CHECKING:
     from scheduling.cluster.adapters.demand import Demand
@@ -69,7 +70,7 @@ class Shape(NamedTuple):
 
     def pods_beside(self, missing: int) -> int:
         """Its pods in a gang with so many milli-GPU less than its most."""
-        return self.pods - (missing // self.gpus if self.extra else 0)
+        return pods_beside(self.pods, self.extra, self.gpus, missing)
 
 
 @dataclass(frozen=True, slots=True)
