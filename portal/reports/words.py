@@ -186,7 +186,7 @@ def waits_finding(report: WaitsReport) -> Finding:
         bold = f"One workload started, after {duration(total.p50)}."
     rest = []
     if (worst := report.worst_hour) is not None:
-        among = f"Of those with at least {LEAST} starts, the" if report.leaves_out else "The"
+        among = f"Of hours with at least {LEAST} starts, the" if report.leaves_out else "The"
         rest.append(
             f"{among} worst hour to submit is {hour_name(worst)}, "
             f"with a P90 of {duration(report.week[worst].p90)}"

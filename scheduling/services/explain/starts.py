@@ -27,7 +27,7 @@ from scheduling.simulation.run.options import UnsettledError
 FUTURES, LEAST = 10, 4
 """A band is made of all of them, or of the least where there is no time for more."""
 NOT_IN_ALL = "In at least one of the futures it does not start within a week, so no time is named."
-NO_TIME = "There was no time to live enough of its futures."
+NO_TIME = "Its start takes long to work out, so no time is named."
 NO_REST = "The engine finds no rest in one of its futures, so no time is named."
 LATE = -1
 

@@ -140,7 +140,7 @@ def test_hour_with_too_few_starts_is_named_as_left_out_and_marked_on_the_map(sma
     report = waits(small.cluster, asked, small.operator)
 
     said = str(waits_finding(report).rest)
-    assert said.startswith("Of those with at least 5 starts, the worst hour to submit is Monday 09")
+    assert said.startswith("Of hours with at least 5 starts, the worst hour to submit is Monday 09")
     marked = when_to_submit(report).as_dict()["data"][1]
     assert [24 * day + hour for hour, day in zip(marked["x"], marked["y"], strict=True)] == [
         hour for hour, spread in enumerate(report.week) if spread.count == 1
