@@ -34,8 +34,8 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.cycle.grow import grow_all
 from scheduling.engine.cycle.rounds import must_ask_again, reopen_waits
 from scheduling.engine.division.share_out import share_out_again
+from scheduling.engine.eviction.carry_out import spare_the_needless
 from scheduling.engine.eviction.giving_way import clear_searches_by_merit
-from scheduling.engine.eviction.spared import spare_the_needless
 from scheduling.engine.eviction.unwanted import evict_the_unwanted
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.explain.diagnose import conclude

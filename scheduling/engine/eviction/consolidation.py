@@ -15,7 +15,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
-from scheduling.engine.eviction.free_domain import by_domain
+from scheduling.engine.eviction.free_seats import by_domain
 from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap, quota_holds
 from scheduling.engine.eviction.rules import (
     RECLAIM,

@@ -6,13 +6,13 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
-from scheduling.engine.compile.structs import Floats
 from scheduling.engine.eviction.rules import (
     BOTH,
     CAP,
     PREEMPT,
     VictimRequest,
     first_below_nominal,
+    given_by,
     held_by,
     still_above,
 )
@@ -175,12 +175,13 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
     for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if v < 0 or _is_merged(candidates, k):
+        if candidates.log.slot[k] < 0:
             continue
-        gpus = held_by(work, out, v) if candidates.log.part[k] < 0 else work.need[GPUS, v]
-        _add_up(tree, before, work.queue[v], gpus)
+        gpus, q = given_by(work, candidates, out, k), work.queue[candidates.log.slot[k]]
         given += gpus
+        while q > 0:
+            before[q] += gpus
+            q = tree.parent[q]
     if request.stretch == LENT:
         return bool(given <= request.need)
     for q in range(1, before.size):
@@ -191,13 +192,6 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
             return False
         more += change
     return bool(more < -EPS)
-
-
-@inner
-def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
-    while q > 0:
-        sums[q] += gpus
-        q = tree.parent[q]
 
 
 @inner

@@ -15,6 +15,7 @@ from scheduling.engine.eviction.rules import (
     PROTECTED,
     VictimRequest,
     cooled_down,
+    given_below,
     protected_until,
     takes_only_owed,
 )
@@ -32,7 +33,6 @@ from scheduling.engine.reasons.figures import (
 from scheduling.engine.state.input import Rules, Tree, Work, core_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.lines import decide
 from scheduling.engine.statement.statement import LEAVES
@@ -111,7 +111,7 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     out.until[w] = until
     q = work.queue[v]
     fair = world.division.fair[request.c, q]
-    held = queues.usage.held[request.c, q] + _chosen_of(work, candidates, q)
+    held = queues.usage.held[request.c, q] + given_below(world, q)
     out.blame[w], out.rival[w] = q, v
     figures = out.figures
     figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
@@ -191,20 +191,4 @@ def _cores_below(tree: Tree, work: Work, candidates: Candidates, top: int) -> in
         v = candidates.log.slot[k]
         inside = is_below(tree, work.queue[v], top)
         gpus += core_of(work, v) if inside and candidates.log.part[k] < 0 else 0
-    return gpus
-
-
-@inner
-def _chosen_of(work: Work, candidates: Candidates, q: int) -> int:
-    """Milli-GPU of the chosen in ``q``, without what they have given up before."""
-    gpus = 0
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if work.queue[v] == q:
-            members = (
-                1
-                if candidates.log.part[k] >= 0
-                else work.members[v] - candidates.log.members_given[v]
-            )
-            gpus += members * work.need[GPUS, v]
     return gpus

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags, Ints
+from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import is_promising, note_loss
 from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import is_shrunk, leaves_by_queue, shrink_for
@@ -67,7 +67,14 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
         return False
     give_members_on(world, request, n)
     sit_member(world.room, work, w, work.elastic_role[w], n, seats.node, seats.device, 0, LATER)
-    _carry_out(world, request, leaves_by_queue(world.tree, work, world.candidates, request))
+    candidates, out = world.candidates, world.out
+    leaves = leaves_by_queue(world.tree, work, candidates, out, request)
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        note_loss(world, k)
+        if not is_shrunk(work, out, candidates, v):
+            shrink_for(world, request, v, leaves)
+            out.rule[v] = codes.REGAINED
     return True
 
 
@@ -90,13 +97,3 @@ def _easiest(world: Session, request: VictimRequest, home: int) -> int:
         if gives and (best < 0 or given < fewest):
             best, fewest = n, given
     return best
-
-
-@inner
-def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
-    candidates = world.candidates
-    for k in range(candidates.log.first, candidates.log.size):
-        note_loss(world, k)
-        if not is_shrunk(world.work, world.out, candidates, candidates.log.slot[k]):
-            shrink_for(world, request, candidates.log.slot[k], leaves)
-            world.out.rule[candidates.log.slot[k]] = codes.REGAINED

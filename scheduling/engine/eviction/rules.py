@@ -266,7 +266,7 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
         short = below_nominal(world, request.c, q, gpus)
-        if short > 0 and short > _chosen_of(world, request, q):
+        if short > 0 and short > given_below(world, q):
             return False
         q = tree.parent[q]
     return True
@@ -283,17 +283,6 @@ def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
 
 
 @inner
-def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
-    """Milli-GPU of the chosen in ``q`` and below it: another set may do without them."""
-    candidates, gpus = world.candidates, 0
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if v >= 0 and is_below(world.tree, world.work.queue[v], q):
-            gpus += given_by(world.work, world.candidates, world.out, k)
-    return gpus
-
-
-@inner
 def given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
     """Milli-GPU that the queue of the ``k``-th of the chosen holds less without it."""
     log = candidates.log
@@ -301,6 +290,16 @@ def given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
     if part >= 0:
         return 0 if log.leaves[v] else int(work.need[GPUS, v])
     return held_by(work, out, v) if part == LEAVES else 0
+
+
+@inner
+def given_below(world: Session, q: int) -> int:
+    """Milli-GPU that the chosen in ``q`` and below it give."""
+    log, gpus = world.candidates.log, 0
+    for k in range(log.first, log.size):
+        if log.slot[k] >= 0 and is_below(world.tree, world.work.queue[log.slot[k]], q):
+            gpus += given_by(world.work, world.candidates, world.out, k)
+    return gpus
 
 
 @inner

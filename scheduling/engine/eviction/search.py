@@ -22,7 +22,7 @@ from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import carry_out
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims
 from scheduling.engine.eviction.find_victims import find_victims, give_up
-from scheduling.engine.eviction.free_domain import lost_so_far
+from scheduling.engine.eviction.free_seats import lost_so_far
 from scheduling.engine.eviction.protection import (
     blame_protection,
     ends_sooner,
