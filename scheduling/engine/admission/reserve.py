@@ -24,12 +24,19 @@ from scheduling.engine.state.input import Nodes, Rules, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    segment_level,
+    segment_size,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
-from scheduling.engine.statement.changed import TURNS, changed
-from scheduling.engine.statement.lines import seat_out
+from scheduling.engine.statement.lines import TURNS, changed, seat_out
 
 
 @inner

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Ints
@@ -19,13 +18,13 @@ from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.node_room import may_use, unclaimed
 from scheduling.engine.quota.standing import past_share, would_hold
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Rules, Work, gpus_of
+from scheduling.engine.state.input import Rules, Work, gpus_of, need_of
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates
-from scheduling.engine.statement.changed import TURNS, changed
+from scheduling.engine.statement.lines import TURNS, changed
 
 
 @inner

@@ -13,7 +13,7 @@ from scheduling.engine.state.input import Quotas, Rules
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS
-from scheduling.engine.statement.changed import EVERY, SHARES, changed
+from scheduling.engine.statement.lines import EVERY, SHARES, changed
 
 MOST_DIVISIONS = 8
 

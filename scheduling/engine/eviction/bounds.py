@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
@@ -14,11 +13,10 @@ from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, need_of
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import has_roles, needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches

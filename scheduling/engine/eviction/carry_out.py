@@ -1,11 +1,16 @@
-"""What a successful search decides: its victims leave, shrink or move, and the workload keeps its seats."""
+"""What a successful search decides: its victims leave, shrink or move, and the workload keeps its seats.
+
+What the whole plan can do without stays: a search puts back the victims that it does not need itself, but
+another one may free more than it takes, and then whoever left for the first could start again in the next
+cycle. Draining queues and stale gangs leave whatever others need.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import start_or_promise
+from scheduling.engine.admission.trial import start_or_promise
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import note_loss
@@ -15,15 +20,22 @@ from scheduling.engine.eviction.rules import VictimRequest, given_by, is_owed, i
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
 from scheduling.engine.quota.standing import INSIDE, STANDS, standing
-from scheduling.engine.reasons.figures import MOVERS, PROMISE, SHRUNK, TAKEN
+from scheduling.engine.reasons.figures import DRAINING, MOVERS, PROMISE, SHORT_GANG, SHRUNK, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Tree, Work, gpus_of
+from scheduling.engine.state.input import Rules, Tree, Work, gpus_of, work_lost
 from scheduling.engine.state.roles import parts_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
-from scheduling.engine.statement.changed import EVERY, RETURN, ROOM, changed
-from scheduling.engine.statement.lines import decide, take_back, take_seats
+from scheduling.engine.statement.lines import (
+    EVERY,
+    RETURN,
+    ROOM,
+    changed,
+    decide,
+    take_back,
+    take_seats,
+)
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
 from scheduling.engine.statement.statement import LEAVES, MOVES, how_many, release, restore
 
@@ -222,3 +234,50 @@ def _stay(world: Session, v: int) -> None:
     candidates.log.leaves[v] = False
     drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, -1)
     changed(candidates, world.shapes, RETURN, work.gpu_class[v], work.queue[v])
+
+
+@inner
+def evict_the_unwanted(world: Session) -> None:
+    """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
+    work, rules, ordering = world.work, world.rules, world.ordering
+    if ordering.running.below_minimum == 0 and not _drains(world.tree):
+        return
+    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
+        w = ordering.running.slot[k]
+        if work.leaving[w]:
+            continue
+        short = work.members[w] < work.least[w]
+        stale = short and rules.now >= work.stale[w] + rules.grace
+        if world.tree.stop[work.queue[w]] == codes.DRAINS:
+            evict(world, w, codes.DRAINED)
+            world.out.rule[w] = codes.DRAINING
+        elif stale:
+            evict(world, w, codes.STALE_GANG)
+            world.out.rule[w] = codes.STALE
+        else:
+            continue
+        release(world, w)
+        world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
+        _quote(work, rules, world.out, w)
+
+
+@inner
+def _drains(tree: Tree) -> bool:
+    for q in range(tree.stop.size):
+        if tree.stop[q] == codes.DRAINS:
+            return True
+    return False
+
+
+@inner
+def _quote(work: Work, rules: Rules, out: Decisions, w: int) -> None:
+    """How many members of ``w`` run, since when these are too few, and what that gives back."""
+    figures, gpus = out.figures, gpus_of(work, w)
+    out.blame[w] = work.queue[w]
+    if out.reason[w] == codes.DRAINED:
+        figures[w, DRAINING.members], figures[w, DRAINING.gives_back] = work.members[w], gpus
+        figures[w, DRAINING.min_members] = work.least[w]
+        return
+    figures[w, SHORT_GANG.members], figures[w, SHORT_GANG.gives_back] = work.members[w], gpus
+    figures[w, SHORT_GANG.min_members] = work.least[w]
+    figures[w, SHORT_GANG.stale_s] = rules.now - work.stale[w]

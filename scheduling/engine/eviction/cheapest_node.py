@@ -4,6 +4,9 @@ Nodes stand on a heap by cost. Those of a class that nobody has come to yet stay
 own by what a seat on any of their nodes costs at least. A block is opened once no node costs less, or before
 any of its nodes changes: then its nodes join the others as they were when the search began, so that each
 comes up where it would if all had joined at once.
+
+Bounds, for each node and for blocks of ``BLOCK_SIZE`` neighbours of one class by position in
+``Nodes.of_class``, say what is free, what there is to take and what that costs at least.
 """
 
 from __future__ import annotations

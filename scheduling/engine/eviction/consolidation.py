@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.free_seats import by_domain
@@ -41,10 +40,19 @@ from scheduling.engine.placement.unlike import sit_member
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
-from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of
+from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of, need_of
 from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    parts_of,
+    segment_level,
+    segment_size,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import seat_out

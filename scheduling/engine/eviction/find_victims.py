@@ -2,6 +2,10 @@
 
 Limits come first, then room, where it costs least. Then needless victims are put back, and the fairness test
 is repeated on the final set.
+
+Nobody of higher priority leaves where lower priority of the same leaf would do, wherever that sits: it would
+take the room in the next plan. At last another victim takes the place of one or two of the chosen on its
+node, where that loses less work and all the tests still hold.
 """
 
 from __future__ import annotations

@@ -31,10 +31,13 @@ from scheduling.engine.state.roles import (
     has_roles,
     many_roles,
     members_in,
+    needs_segments,
     parts_of,
+    segment_level,
+    segment_size,
     shape_of,
+    unit_of,
 )
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.state.victims import Candidates

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal, start_or_promise
+from scheduling.engine.admission.trial import passes_nominal, start_or_promise
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss
@@ -32,13 +32,13 @@ from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Tree, Work, core_of
+from scheduling.engine.state.input import Ranks, Tree, Work, core_of, need_of
 from scheduling.engine.state.order import Running
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import LATER
 from scheduling.engine.state.victims import Candidates, MeritSearches
-from scheduling.engine.statement.changed import EVERY, ROOM, changed
+from scheduling.engine.statement.lines import EVERY, ROOM, changed
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import begin, let_go, undo_all
 

@@ -25,8 +25,7 @@ from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import many_roles, members_in, needs_segments, parts_of, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates

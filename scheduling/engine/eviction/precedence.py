@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
+from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import asks_for_more, lent_at_most
@@ -32,14 +32,13 @@ from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import past_shares_of
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of
+from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of, need_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.changed import HOLDING, changed
-from scheduling.engine.statement.lines import undecide
+from scheduling.engine.statement.lines import HOLDING, changed, undecide
 from scheduling.engine.statement.operations import note_shift
 from scheduling.engine.statement.statement import (
     begin,

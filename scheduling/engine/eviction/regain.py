@@ -24,8 +24,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.roles import elastic_shape
-from scheduling.engine.state.segments import needs_segments, unit_of
+from scheduling.engine.state.roles import elastic_shape, needs_segments, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.statement.statement import begin, how_many, undo_all

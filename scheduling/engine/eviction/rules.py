@@ -31,7 +31,7 @@ from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.segments import unit_of
+from scheduling.engine.state.roles import unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates

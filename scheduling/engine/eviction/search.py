@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
+from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Way
 from scheduling.engine.eviction.bounds import (
@@ -49,11 +49,10 @@ from scheduling.engine.eviction.rules import (
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
 from scheduling.engine.quota.standing import STARTS, past_shares_of, standing
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Work
+from scheduling.engine.state.input import Work, need_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.statement.changed import EVERY, REACH, changed
-from scheduling.engine.statement.lines import note_bound
+from scheduling.engine.statement.lines import EVERY, REACH, changed, note_bound
 from scheduling.engine.statement.statement import how_many
 
 MADE, WAITS, RESERVED_FREE, NOBODY = 0, 1, 2, 3

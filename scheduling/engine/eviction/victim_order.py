@@ -15,9 +15,8 @@ from scheduling.engine.quota.fair_share import PLAIN, beyond_nominal, is_below, 
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Holds, Quotas, Rules, Work, extra_of, gpus_of, work_lost
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import ANY, READY, Candidates
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal
-from scheduling.engine.admission.trial import DONE, try_class
+from scheduling.engine.admission.trial import DONE, passes_nominal, try_class
 from scheduling.engine.admission.turns import ahead_of, give_up_turn
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
@@ -30,10 +29,10 @@ from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, past_shares_of, standing
+from scheduling.engine.state.input import need_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import NOW
-from scheduling.engine.statement.changed import EVERY, ROOM, changed
-from scheduling.engine.statement.lines import take_back
+from scheduling.engine.statement.lines import EVERY, ROOM, changed, take_back
 from scheduling.engine.statement.statement import search_afresh
 
 

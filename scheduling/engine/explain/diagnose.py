@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.division.ineligible import count_nodes, refuse_for_hours
+from scheduling.engine.division.demand import count_nodes, refuse_for_hours
 from scheduling.engine.placement.never_fits import taken_by_larger
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
@@ -47,8 +47,14 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_size
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    segment_size,
+    shape_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide

@@ -15,9 +15,8 @@ from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Rules, Work
 from scheduling.engine.state.order import DUES, Ordering, Shapes
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, PENDING
 
 

@@ -331,7 +331,7 @@ def pick_domain(
     first, best, reach = index.domains.base[level], -1, 0
     for d in range(index.domains.base[level + 1] - first):
         slots = index.inside[row, first + d]
-        if slots < least or (best >= 0 and not _closer(slots, reach, most)):
+        if slots < least or (best >= 0 and not is_closer(slots, reach, most)):
             continue
         if above != ANYWHERE:
             n = index.domains.member[level, index.domains.begin[level, d]]
@@ -342,7 +342,8 @@ def pick_domain(
 
 
 @inner
-def _closer(slots: int, best: int, most: int) -> bool:
+def is_closer(slots: int, best: int, most: int) -> bool:
+    """Whether a domain with so many ``slots`` is closer to ``most`` than the ``best``."""
     if slots >= most:
         return best < most or slots < best
     return slots > best

@@ -13,15 +13,19 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.node_index import node_level, pick_domain, pick_node, row_of
+from scheduling.engine.placement.node_index import (
+    is_closer,
+    node_level,
+    pick_domain,
+    pick_node,
+    row_of,
+)
 from scheduling.engine.placement.node_room import fits_at, leave, sit, take_now, take_open
-from scheduling.engine.placement.seating import fill_nodes
 from scheduling.engine.placement.segments import place_segments
-from scheduling.engine.placement.unlike import all_fit, is_closer, place_roles
+from scheduling.engine.placement.unlike import all_fit, fill_nodes, place_roles
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.roles import has_roles
-from scheduling.engine.state.segments import has_segments, needs_segments
+from scheduling.engine.state.roles import has_roles, has_segments, needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 

@@ -201,6 +201,11 @@ class Rules(NamedTuple):
 
 
 @inner
+def need_of(work: Work, w: int) -> int:
+    return work.least[w] * work.need[GPUS, w]
+
+
+@inner
 def gpus_of(work: Work, v: int) -> int:
     return work.need[GPUS, v] * work.members[v]
 
