@@ -220,7 +220,7 @@ def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     failed, refused[c, q] = refused[c, q], -1
     if try_class(world, w, c, 0) == DONE:
         return True
-    if find_room(world, Ask(w, c, need_of(world.work, w), OWN_TOO, meet)) == MADE:
+    if find_room(world, Ask(w, c, OWN_TOO, meet)) == MADE:
         return True
     refused[c, q] = failed
     return False

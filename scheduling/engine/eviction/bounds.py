@@ -6,9 +6,9 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
-from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
+from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest, asking
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, kept_by
+from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
@@ -93,7 +93,7 @@ def lent_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
-    return _reclaimable(world, VictimRequest(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN, w))
+    return _reclaimable(world, asking(world.work, w, c, BOTH, 0, True, PROTECTED))
 
 
 @inner

@@ -21,6 +21,7 @@ from scheduling.engine.eviction.rules import (
     STRICT,
     VictimRequest,
     allowed,
+    asking,
     for_role,
     in_budget,
     shielded_until,
@@ -37,7 +38,6 @@ from scheduling.engine.placement.node_room import (
 )
 from scheduling.engine.placement.place import place
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
 from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of, need_of
@@ -94,7 +94,7 @@ def consolidate(world: Session, w: int, c: int) -> bool:
 
 @inner
 def moving(work: Work, w: int, c: int) -> VictimRequest:
-    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(work, w), False, PLAIN, w)
+    return asking(work, w, c, RECLAIM, 0, False, STRICT)
 
 
 @inner

@@ -19,6 +19,7 @@ from scheduling.engine.eviction.rules import (
     RECLAIM,
     STRICT,
     VictimRequest,
+    asking,
     had_risen,
     in_budget,
     protected_until,
@@ -27,7 +28,6 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import expected_gpu_s, expected_of, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
@@ -71,7 +71,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
         return False
     ensure_candidates(world)
     top = tree.sharing.top[work.queue[w]]
-    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN, w)
+    request = asking(work, w, c, RECLAIM, top, False, STRICT)
     merit.asked[0] += 1
     if price_all(world, request) and _choose(world, request):
         return _carry_out(world, request)

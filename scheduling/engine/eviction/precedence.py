@@ -14,12 +14,14 @@ from scheduling.engine import codes
 from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.bounds import asks_for_more, lent_at_most
+from scheduling.engine.eviction.bounds import asks_for_more, displaceable, lent_at_most
 from scheduling.engine.eviction.carry_out import evict_mover
 from scheduling.engine.eviction.rules import (
     PREEMPT,
+    PROTECTED,
     STRICT,
     VictimRequest,
+    asking,
     cooled_down,
     in_budget,
     min_run_of,
@@ -27,7 +29,6 @@ from scheduling.engine.eviction.rules import (
     shielded_until,
 )
 from scheduling.engine.placement.node_room import ONE
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import past_shares_of
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
@@ -292,9 +293,7 @@ def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
 
 @inner
 def preempting(work: Work, w: int, c: int) -> VictimRequest:
-    return VictimRequest(
-        w, c, PREEMPT, work.queue[w], True, STRICT, need_of(work, w), False, PLAIN, w
-    )
+    return asking(work, w, c, PREEMPT, work.queue[w], True, STRICT)
 
 
 @inner
@@ -302,12 +301,10 @@ def free_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran
     and from what others hold above their shares.
     """
-    q, value, mass = world.work.queue[w], world.ranks.value, world.candidates.held.evictable
-    free = world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c)
-    for p in range(value.size):
-        if value[p] < value[world.work.priority[w]]:
-            free += mass[0, c, q, p] + mass[1, c, q, p]
-    return free
+    work, queues = world.work, world.queues
+    request = asking(work, w, c, PREEMPT, work.queue[w], True, PROTECTED)
+    own = displaceable(work, world.ranks, queues, world.candidates, request)
+    return world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c) + own
 
 
 @inner

@@ -19,6 +19,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
+    PLAIN,
     ROUNDED,
     branch_of,
     common_ancestor,
@@ -29,7 +30,7 @@ from scheduling.engine.quota.fair_share import (
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of, need_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import unit_of
 from scheduling.engine.state.session import Session
@@ -76,11 +77,32 @@ class VictimRequest(NamedTuple):
 
 
 @inner
+def asking(
+    work: Work, w: int, c: int, rule: int, top: int, owed: bool, overlook: int
+) -> VictimRequest:
+    """For ``w`` on class ``c``, up to fair shares."""
+    need = need_of(work, w)
+    return VictimRequest(w, c, rule, top, owed, overlook, need, False, PLAIN, w)
+
+
+@inner
 def for_role(request: VictimRequest, seat: int) -> VictimRequest:
     """The same search, for members of that shape."""
+    return _changed(request, request.rule, request.hasty, seat)
+
+
+@inner
+def hasty(request: VictimRequest) -> VictimRequest:
+    """The same for one that has waited long enough only for what is owed to it."""
+    rule = BOTH_OWED if request.rule == BOTH else request.rule
+    return _changed(request, rule, rule == RECLAIM, request.seat)
+
+
+@inner
+def _changed(request: VictimRequest, rule: int, hasty: bool, seat: int) -> VictimRequest:
     return VictimRequest(
-        request.w, request.c, request.rule, request.top, request.owed, request.overlook,
-        request.need, request.hasty, request.stretch, seat,
+        request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
+        hasty, request.stretch, seat,
     )  # fmt: skip
 
 

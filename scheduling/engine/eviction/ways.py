@@ -25,7 +25,7 @@ from scheduling.engine.eviction.precedence import (
     start_again,
 )
 from scheduling.engine.eviction.rules import MOVES
-from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find_room
+from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, Ask, find_room
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, past_shares_of, standing
@@ -53,12 +53,12 @@ def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
 def _move_others(world: Session, w: int, c: int) -> bool:
     if world.rules.max_moves == 0:
         return False
-    return bool(find_room(world, asked_by(world.work, w, c, MOVES)) == MADE)
+    return bool(find_room(world, Ask(w, c, MOVES, -1)) == MADE)
 
 
 @inner
 def _make_room(world: Session, w: int, c: int) -> bool:
-    return bool(find_room(world, asked_by(world.work, w, c, ALL_TO_LEAVE)) == MADE)
+    return bool(find_room(world, Ask(w, c, ALL_TO_LEAVE, -1)) == MADE)
 
 
 @inner

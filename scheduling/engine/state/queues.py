@@ -111,9 +111,7 @@ class Search(NamedTuple):
 
     forbidden: Annotated[Ints, per("5")]  # 1 where a victim was denied, by what might be overlooked
     evicted: Annotated[Ints, per("1")]  # milli-GPU evicted for the workload at hand
-    vain_slot: Annotated[
-        Ints, per("2", "class", "queue")
-    ]  # own or others' starts: in vain for whom
+    vain_slot: Annotated[Ints, per("2", "class", "queue")]  # own or others' starts: vain for whom
     vain_epoch: Annotated[Ints, per("2", "class", "queue", fill=-1)]  # epoch of the refusals then
 
 
