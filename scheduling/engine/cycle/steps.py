@@ -71,6 +71,7 @@ from scheduling.engine.statement.lines import (
     EVERY,
     TURNS,
     changed,
+    close_order,
     share_lines,
     take_back,
     undecide,
@@ -375,14 +376,10 @@ def _keeps(queues: Queues) -> bool:
 def reopen_waits(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> None:
     """Take back what was decided on those who wait, and what is kept for them."""
     let_nodes_go(work, room, queues, out)
-    kept = 0
     for k in range(out.size[0]):
         w = out.order[k]
-        waits = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
-        if not waits and out.action[w] != codes.WAIT:
-            out.order[kept] = w
-            kept += 1
-            continue
-        undecide(out, w)
-    out.size[0] = kept
+        keeps = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
+        if keeps or out.action[w] == codes.WAIT:
+            undecide(out, w)
+    close_order(out)
     clear_turns(queues)

@@ -22,9 +22,9 @@ from scheduling.engine.eviction.minimal_set import (
     is_still_fair,
     is_within_cap,
     lacks_quota,
+    passes_all,
     price_of,
     put_needless_back,
-    quota_holds,
     seats_hold,
 )
 from scheduling.engine.eviction.rules import (
@@ -262,14 +262,11 @@ def exchange(world: Session, request: VictimRequest) -> None:
 
 @inner
 def _exchange_any(world: Session, request: VictimRequest) -> bool:
-    candidates = world.candidates
-    for i in range(candidates.log.first, candidates.log.size):
-        for j in range(i, candidates.log.size):
-            if (
-                candidates.log.part[i] == LEAVES
-                and candidates.log.part[j] == LEAVES
-                and _exchange(world, request, i, j)
-            ):
+    log = world.candidates.log
+    for i in range(log.first, log.size):
+        for j in range(i, log.size):
+            both = log.part[i] == LEAVES and log.part[j] == LEAVES
+            if both and _exchange(world, request, i, j):
                 return True
     return False
 
@@ -280,15 +277,14 @@ def _exchange(world: Session, request: VictimRequest, i: int, j: int) -> bool:
     (or its alone).
     """
     work, out, candidates, holds = world.work, world.out, world.candidates, world.holds
-    price = price_of(work, out, candidates, i) + (
-        price_of(work, out, candidates, j) if j != i else 0.0
-    )
+    order, price = candidates.order, price_of(work, out, candidates, i)
+    price += price_of(work, out, candidates, j) if j != i else 0.0
     h = holds.head[candidates.log.slot[i]]
     while h >= 0:
         n = holds.node[h]
         order_node(work, world.room, candidates, n)
-        for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
-            x = candidates.order.node_slot[k]
+        for k in range(order.node_begin[n], order.node_end[n]):
+            x = order.node_slot[k]
             if candidates.price[x] + held_by(work, out, x) / 1000.0 >= price:
                 break
             if _might_do(world, i, j, x, n) and _takes_the_place(world, request, i, j, x):
@@ -302,19 +298,17 @@ def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
     """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
     leaves enough of node ``n``, where whole GPUs are all that is held.
     """
-    ranks, holds, candidates, work = world.ranks, world.holds, world.candidates, world.work
-    if candidates.log.leaves[x] or extra_of(work, x) > 0:
+    ranks, holds, log, work = world.ranks, world.holds, world.candidates.log, world.work
+    a, b = log.slot[i], log.slot[j]
+    if log.leaves[x] or extra_of(work, x) > 0:
         return False
-    if _outranks(work, ranks, x, candidates.log.slot[i]) or _outranks(
-        work, ranks, x, candidates.log.slot[j]
-    ):
+    if _outranks(work, ranks, x, a) or _outranks(work, ranks, x, b):
         return False
-    whole = work.need[GPUS, x] >= ONE and work.need[GPUS, candidates.log.slot[i]] >= ONE
-    if not whole or work.need[GPUS, candidates.log.slot[j]] < ONE:
+    if min(work.need[GPUS, x], work.need[GPUS, a], work.need[GPUS, b]) < ONE:
         return True
     gives = free_of(world.room, GPUS, n, LATER) + _held_on(work, holds, x, n)
-    takes = _held_on(work, holds, candidates.log.slot[i], n)
-    return gives >= takes + (_held_on(work, holds, candidates.log.slot[j], n) if j != i else 0)
+    takes = _held_on(work, holds, a, n)
+    return gives >= takes + (_held_on(work, holds, b, n) if j != i else 0)
 
 
 @inner
@@ -361,8 +355,5 @@ def _takes_the_place(world: Session, request: VictimRequest, i: int, j: int, x: 
 def _holds(world: Session, request: VictimRequest, a: int, b: int) -> bool:
     """Everything that is asked of a set, with ``a`` and ``b`` back."""
     holds, room = world.holds, world.room
-    if not (
-        seats_hold(holds, room, a) and seats_hold(holds, room, b) and quota_holds(world, request)
-    ):
-        return False
-    return is_within_cap(world, request) and is_still_fair(world, request)
+    stays = seats_hold(holds, room, a) and seats_hold(holds, room, b)
+    return stays and passes_all(world, request)

@@ -165,6 +165,14 @@ def is_still_fair(world: Session, request: VictimRequest) -> bool:
 
 
 @inner
+def passes_all(world: Session, request: VictimRequest) -> bool:
+    """Whether limits, the cap and fairness hold with this set."""
+    if not quota_holds(world, request) or not is_within_cap(world, request):
+        return False
+    return bool(is_still_fair(world, request))
+
+
+@inner
 def _narrows(world: Session, request: VictimRequest) -> bool:
     """Whether what queues hold and their shares are closer to each other with the workload and without the
     chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked

@@ -39,7 +39,7 @@ from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.lines import HOLDING, changed, undecide
+from scheduling.engine.statement.lines import HOLDING, changed, close_order, undecide
 from scheduling.engine.statement.operations import note_shift
 from scheduling.engine.statement.statement import (
     begin,
@@ -109,11 +109,8 @@ def start_again(world: Session, w: int, who: Ints) -> None:
 @inner
 def note_in_vain(work: Work, queues: Queues, shapes: Shapes, w: int, c: int, whose: int) -> None:
     """``w`` does not start without those of OWN or OTHERS either."""
-    q = work.queue[w]
-    queues.search.vain_slot[whose, c, q], queues.search.vain_epoch[whose, c, q] = (
-        w,
-        shapes.refusals.epoch,
-    )
+    search, q = queues.search, work.queue[w]
+    search.vain_slot[whose, c, q], search.vain_epoch[whose, c, q] = w, shapes.refusals.epoch
 
 
 @inner
@@ -128,12 +125,7 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
         note_shift(world.work, world.queues, v, out.members[v])
         undecide(out, v)
         out.starts.withdrawn[v] = True
-    kept = 0
-    for k in range(out.size[0]):
-        if out.listed[out.order[k]]:
-            out.order[kept] = out.order[k]
-            kept += 1
-    out.size[0] = kept
+    close_order(out)
     world.queues.round.asks_again = 1
 
 
@@ -154,27 +146,21 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
     others left.
     """
-    ranks, queues = world.ranks, world.queues
-    ordering, out, work, q = world.ordering, world.out, world.work, world.work.queue[w]
-    first = ordering.pending.queue_begin[q + 1]
+    ranks, queues, pending = world.ranks, world.queues, world.ordering.pending
+    out, work, q = world.out, world.work, world.work.queue[w]
+    first, begin = pending.queue_begin[q + 1], pending.group_begin
     if queues.starts.started[c, q] == 0:
         return np.empty(0, np.int64), 0
-    while (
-        first > ordering.pending.queue_begin[q]
-        and ordering.pending.rank[ordering.pending.slot[ordering.pending.group_begin[first - 1]]]
-        < ordering.pending.rank[w]
-    ):
+    while first > pending.queue_begin[q]:
+        if pending.rank[pending.slot[begin[first - 1]]] >= pending.rank[w]:
+            break
         first -= 1
-    begin = ordering.pending.group_begin[first]
-    end = ordering.pending.group_begin[ordering.pending.queue_begin[q + 1]]
-    who, size, gpus, cores = np.empty(end - begin, np.int64), 0, 0, 0
-    for k in range(begin, end):
-        v = ordering.pending.slot[k]
-        if (
-            out.action[v] != codes.ADMIT
-            or out.gpu_class[v] != c
-            or not _may_step_back(work, ranks, queues, out, w, v)
-        ):
+    end = begin[pending.queue_begin[q + 1]]
+    who, size, gpus, cores = np.empty(end - begin[first], np.int64), 0, 0, 0
+    for k in range(begin[first], end):
+        v = pending.slot[k]
+        starts = out.action[v] == codes.ADMIT and out.gpu_class[v] == c
+        if not starts or not _may_step_back(work, ranks, queues, out, w, v):
             continue
         if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
@@ -238,18 +224,15 @@ def hand_over(work: Work, out: Decisions, w: int, v: int) -> None:
 @inner
 def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
-    rules = world.rules
-    work, gpus = world.work, need_of(world.work, v)
+    tree, work, rules, gpus = world.tree, world.work, world.rules, need_of(world.work, v)
     patient = rules.now < work.submitted[request.w] + rules.delay
-    if patient or min_run_of(world.tree, work, world.ranks, request, v) > 0.0:
+    if patient or min_run_of(tree, work, world.ranks, request, v) > 0.0:
         return False
-    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(
-        world.tree, work, rules, world.candidates, request, v
-    ):
+    cooled = rules.now >= cooled_down(tree, work, rules, world.candidates, request, v)
+    if eviction_limit_reached(work, rules, v) or not cooled:
         return False
-    if gpus > may_evict(work, rules, request.w, request.need):
-        return False
-    return in_budget(world.tree, world.queues, work.queue[v], gpus)
+    capped = gpus > may_evict(work, rules, request.w, request.need)
+    return not capped and in_budget(tree, world.queues, work.queue[v], gpus)
 
 
 @inner

@@ -45,6 +45,17 @@ def undecide(out: Decisions, w: int) -> None:
 
 
 @inner
+def close_order(out: Decisions) -> None:
+    """Nobody without a decision stands in ``order``."""
+    kept = 0
+    for k in range(out.size[0]):
+        if out.listed[out.order[k]]:
+            out.order[kept] = out.order[k]
+            kept += 1
+    out.size[0] = kept
+
+
+@inner
 def take_back(out: Decisions, w: int) -> None:
     """Nothing is decided on ``w``, on which something was."""
     _withdraw(out, w)
