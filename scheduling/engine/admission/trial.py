@@ -42,9 +42,9 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
             continue
         if when == LATER and over > 0 and _others_first(world.room, queues, c):
             return NOT_YET
-        if when != LATER and (
-            stands.late or (when == BACKFILL and not backfills(work, rules, queues, w, c))
-        ):
+        if when != LATER and stands.late:
+            continue
+        if when == BACKFILL and not backfills(work, rules, queues, w, c):
             continue
         members = place(world, w, c, most, when)
         if members == 0:

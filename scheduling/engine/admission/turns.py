@@ -64,11 +64,10 @@ def keep_turn(world: Session, w: int) -> None:
         c = work.wish[k, w]
         if c < 0:
             return
-        if queues.turns.slot[c, q] >= 0 or not would_hold(
-            world.ranks, world.quotas, work, world.division, w, c
-        ):
+        if queues.turns.slot[c, q] >= 0:
             continue
-        if not _is_in_its_own_way(world, w, c):
+        holds = would_hold(world.ranks, world.quotas, work, world.division, w, c)
+        if not holds or not _is_in_its_own_way(world, w, c):
             continue
         until = _expected_turn(world, w, c)
         if until < np.inf or world.ordering.pending.rank[w] == RISEN:
@@ -91,12 +90,8 @@ def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
 @inner
 def _on_its_nodes(world: Session, w: int, c: int) -> int:
     """The part of that on nodes that ``w`` may use."""
-    nodes = world.nodes
-    room = world.room
-    work = world.work
-    holds = world.holds
-    ordering = world.ordering
-    gpus, q = 0, work.queue[w]
+    nodes, room, work, holds = world.nodes, world.room, world.work, world.holds
+    ordering, gpus, q = world.ordering, 0, work.queue[w]
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if may_use(room, work, w, n):

@@ -347,11 +347,9 @@ def _write_down(
     """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
     holds, work, out, seats, w = world.holds, world.work, world.out, world.seats, who[first]
     starts = out.action[w] == codes.ADMIT
-    total = (
-        _recall_start(seats, out, w, who, first, grown)
-        if starts
-        else _recall_holds(holds, seats, w)
-    )
+    total = 0 if starts else _recall_holds(holds, seats, w)
+    if starts:
+        total = _recall_start(seats, out, w, who, first, grown)
     for i in range(first, grown):
         if who[i] == w:
             seats.node[total], seats.device[total] = node[i], device[i]

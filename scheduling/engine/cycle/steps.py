@@ -135,9 +135,8 @@ def _one_pass(world: Session, turn: int) -> None:
             note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, queues, left)
-            if not by_merit(tree, leaf) and turn < lowest_pass(
-                tree, division, queues, ordering, leaf
-            ):
+            by_share = not by_merit(tree, leaf)
+            if by_share and turn < lowest_pass(tree, division, queues, ordering, leaf):
                 _count(tree, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
@@ -159,16 +158,15 @@ def _begin_pass(tree: Tree, ordering: Ordering) -> None:
     """
     left = ordering.walk.left
     start, skip, at = ordering.pending.group_begin, ordering.walk.skip, ordering.walk.cursor
+    begin = ordering.pending.queue_begin
     for q in range(left.size):
         left[q] = 0
     for q in range(left.size):
-        for k in range(
-            start[ordering.pending.queue_begin[q]], start[ordering.pending.queue_begin[q + 1]]
-        ):
+        for k in range(start[begin[q]], start[begin[q + 1]]):
             left[q] += not skip[k]
         if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
             _count(tree, left, tree.parent[q], 1)
-    for g in range(ordering.pending.queue_begin[left.size]):
+    for g in range(begin[left.size]):
         at[g] = start[g]
     begin_by_merit(ordering.merit)
 

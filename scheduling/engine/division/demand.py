@@ -34,9 +34,8 @@ def clear_demand(world: Session) -> None:
     for c in range(demand.supply.size):
         demand.supply[c] = nodes.capacity[c]
     for n in range(nodes.gpu_class.size):
-        demand.supply[nodes.gpu_class[n]] += max(
-            0, _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
-        )
+        beyond = _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
+        demand.supply[nodes.gpu_class[n]] += max(0, beyond)
     for c in range(demand.supply.size):
         for q in range(demand.queued.size):
             demand.asked[c, q] = demand.asked_outside[c, q]
@@ -155,12 +154,8 @@ def _ask_all(world: Session) -> None:
             continue
         q, c = queue[w], wish[0, w]
         common = q >= 0 and c >= 0 and not held[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
-        if (
-            common
-            and stop[q] == 0
-            and not rationed[c]
-            and least[w] * need[GPUS, w] <= ceiling[c, q]
-        ):
+        may = common and stop[q] == 0 and not rationed[c]
+        if may and least[w] * need[GPUS, w] <= ceiling[c, q]:
             row = known_row(known, need, least, required, where, beside, segment, w, c)
             if row >= 0 and known[row, FITS_AT] == 1:
                 asked[c, q] += most[w] * need[GPUS, w]
@@ -285,9 +280,8 @@ def _refuse_for_good(world: Session, w: int) -> None:
     if spent >= 0:
         refuse_for_hours(world, w, spent)
     else:
-        refuse_forever(
-            world, w, work.wish[0, w], never_holds(tree, quotas, work, queues, w, work.wish[0, w])
-        )
+        c = work.wish[0, w]
+        refuse_forever(world, w, c, never_holds(tree, quotas, work, queues, w, c))
 
 
 @inner
@@ -301,10 +295,8 @@ def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> boo
     if queues.usage.running[q] + queues.demand.queued[q] >= tree.most_running[q]:
         return False
     while q > 0:
-        full = (
-            queues.usage.user_running[pair] + queues.demand.user_queued[pair]
-            >= tree.most_per_user[q]
-        )
+        runs = queues.usage.user_running[pair] + queues.demand.user_queued[pair]
+        full = runs >= tree.most_per_user[q]
         holds = queues.usage.user_gpus[pair] + queues.demand.user_asks[pair]
         if full or holds + gpus > tree.most_gpus_per_user[q]:
             return False

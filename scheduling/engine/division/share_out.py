@@ -45,11 +45,10 @@ def _ask_as_summed(queues: Queues) -> None:
 def _divide(world: Session) -> None:
     queues, history = world.queues, world.rules.history
     asking, charged = queues.redivision.divided, queues.demand.charged_micro
-    divide(world.tree, world.quotas, queues.demand.supply, asking, charged, history, world.division)
+    tree, supply = world.tree, queues.demand.supply
+    divide(tree, world.quotas, supply, asking, charged, history, world.division)
     if _recall_former(world.quotas, world.rules, queues, world.former):
-        divide(
-            world.tree, world.former, queues.demand.supply, asking, charged, history, world.guard
-        )
+        divide(tree, world.former, supply, asking, charged, history, world.guard)
 
 
 @inner

@@ -6,7 +6,15 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
-from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest, asking
+from scheduling.engine.eviction.rules import (
+    BOTH,
+    BUDGET,
+    PREEMPT,
+    PROTECTED,
+    RECLAIM,
+    VictimRequest,
+    asking,
+)
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by
 from scheduling.engine.quota.limits import may_evict
@@ -33,14 +41,12 @@ def is_promising(world: Session, request: VictimRequest) -> bool:
     tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
     if spent_hours(tree, quotas, rules, queues, world.work.queue[request.w], request.c) >= 0:
         return False
-    if request.rule >= BOTH:
-        gain = _gain_of_both(world, request)
+    if request.rule == RECLAIM:
+        gain = _reclaimable(world, request)
+    elif request.rule == PREEMPT:
+        gain = displaceable(world.work, world.ranks, queues, world.candidates, request)
     else:
-        gain = (
-            _reclaimable(world, request)
-            if request.rule == RECLAIM
-            else displaceable(world.work, world.ranks, queues, world.candidates, request)
-        )
+        gain = _gain_of_both(world, request)
     free = world.room.open[request.c] + world.room.coming[request.c]
     return bool(gain > 0 and free + gain >= request.need)
 
@@ -188,11 +194,8 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
     if not _speaks_for(work, world.ranks, rules, out, before, w):
         return False
     told = out.reason[before]
-    if out.gpu_class[before] != c or told not in (
-        codes.VICTIMS_PROTECTED,
-        codes.BUDGET_SPENT,
-        codes.EVICTION_CAP,
-    ):
+    waits = told in (codes.VICTIMS_PROTECTED, codes.BUDGET_SPENT, codes.EVICTION_CAP)
+    if out.gpu_class[before] != c or not waits:
         return True
     until = out.until[before]
     if told == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
@@ -242,11 +245,9 @@ def began_to_its_cost(world: Session, w: int, c: int) -> int:
     work, ranks, rules, out = world.work, world.ranks, world.rules, world.out
     q, begun = work.queue[w], world.queues.round.starts
     before = world.candidates.failed.slot[c, q]
-    if (
-        before < 0
-        or out.action[before] == codes.ADMIT
-        or not _speaks_for(work, ranks, rules, out, before, w)
-    ):
+    if before < 0 or out.action[before] == codes.ADMIT:
+        return begun
+    if not _speaks_for(work, ranks, rules, out, before, w):
         return begun
     return min(begun, world.candidates.failed.starts_then[c, q])
 
@@ -269,9 +270,8 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
     A larger workload may evict more where the eviction cap counts what is asked for.
     """
     value = ranks.value
-    if may_evict(work, rules, w, need_of(work, w)) != may_evict(
-        work, rules, than, need_of(work, than)
-    ):
+    most = may_evict(work, rules, w, need_of(work, w))
+    if most != may_evict(work, rules, than, need_of(work, than)):
         return False
     for r in range(work.need.shape[0]):
         if work.need[r, w] < work.need[r, than]:
@@ -300,15 +300,8 @@ def note_loss(world: Session, k: int) -> None:
     """What the ``k``-th of the chosen takes away no later search of this cycle can take again."""
     work, candidates = world.work, world.candidates
     v = candidates.log.slot[k]
+    c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
     if candidates.log.part[k] < 0:
-        weigh_out(world, v)
+        drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, 1)
     else:
-        candidates.held.evictable[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= (
-            work.need[GPUS, v]
-        )
-
-
-@inner
-def weigh_out(world: Session, v: int) -> None:
-    """No later search of this cycle can take ``v``."""
-    drop_weight(world.work, world.ranks, world.rules, world.tree, world.candidates, v, 1)
+        candidates.held.evictable[LOOSE, c, q, p] -= work.need[GPUS, v]

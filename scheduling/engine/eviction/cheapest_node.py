@@ -205,7 +205,8 @@ def mark_nodes(world: Session, request: VictimRequest) -> None:
         rate_nodes(world, request.stretch)
     if request.rule == RECLAIM:
         return
-    q = work.queue[request.w]
+    bounds, blocks, q = candidates.bounds, candidates.blocks, work.queue[request.w]
+    number = bounds.search_number[0]
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
         if work.gpu_class[v] != request.c or candidates.log.leaves[v]:
@@ -213,14 +214,13 @@ def mark_nodes(world: Session, request: VictimRequest) -> None:
         h = holds.head[v]
         while h >= 0:
             n, rate = holds.node[h], rate_of(work, holds, candidates, v, h)
-            if candidates.bounds.own_at[n] == candidates.bounds.search_number[0]:
-                rate = min(rate, candidates.bounds.own_least_loss[n])
-            candidates.bounds.own_at[n], candidates.bounds.own_least_loss[n] = (
-                candidates.bounds.search_number[0],
-                rate,
-            )
+            if bounds.own_at[n] == number:
+                rate = min(rate, bounds.own_least_loss[n])
+            bounds.own_at[n], bounds.own_least_loss[n] = number, rate
             b = block_of(world.index.domains.position[n], request.c)
-            note_own(candidates.blocks, b, rate, candidates.bounds.search_number[0])
+            if blocks.own_at[b] == number:
+                rate = min(rate, blocks.own_least_loss[b])
+            blocks.own_at[b], blocks.own_least_loss[b] = number, rate
             h = holds.next[h]
 
 
@@ -245,12 +245,10 @@ def is_near(
     own = candidates.bounds.own_at[n] == candidates.bounds.search_number[0]
     if own or request.rule == PREEMPT:
         return bool(own)
-    row = _row_of(request)
-    if candidates.bounds.least_loss[row, n] == np.inf:
+    bounds, row = candidates.bounds, _row_of(request)
+    if bounds.least_loss[row, n] == np.inf:
         return False
-    return (
-        need < ONE or free_of(room, GPUS, n, LATER) + candidates.bounds.most_given[row, n] >= need
-    )
+    return need < ONE or free_of(room, GPUS, n, LATER) + bounds.most_given[row, n] >= need
 
 
 @inner

@@ -176,11 +176,8 @@ def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints
     if tree.kid_start[q] == tree.kid_start[q + 1]:
         order_leaf(world.work, candidates, q)
         return candidates.slot, candidates.leaf_begin[q], candidates.leaf_begin[q + 1]
-    return (
-        candidates.order.below_slot,
-        0,
-        order_below(world, request.c, q, world.work.queue[request.w]),
-    )
+    size = order_below(world, request.c, q, world.work.queue[request.w])
+    return candidates.order.below_slot, 0, size
 
 
 UNSEEN, NONE_LOWER = -(1 << 62), 1 << 62

@@ -129,11 +129,8 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     most = may_evict(work, world.rules, w, request.need)
     capped = world.queues.search.evicted[0] > most
     stands = standing(world, w, request.c, request.need, STARTS)
-    if (
-        not capped
-        and stands.says <= ON_LOAN
-        and place(world, w, request.c, work.least[w], LATER) > 0
-    ):
+    may = not capped and stands.says <= ON_LOAN
+    if may and place(world, w, request.c, work.least[w], LATER) > 0:
         return True
     undo_all(world)
     return False
@@ -230,11 +227,8 @@ def _may_leave(world: Session, request: VictimRequest, v: int) -> bool:
     tree, work, now = world.tree, world.work, rules.now
     if not _is_below(tree, work, request, v) or not _is_there(work, world.candidates, world.out, v):
         return False
-    if (
-        eviction_limit_reached(work, rules, v)
-        or work.started[v] >= now
-        or had_risen(work, ranks, v)
-    ):
+    fresh = work.started[v] >= now or had_risen(work, ranks, v)
+    if fresh or eviction_limit_reached(work, rules, v):
         return False
     value, rank = ranks.value, work.priority
     expected = world.ordering.merit.expected[request.w]

@@ -49,11 +49,8 @@ def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
     held = world.queues.usage.held[request.c, q] + request.need
     if held > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
         return True
-    return (
-        request.rule == PREEMPT
-        and q == world.work.queue[request.w]
-        and borrows_kept(world, request)
-    )
+    own = request.rule == PREEMPT and q == world.work.queue[request.w]
+    return own and borrows_kept(world, request)
 
 
 @inner
@@ -157,11 +154,9 @@ def is_within_cap(world: Session, request: VictimRequest) -> bool:
 @inner
 def is_still_fair(world: Session, request: VictimRequest) -> bool:
     """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
-    if borrows_kept(world, request):
+    if borrows_kept(world, request) or first_unfair(world, request) >= 0:
         return False
-    return first_unfair(world, request) < 0 and (
-        request.stretch == PLAIN or _narrows(world, request)
-    )
+    return request.stretch == PLAIN or _narrows(world, request)
 
 
 @inner

@@ -199,9 +199,8 @@ def _left_for(world: Session, w: int, v: int) -> int:
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(
-            world.tree, work, world.rules, world.candidates, request, x
-        )
+        until = cooled_down(world.tree, work, world.rules, world.candidates, request, x)
+        barred = out.action[x] == codes.MOVE or world.rules.now < until
         if barred or (over > 0 and work.queue[x] != work.queue[w]):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0

@@ -50,16 +50,14 @@ def patient_until(work: Work, rules: Rules, w: int, rule: int, nominal: bool) ->
 @inner
 def last_release(world: Session, request: VictimRequest) -> float:
     """When the last of the chosen loses its protection; of members only the cooldown protects any."""
-    until = 0.0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        v, part = world.candidates.log.slot[k], world.candidates.log.part[k]
+    until, ends, candidates = 0.0, 0.0, world.candidates
+    for k in range(candidates.log.first, candidates.log.size):
+        v, part = candidates.log.slot[k], candidates.log.part[k]
         if part == LEAVES:
-            until = max(until, protected_until(world, request, v))
+            ends = protected_until(world, request, v)
         elif part >= 0:
-            until = max(
-                until,
-                cooled_down(world.tree, world.work, world.rules, world.candidates, request, v),
-            )
+            ends = cooled_down(world.tree, world.work, world.rules, candidates, request, v)
+        until = max(until, ends)
     return until
 
 
@@ -97,9 +95,8 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     if overlook == PROTECTED and last_release(world, request) <= rules.now:
         overlook = DELAY
     if overlook == DELAY:
-        until = patient_until(
-            work, rules, w, request.rule, _is_urgent(tree, work, rules, candidates, request)
-        )
+        urgent = _is_urgent(tree, work, rules, candidates, request)
+        until = patient_until(work, rules, w, request.rule, urgent)
     elif overlook == PROTECTED:
         until = last_release(world, request)
     elif overlook == BUDGET:
@@ -133,11 +130,8 @@ def _is_urgent(
     tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest
 ) -> bool:
     """Whether it waits for what is owed to it, for which the wait is shorter, and is not over yet."""
-    if (
-        request.rule == BOTH
-        or request.stretch == ROUNDED
-        or not takes_only_owed(tree, work, candidates, request)
-    ):
+    lasting = request.rule == BOTH or request.stretch == ROUNDED
+    if lasting or not takes_only_owed(tree, work, candidates, request):
         return False
     return bool(rules.now < patient_until(work, rules, request.w, request.rule, True))
 
@@ -175,10 +169,9 @@ def _budget_left(tree: Tree, work: Work, queues: Queues, candidates: Candidates)
     for k in range(candidates.log.first, candidates.log.size):
         q = work.queue[candidates.log.slot[k]]
         while q > 0:
-            if queues.usage.eviction_budget[q] < 0:
-                least = min(
-                    least, queues.usage.eviction_budget[q] + _cores_below(tree, work, candidates, q)
-                )
+            left = queues.usage.eviction_budget[q]
+            if left < 0:
+                least = min(least, left + _cores_below(tree, work, candidates, q))
             q = tree.parent[q]
     return least
 

@@ -293,9 +293,8 @@ def _attempt(
     work, rules = world.work, world.rules
     if (way.by == MIXED and rules.max_moves == 0) or not is_promising(world, request):
         return NOBODY, request
-    if request.overlook == STRICT and rules.now < patient_until(
-        work, rules, request.w, request.rule, owed == ALL
-    ):
+    until = patient_until(work, rules, request.w, request.rule, owed == ALL)
+    if request.overlook == STRICT and rules.now < until:
         world.queues.search.forbidden[DELAY] = 1
         if owed != SOME or rules.now < patient_until(work, rules, request.w, request.rule, True):
             return NOBODY, request

@@ -147,10 +147,8 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
 def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
     work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
-    ordering, q, need = world.ordering, work.queue[w], need_of(work, w)
-    if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2] or passes_nominal(
-        world, w, c
-    ):
+    begin, q, need = world.ordering.running.queue_begin, work.queue[w], need_of(work, w)
+    if begin[q + 1] == begin[q + 2] or passes_nominal(world, w, c):
         return False
     ensure_candidates(world)
     less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))

@@ -193,23 +193,17 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     first = _kept_for(world, w, c) if kept else -1
     if first >= 0:
         out.rival[w] = first
-        until = (
-            world.queues.reservations.until_s[c]
-            if world.queues.reservations.slot[c] == first
-            else np.inf
-        )
+        kept = world.queues.reservations
+        until = kept.until_s[c] if kept.slot[c] == first else np.inf
         out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world.rules, until)
         return codes.RESERVED_FOR_OTHER
     if free < need or not find_seats:
-        lack = (
-            codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(nodes, work, room, out, w, c)
-        )
+        lack = codes.NO_FREE_GPUS
+        if free >= need:
+            lack = _lack_beside_gpus(nodes, work, room, out, w, c)
         scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
-        return (
-            codes.NO_ROOM_ON_ITS_NODES
-            if scarce and _is_bound_to_some(nodes, work, room, out, w, c)
-            else lack
-        )
+        bound = scarce and _is_bound_to_some(nodes, work, room, out, w, c)
+        return codes.NO_ROOM_ON_ITS_NODES if bound else lack
     if work.required[w] != ANYWHERE:
         many = reach_of(world, row, c, work.required[w], least)
         out.figures[w, TOGETHER.fits_together] = many

@@ -34,11 +34,8 @@ def read_shares(frame: Frame) -> Shares:
 def _share(frame: Frame, c: int, i: int, held: Ints, waiting: Ints, potential: Floats) -> Share:
     q, division = frame.quotas, frame.buffers.division
     leaf = frame.tree.kid_start[i] == frame.tree.kid_start[i + 1] and i > 0
-    asked = (
-        min(frame.buffers.queues.redivision.divided[c, i], q.limit[c, i])
-        if leaf
-        else division.demand[c, i]
-    )
+    divided = frame.buffers.queues.redivision.divided
+    asked = min(divided[c, i], q.limit[c, i]) if leaf else division.demand[c, i]
     kept = division.kept_below[c, 0] if i == 0 else division.capacity[c, i] - division.fair[c, i]
     return Share(
         fair_share=_exact(division.fair[c, i]),
@@ -82,14 +79,11 @@ def _sum_up(frame: Frame) -> tuple[Ints, Ints]:
     a workload that accepts several classes asks in each of them.
     """
     work, parent = frame.work, frame.tree.parent
-    held, waiting = (
-        np.zeros(frame.quotas.nominal.shape, np.int64),
-        np.zeros(frame.quotas.nominal.shape, np.int64),
-    )
+    held = np.zeros(frame.quotas.nominal.shape, np.int64)
+    waiting = np.zeros_like(held)
     runs = np.flatnonzero((work.phase == RUNNING) & (work.queue > 0))
-    np.add.at(
-        held, (work.gpu_class[runs], work.queue[runs]), work.need[GPUS, runs] * work.members[runs]
-    )
+    gpus = work.need[GPUS, runs] * work.members[runs]
+    np.add.at(held, (work.gpu_class[runs], work.queue[runs]), gpus)
     waits = (work.phase == PENDING) & (work.queue > 0) & ~work.held
     for wish in work.wish:
         asks = np.flatnonzero(waits & (wish >= 0))

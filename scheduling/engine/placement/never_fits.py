@@ -20,7 +20,6 @@ from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
 FITS_AT = 9
 """Of a row of what is known: the answer, behind its key."""
-FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
 
 
 @inner

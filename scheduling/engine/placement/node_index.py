@@ -225,9 +225,8 @@ def _score(world: Session, w: int, n: int, when: int) -> float:
 def _keep_learnt(world: Session) -> None:
     """Learn the mix once in each plan that is not about a few alone."""
     mix, ordering, room = world.mix, world.ordering, world.room
-    if mix.learnt_at < room.changes.plan_began_at and (
-        ordering.pending.narrowed[0] == ALL or mix.shapes == 0
-    ):
+    whole = ordering.pending.narrowed[0] == ALL or mix.shapes == 0
+    if whole and mix.learnt_at < room.changes.plan_began_at:
         learn(mix, ordering, world.shapes, world.work, world.nodes, room)
 
 

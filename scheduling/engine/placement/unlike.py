@@ -148,9 +148,8 @@ def _slots_by_domain(nodes: Nodes, index: NodeIndex, row: int, c: int, level: in
     slots = np.zeros(nodes.gpu_class.size if is_node else nodes.domain[level].max() + 1, np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        slots[n if is_node else nodes.domain[level, n]] += index.slots[
-            row, index.domains.position[n]
-        ]
+        d = n if is_node else nodes.domain[level, n]
+        slots[d] += index.slots[row, index.domains.position[n]]
     return slots
 
 
