@@ -26,7 +26,6 @@ from scheduling.engine.eviction.rules import (
     in_budget,
     min_run_of,
     rule_allows,
-    shielded_until,
 )
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
@@ -191,7 +190,10 @@ def _left_for(world: Session, w: int, v: int) -> int:
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
     request = preempting(work, w, c)
-    if not _may_leave_next_cycle(world, request, v) or only_reserved(world, w, c):
+    gpus, waits = need_of(work, v), world.rules.now < work.submitted[w] + world.rules.delay
+    if waits or gpus > may_evict(work, world.rules, w, request.need):
+        return -1
+    if not _may_leave_next_cycle(world, request, v, gpus) or only_reserved(world, w, c):
         return -1
     cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
     over = past_shares_of(world, w, c, more)[0]
@@ -221,17 +223,15 @@ def hand_over(work: Work, out: Decisions, w: int, v: int) -> None:
 
 
 @inner
-def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> bool:
-    """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
-    tree, work, rules, gpus = world.tree, world.work, world.rules, need_of(world.work, v)
-    patient = rules.now < work.submitted[request.w] + rules.delay
-    if patient or min_run_of(tree, work, world.ranks, request, v) > 0.0:
+def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int, gpus: int) -> bool:
+    """Whether no time and no budget would protect ``v``, which starts anew now, in the next cycle."""
+    tree, work, rules = world.tree, world.work, world.rules
+    if min_run_of(tree, work, world.ranks, request, v) > 0.0:
         return False
-    cooled = rules.now >= cooled_down(tree, work, rules, world.candidates, request, v)
-    if eviction_limit_reached(work, rules, v) or not cooled:
+    until = cooled_down(tree, work, rules, world.candidates, request, v)
+    if eviction_limit_reached(work, rules, v) or rules.now < until:
         return False
-    capped = gpus > may_evict(work, rules, request.w, request.need)
-    return not capped and in_budget(tree, world.queues, work.queue[v], gpus)
+    return in_budget(tree, world.queues, work.queue[v], gpus)
 
 
 @inner
@@ -262,15 +262,10 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
 
 @inner
 def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
-    tree, ranks, rules, work = world.tree, world.ranks, world.rules, world.work
-    if work.gpu_class[v] != request.c or min_run_of(tree, work, ranks, request, v) > 0.0:
+    work = world.work
+    if work.gpu_class[v] != request.c or not rule_allows(world, request, v, gpus_of(work, v)):
         return False
-    if eviction_limit_reached(work, rules, v):
-        return False
-    if rules.now < shielded_until(tree, work, ranks, rules, world.candidates, request, v):
-        return False
-    fair = rule_allows(world, request, v, gpus_of(work, v))
-    return fair and in_budget(tree, world.queues, work.queue[v], core_of(work, v))
+    return bool(_may_leave_next_cycle(world, request, v, core_of(work, v)))
 
 
 @inner

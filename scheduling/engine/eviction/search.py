@@ -180,7 +180,8 @@ def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
         if waived != STRICT and (forbidden[waived] == 0 or ask.by != ALL_TO_LEAVE):
             continue
         for way in WAYS:
-            if way.stretch != stretch or waived > way.waived or not _is_asked(ask, way):
+            fixed = waived != STRICT and way.by in (MOVES, MIXED)
+            if way.stretch != stretch or fixed or not _is_asked(ask, way):
                 continue
             ended, request = _try(world, ask, way, waived)
             if ended == RESERVED_FREE:
