@@ -54,7 +54,7 @@ class Reads:
     """How often an object's own words were read."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, asked = 0, RoleAdapter.asked
+        self.count, asked = 0, RoleAdapter.demand_of
 
         def count(adapter: RoleAdapter, *args: Any) -> Any:
             self.count += 1
