@@ -60,7 +60,7 @@ class Reads:
             self.count += 1
             return asked(adapter, *args)
 
-        monkeypatch.setattr(RoleAdapter, "asked", count)
+        monkeypatch.setattr(RoleAdapter, "demand_of", count)
 
 
 def version(generation: int = 1, gpus: str = "1", **meta: Any) -> dict[str, Any]:
