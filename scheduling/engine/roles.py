@@ -25,12 +25,12 @@ def counted(roles: Sequence[Role]) -> tuple[int, Members, dict[str, int], dict[s
     part = gcd(*(one.gpus for one in roles))
     least = sum(one.members * one.gpus for one in roles) // part
     most = least + sum(one.extra * one.gpus for one in roles) // part
-    held, leaving = Counter[str](), Counter[str]()
+    sitting, leaving = Counter[str](), Counter[str]()
     for one in roles:
-        for parts, placement in ((held, one.placement), (leaving, one.leaving)):
+        for parts, placement in ((sitting, one.placement), (leaving, one.leaving)):
             for node, members in placement.items():
                 parts[node] += members * one.gpus // part
-    return part, Members(least, most), dict(held), dict(leaving)
+    return part, Members(least, most), dict(sitting), dict(leaving)
 
 
 def pods_beside(most: int, extra: int, gpus: int, missing: int) -> int:

@@ -107,7 +107,7 @@ def rate_nodes(world: Session, stretch: int) -> None:
 @inner
 def _has_too_much(quotas: Quotas, division: Division, queues: Queues, q: int, stretch: int) -> bool:
     """Whether leaf ``q`` is above what is left to it in any class."""
-    for c in range(queues.usage.held.shape[0]):
+    for c in range(queues.usage.gpus.shape[0]):
         if _above(quotas, division, queues, c, q, stretch) > EPS:
             return True
     return False
@@ -238,13 +238,13 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
         c = work.gpu_class[v]
         above = _above(quotas, division, queues, c, q, stretch)
         most, keeps = int(above) + 1, beyond_nominal(quotas, division, queues, c, q)
-        if candidates.held.unbounded[q]:
+        if candidates.by_queue.unbounded[q]:
             most = keeps = UNLIMITED
         h = holds.head[v] if above > EPS else -1
         while h >= 0:
             n = holds.node[h]
             given[READY, n] += min(most, scratch[READY, n])
-            beyond = most + candidates.held.largest_gang[c, q]
+            beyond = most + candidates.by_queue.largest_gang[c, q]
             given[ANY, n] += min(beyond, scratch[ANY, n], keeps)
             scratch[ANY, n] = scratch[READY, n] = 0
             b = block_of(world.index.domains.position[n], c)
@@ -257,7 +257,7 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
 def _above(
     quotas: Quotas, division: Division, queues: Queues, c: int, q: int, stretch: int
 ) -> float:
-    return float(queues.usage.held[c, q] - left_by(quotas, division, c, q, stretch))
+    return float(queues.usage.gpus[c, q] - left_by(quotas, division, c, q, stretch))
 
 
 @inner

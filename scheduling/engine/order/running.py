@@ -17,12 +17,12 @@ from scheduling.engine.state.units import RUNNING
 @inner
 def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Bring the list up to date; what never waited here gets its kind."""
-    kept = _drop(ordering, work)
+    count = _drop(ordering, work)
     fresh = ordering.changes.running_size[0]
-    if fresh * (kept + fresh) < work.phase.size:
+    if fresh * (count + fresh) < work.phase.size:
         for k in range(ordering.changes.running_size[0]):
-            kept = _put_in(ordering, work, ordering.changes.running[k], kept)
-        ordering.running.size[0] = kept
+            count = _put_in(ordering, work, ordering.changes.running[k], count)
+        ordering.running.size[0] = count
     else:
         _list_all(ordering, work)
     for k in range(ordering.changes.running_size[0]):
@@ -37,17 +37,17 @@ def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
 def _drop(ordering: Ordering, work: Work) -> int:
     """Close the gaps of those that left; returns how many stay."""
     running, berth = ordering.running.slot, ordering.changes.running_state
-    phase, kept = work.phase, 0
+    phase, count = work.phase, 0
     for k in range(ordering.running.size[0]):
         w = running[k]
         if berth[w] != LISTED:
             continue
         if phase[w] == RUNNING:
-            running[kept] = w
-            kept += 1
+            running[count] = w
+            count += 1
         else:
             berth[w] = OUT
-    return kept
+    return count
 
 
 @inner

@@ -47,12 +47,12 @@ def undecide(out: Decisions, w: int) -> None:
 @inner
 def close_order(out: Decisions) -> None:
     """Nobody without a decision stands in ``order``."""
-    kept = 0
+    count = 0
     for k in range(out.size[0]):
         if out.listed[out.order[k]]:
-            out.order[kept] = out.order[k]
-            kept += 1
-    out.size[0] = kept
+            out.order[count] = out.order[k]
+            count += 1
+    out.size[0] = count
 
 
 @inner
@@ -156,7 +156,7 @@ def share_lines(world: Session) -> None:
     ordering, out, submitted = world.ordering, world.out, world.work.submitted
     item = ordering.pending.slot
     cell = ordering.pending.cell
-    told = world.shapes.refusals.told_by
+    tellers = world.shapes.refusals.told_by
     order = out.order
     action, reason, until, noted = out.action, out.reason, out.until, out.listed
     size, rounds = out.size[0], world.queues.round
@@ -165,7 +165,7 @@ def share_lines(world: Session) -> None:
         w = item[k]
         if action[w] != codes.UNDECIDED:
             continue
-        like = told[cell[k]]
+        like = tellers[cell[k]]
         action[w], reason[w], until[w] = action[like], reason[like], until[like]
         if (
             reason[w] == codes.VICTIMS_PROTECTED

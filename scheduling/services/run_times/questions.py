@@ -113,13 +113,13 @@ def _document(work: Workload, gpu_classes: Sequence[str]) -> dict[str, Any]:
 
 
 def _work(row: RunTimeQuestion) -> Workload:
-    asked = row.asked
+    question = row.asked
     return Workload(
         cluster=row.cluster,
-        queue_id=asked["queue"],
-        gpu_classes=asked["wished"],
+        queue_id=question["queue"],
+        gpu_classes=question["wished"],
         submitted_at=row.cluster.now(),
-        **{name: asked[name] for name in COLUMNS},
+        **{name: question[name] for name in COLUMNS},
     )
 
 
@@ -189,8 +189,8 @@ def first_of(work: Workload, gpu_classes: Sequence[str]) -> str:
 def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -> Expected:
     work = work_of(row, gpu_class)
     said = say(models, work, now, models.submissions.seen(work))
-    p10, p50, p90 = rest_s(said.told, 0.0, work.limit_s)
-    _, free_p50, free_p90 = rest_s(said.told)
+    p10, p50, p90 = rest_s(said.quantiles, 0.0, work.limit_s)
+    _, free_p50, free_p90 = rest_s(said.quantiles)
     ran_on = said.estimate.classes
     paces = models.history.paces
     return Expected(
