@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed, key_of
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.models import Cluster, Queue, RunTimeQuestion, State, Workload
+from scheduling.models import Cluster, Queue, State, Workload
 from scheduling.services import run_times
 from scheduling.services.clusters.consolidation import Freed
 from scheduling.services.clusters.consolidation import freed as engine_freed
@@ -146,15 +146,15 @@ def compare(work: Workload, changed: Observed, *, held: bool) -> tuple[Answer, A
         return _answer(reading, before), _answer(reading, after)
 
 
-def ask_run_times(asked: DraftWork, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
+def run_time_question(draft: DraftWork, gpu_classes: Sequence[str]) -> dict[str, object] | None:
     """The question how long it would run on each of ``gpu_classes``; None before anything was learned."""
-    one = asked.observed
+    one = draft.observed
     work = Workload(
-        cluster=asked.cluster, queue=asked.queue, name=one.name, user=one.user, image=one.image,
+        cluster=draft.cluster, queue=draft.queue, name=one.name, user=one.user, image=one.image,
         gpus=one.gpus, memory_mib=one.memory_mib, min_members=one.min_members,
         run_time_limit_s=one.run_time_limit_s, gpu_classes=list(one.gpu_classes),
     )  # fmt: skip
-    return run_times.ask(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
+    return run_times.question_of(cluster=draft.cluster, work=work, gpu_classes=gpu_classes)
 
 
 def can_never_start(asked: DraftWork) -> m.Decision | None:
