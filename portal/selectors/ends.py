@@ -54,11 +54,11 @@ def held_back(work: Workload, now: datetime) -> list[ClassWait]:
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state != State.PENDING or work.cluster.class_order != ClassOrder.WAITS:
         return []
-    held = run_times.held_back(said.by_class, work.submitted_at)
+    waits = run_times.held_back(said.by_class, work.submitted_at)
     return [
-        ClassWait(name, held[name], said.by_class[held[name].faster]["wait_s"])
+        ClassWait(name, waits[name], said.by_class[waits[name].faster]["wait_s"])
         for name, _ in in_order(said.by_class)
-        if name in held and now < held[name].until
+        if name in waits and now < waits[name].until
     ]
 
 
@@ -104,10 +104,10 @@ def _forecast(work: Workload, now: datetime) -> tuple[Span | None, str]:
     """When it is told to start, and on which class; the first that it wishes where none is told."""
     row = getattr(work, "start_forecast", None)
     first = next(iter(work.gpu_classes), "")
-    told = said_now(row, now)
-    if row is None or told.p90 is None:
+    start = said_now(row, now)
+    if row is None or start.p90 is None:
         return None, first
-    return (told.p50 or now, told.p90), row.gpu_class.name if row.gpu_class else first
+    return (start.p50 or now, start.p90), row.gpu_class.name if row.gpu_class else first
 
 
 def evidence(one: Expected | None) -> str:
@@ -140,11 +140,11 @@ def expected_costs(
     if said is None or work.state == State.FINISHED:
         return []
     if not work.is_waiting:
-        held = classes.get(work.gpu_class.name) if work.gpu_class else None
+        own = classes.get(work.gpu_class.name) if work.gpu_class else None
         rest_s = max(
             0.0, said.p50_s - (now - max(said.at, work.started_at or said.at)).total_seconds()
         )
-        return [_cost(work, held, rest_s, so_far)] if held else []
+        return [_cost(work, own, rest_s, so_far)] if own else []
     runs = {name: of["p50_s"] for name, of in in_order(said.by_class)}
     runs = runs or dict.fromkeys(work.gpu_classes[:1], said.p50_s)
     return [_cost(work, classes[name], s, so_far) for name, s in runs.items() if name in classes]

@@ -5,9 +5,7 @@ class Migration(migrations.Migration):
     """The release before goes on writing its table while both run. Nobody empties it afterwards, so its rows
     must hold no cluster back."""
 
-    dependencies = [
-        ("scheduling", "0008_release_before_writes"),
-    ]
+    dependencies = [("scheduling", "0008_release_before_writes")]
 
     operations = [
         migrations.AlterField(
@@ -21,6 +19,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.SeparateDatabaseAndState(
-            state_operations=[migrations.DeleteModel(name="RunTimeQuestion")],
+            state_operations=[migrations.DeleteModel(name="RunTimeQuestion")]
         ),
     ]

@@ -73,19 +73,19 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
 def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, object]:
     """What is kept; where that is nothing, or it is planned ``anew``, how the plan stands."""
     question = {"work": work.pk, "person": request.user.pk}
-    asked = plans.look(work.cluster, SOONER, question)
+    plan_state = plans.look(work.cluster, SOONER, question)
     plan = selectors.planned(request.user, work)
     if anew or plan is None:
-        is_refused = asked is not None and "fault" in (asked.answer or {})
-        asked = plans.ask(work.cluster, SOONER, question, anew=anew or not is_refused)
+        is_refused = plan_state is not None and "fault" in (plan_state.answer or {})
+        plan_state = plans.ask(work.cluster, SOONER, question, anew=anew or not is_refused)
         plan = selectors.planned(request.user, work)
-    if asked is not None and (asked.is_open or plan is None):
-        answer = asked.answer or {}
-        is_open = asked.is_open or "fault" not in answer
-        return {**plans.context_of(asked), **answer, "is_open": is_open}
+    if plan_state is not None and (plan_state.is_open or plan is None):
+        answer = plan_state.answer or {}
+        is_open = plan_state.is_open or "fault" not in answer
+        return {**plans.context_of(plan_state), **answer, "is_open": is_open}
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
-    told = plan.changes
-    names = [one["value"] for one in told if one["change"] == "gpu_class"]
+    changes = plan.changes
+    names = [one["value"] for one in changes if one["change"] == "gpu_class"]
     question = question_elsewhere(work, names)
     runs = plans.ask_run_times(work.cluster, question, wait_s=RUN_TIME_S) or {}
     ends = elsewhere(work, names, runs, work.cluster.now())
@@ -99,7 +99,7 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
             _an_hour(work, one, classes.get(one.get("gpu_class", ""))) if reads else "",
             *_way(work, one, may_operate=may),
         )
-        for one in told
+        for one in changes
     ]
     row = getattr(work, "start_forecast", None)
     as_it_is = predicted_start(row, work.cluster.now())
@@ -127,13 +127,13 @@ def _way(work: Workload, change: Json, *, may_operate: bool) -> tuple[str, str, 
     if kind == "priority":
         return (f"Set {value}", "", value) if may_operate else ("", "", "")
     if kind in QUOTAS:
-        asked = {
+        query = {
             "kind": "quota",
             "queue": change["queue"],
             "gpu_class": change.get("gpu_class", ""),
         }
         page = reverse("web:request_new", args=[work.cluster.name])
-        return "Ask for quota", f"{page}?{urlencode(asked)}", ""
+        return "Ask for quota", f"{page}?{urlencode(query)}", ""
     if kind not in FIELDS:
         return "", "", ""
     page = reverse("web:submit", args=[work.cluster.name])

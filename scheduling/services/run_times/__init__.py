@@ -1,6 +1,6 @@
 """The doors to learned run times."""
 
-from scheduling.services.run_times.predicting import due
+from scheduling.services.run_times.predicting import hits
 from scheduling.services.run_times.questions import Expected
 
 from .learning import is_due, learn

@@ -130,8 +130,8 @@ def first_of(work: Workload, gpu_classes: Sequence[str]) -> str:
 def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -> Expected:
     work = work_of(row, gpu_class)
     said = say(models, work, now, models.submissions.seen(work))
-    p10, p50, p90 = rest_s(said.told, 0.0, work.limit_s)
-    _, free_p50, free_p90 = rest_s(said.told)
+    p10, p50, p90 = rest_s(said.quantiles, 0.0, work.limit_s)
+    _, free_p50, free_p90 = rest_s(said.quantiles)
     ran_on = said.estimate.classes
     paces = models.history.paces
     return Expected(
