@@ -238,12 +238,6 @@ def predict(cluster_id: int) -> None:
     run_times.predict(cluster=cluster)
 
 
-@shared_task(name="scheduling.tasks.answer_run_time")
-def answer_run_time(question_id: int) -> None:
-    """How long work would run that somebody is about to submit; not on the queue of the cluster's cycles."""
-    run_times.answer(question_id)
-
-
 @shared_task(name="scheduling.tasks.retention")
 def retention() -> None:
     """Drop what is older than it is kept."""

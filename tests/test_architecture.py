@@ -26,7 +26,6 @@ WRITTEN_DOWN = {
     "portal/alerts/models.py:Firing.told",
     "portal/idempotency/models.py:KeptAnswer.asked",
     "scheduling/models/metrics.py:IdleSpell.told",
-    "scheduling/models/predictions.py:RunTimeQuestion.asked",
     "scheduling/models/processes.py:Process.held",
     "scheduling/models/workloads.py:Workload.held",
     "workshop/demo/past/used.py:_keep.told",

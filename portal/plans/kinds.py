@@ -17,6 +17,7 @@ from portal.approvals.wishes import Wish
 from portal.plans import starts
 from portal.selectors import sooner as changes
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
+from scheduling.services import run_times
 from scheduling.services.clusters.consolidation import Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
@@ -24,8 +25,8 @@ from scheduling.services.queues.save import cells_back
 from scheduling.services.studies.whatif.preview import preview
 
 Json = dict[str, Any]
-REQUEST, WISH, LOAN, REVERT, CHANGES, NODES, SOONER = (
-    "request", "wish", "loan", "revert", "changes", "nodes", "sooner",
+REQUEST, WISH, LOAN, REVERT, CHANGES, NODES, SOONER, RUN_TIME = (
+    "request", "wish", "loan", "revert", "changes", "nodes", "sooner", "run_time",
 )  # fmt: skip
 IN_PLACE: Mapping[str, tuple[str, ...]] = {starts.DRAFT: ("person",), starts.CHANGED: ("person",)}
 """By kind, what of a question stays: the next one of that takes the place of the one before."""
@@ -131,5 +132,6 @@ def _sooner(cluster: Cluster, question: Json) -> Json:
 
 KINDS: Mapping[str, Callable[[Cluster, Json], Json]] = {
     REQUEST: _request, WISH: _wish, LOAN: _loan, REVERT: _revert, CHANGES: _changes, NODES: _nodes,
-    SOONER: _sooner, starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
+    SOONER: _sooner, RUN_TIME: run_times.answer,
+    starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
 }  # fmt: skip

@@ -19,8 +19,6 @@ from scheduling.services.starts.tell import predicted_start as said_now
 
 Span = tuple[datetime, datetime]
 """P50 and P90."""
-WAIT_S = 0.5
-"""A fragment that is loaded on its own waits so long for the worker's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +70,27 @@ def end_after(begin: Span, p50_s: float, p90_s: float) -> Span:
     return p50, p50 + timedelta(seconds=doubt_s)
 
 
-def elsewhere(work: Workload, gpu_classes: Sequence[str], now: datetime) -> dict[str, Elsewhere]:
-    """By class, what a start now on each of ``gpu_classes`` would mean for the end of ``work``, which waits.
-    Empty before anything was learned, and where the worker does not answer in time."""
+def question_elsewhere(work: Workload, gpu_classes: Sequence[str]) -> dict[str, Any] | None:
+    """The question whose answer ``elsewhere`` needs; None where there is nothing to compare."""
     if not gpu_classes:
-        return {}
+        return None
     names = list(dict.fromkeys([*work.gpu_classes, *gpu_classes]))
-    question = run_times.ask(cluster=work.cluster, work=work, gpu_classes=names)
-    said = run_times.answer_of(question, wait_s=WAIT_S) if question else None
-    if not said:
+    return run_times.question_of(cluster=work.cluster, work=work, gpu_classes=names)
+
+
+def elsewhere(
+    work: Workload, gpu_classes: Sequence[str], runs: Mapping[str, Expected], now: datetime
+) -> dict[str, Elsewhere]:
+    """By class, what a start now on each of ``gpu_classes`` would mean for the end of ``work``, which waits
+    and would run as long as ``runs`` says of each class; empty where nothing is known."""
+    if not runs:
         return {}
     waits, there = _forecast(work, now)
-    waiting = said.get(there)
+    waiting = runs.get(there)
     waits_ends = end_after(waits, waiting.p50_s, waiting.p90_s) if waits and waiting else None
     return {
         name: Elsewhere(
-            name, _end(said.get(name), now), waits, waits_ends, evidence(said.get(name))
+            name, _end(runs.get(name), now), waits, waits_ends, evidence(runs.get(name))
         )
         for name in gpu_classes
     }

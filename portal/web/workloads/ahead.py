@@ -15,7 +15,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
-from portal.plans.asking import ask_starts
+from portal.plans.asking import ask_run_times, ask_starts
 from portal.plans.starts import DRAFT, NOTHING_ASKED, PredictedStarts, draft_question
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
@@ -23,7 +23,6 @@ from portal.selectors.run_times import expected_words, short_limit
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
-from scheduling.services import run_times
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
@@ -131,7 +130,9 @@ def outlook(
     """Each of ``classes``, those that it accepts first in their order; ``unread`` are fields that say nothing
     that can be read yet. ``asked`` is what ``manifest`` says."""
     names = [c.name for c in classes]
-    question = asking.ask_run_times(draft, names)
+    question = asking.run_time_question(draft, names)
+    # A worker reads the model while this process plans.
+    runs = ask_run_times(draft.cluster, question, wait_s=0.0)
     try:
         answers = asking.ask(draft, names)
     except ServiceError as fault:
@@ -139,8 +140,9 @@ def outlook(
     whole, *single = answers
     telling = _Telling(draft, user, reader, unread)
     starts = _starts(telling, manifest, answers)
-    said = run_times.answer_of(question, wait_s=RUN_TIME_S) if question else {}
-    telling = replace(telling, run_times=said or {}, starts=starts.found)
+    if runs is None:
+        runs = ask_run_times(draft.cluster, question, wait_s=RUN_TIME_S)
+    telling = replace(telling, run_times=runs or {}, starts=starts.found)
     on = _axis(answers, draft)
     rank = {name: i + 1 for i, name in enumerate(draft.observed.gpu_classes)}
     rows = [
@@ -160,7 +162,7 @@ def outlook(
         at=draft.cluster.now(),
         until=until,
         first=_first_end(rows),
-        awaits=_awaits(start=starts.is_open, run_time=said is None),
+        awaits=_awaits(start=starts.is_open, run_time=runs is None),
     )
 
 

@@ -17,7 +17,7 @@ from portal.plans import asking as plans
 from portal.plans.kinds import SOONER
 from portal.selectors import sooner as selectors
 from portal.selectors.costs import amount_of, may_read_cost
-from portal.selectors.ends import Elsewhere, elsewhere
+from portal.selectors.ends import Elsewhere, elsewhere, question_elsewhere
 from portal.teams.access import may_operate_workload
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
@@ -36,6 +36,8 @@ FIELDS: Mapping[str, str] = {
 }
 """Change -> the field of the submit form that makes it."""
 QUOTAS = ("limit", "gpu_hours")
+RUN_TIME_S = 0.5
+"""A fragment that is loaded on its own waits so long for a worker's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,9 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
     changes = plan.changes
     names = [one["value"] for one in changes if one["change"] == "gpu_class"]
-    ends = elsewhere(work, names, work.cluster.now())
+    question = question_elsewhere(work, names)
+    runs = plans.ask_run_times(work.cluster, question, wait_s=RUN_TIME_S) or {}
+    ends = elsewhere(work, names, runs, work.cluster.now())
     classes = {one.name: one for one in work.cluster.gpu_classes.all()}
     reads, may = may_read_cost(request.user, work), may_operate_workload(request.user, work)
     found = [

@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed, key_of
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.models import Cluster, Queue, RunTimeQuestion, State, Workload
+from scheduling.models import Cluster, Queue, State, Workload
 from scheduling.services import run_times
 from scheduling.services.clusters.consolidation import Freed
 from scheduling.services.clusters.consolidation import freed as engine_freed
@@ -146,7 +146,7 @@ def compare(work: Workload, changed: Observed, *, on_hold: bool) -> tuple[Answer
         return _answer(reading, before), _answer(reading, after)
 
 
-def ask_run_times(draft: DraftWork, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
+def run_time_question(draft: DraftWork, gpu_classes: Sequence[str]) -> dict[str, object] | None:
     """The question how long it would run on each of ``gpu_classes``; None before anything was learned."""
     one = draft.observed
     work = Workload(
@@ -154,7 +154,7 @@ def ask_run_times(draft: DraftWork, gpu_classes: Sequence[str]) -> RunTimeQuesti
         gpus=one.gpus, memory_mib=one.memory_mib, min_members=one.min_members,
         run_time_limit_s=one.run_time_limit_s, gpu_classes=list(one.gpu_classes),
     )  # fmt: skip
-    return run_times.ask(cluster=draft.cluster, work=work, gpu_classes=gpu_classes)
+    return run_times.question_of(cluster=draft.cluster, work=work, gpu_classes=gpu_classes)
 
 
 def can_never_start(draft: DraftWork) -> m.Decision | None:
