@@ -15,7 +15,7 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.cheapest_node import mark_nodes
-from scheduling.engine.eviction.free_seats import free_domain, give_some
+from scheduling.engine.eviction.free_seats import free_domain
 from scheduling.engine.eviction.minimal_set import (
     do_without,
     first_unfit,
@@ -44,6 +44,7 @@ from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
     LEAVES,
     begin,
+    give_some,
     how_many,
     let_go,
     mark,

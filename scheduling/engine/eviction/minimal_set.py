@@ -10,22 +10,30 @@ from scheduling.engine.eviction.rules import (
     BOTH,
     CAP,
     PREEMPT,
+    PROTECTED,
     VictimRequest,
-    first_below_nominal,
+    below_nominal,
     given_by,
     held_by,
-    still_above,
 )
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import sit, slots_on
 from scheduling.engine.placement.segments import place_segments
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import LENT, PLAIN, is_below
+from scheduling.engine.quota.fair_share import LENT, PLAIN, common_ancestor, is_below, kept_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.roles import many_roles, members_in, needs_segments, parts_of, shape_of
+from scheduling.engine.state.roles import (
+    many_roles,
+    members_in,
+    needs_segments,
+    parts_of,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -223,12 +231,52 @@ def first_unfair(world: Session, request: VictimRequest) -> int:
     for k in range(world.candidates.log.first, world.candidates.log.size):
         if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, request, k):
             return int(world.candidates.log.slot[k])
-    return int(first_below_nominal(world, request))
+    return int(_first_below_nominal(world, request))
+
+
+@inner
+def _still_above(world: Session, request: VictimRequest, k: int) -> bool:
+    """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
+    work, out, tree, queues = world.work, world.out, world.tree, world.queues
+    v = world.candidates.log.slot[k]
+    gpus = unit_of(work, v) * work.need[GPUS, v]
+    if world.candidates.log.part[k] < 0:
+        gpus = held_by(work, out, v)
+    q = work.queue[v]
+    meet = common_ancestor(tree, q, work.queue[request.w])
+    while q != meet:
+        keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
+        if queues.usage.gpus[request.c, q] + gpus <= keeps + EPS:
+            return False
+        q = tree.parent[q]
+    return True
+
+
+@inner
+def _first_below_nominal(world: Session, request: VictimRequest) -> int:
+    """Of the chosen that leave another queue below its nominal the smallest without which it is not, else
+    the largest; -1 where all queues keep theirs.
+    """
+    tree, work, log = world.tree, world.work, world.candidates.log
+    best, fewest, most = -1, UNLIMITED, 0
+    for k in range(log.first, log.size):
+        v = log.slot[k]
+        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
+        q = work.queue[v] if v >= 0 else 0
+        meet = common_ancestor(tree, q, work.queue[request.w])
+        while gpus > 0 and q != meet:
+            lacks = below_nominal(world, request.c, q, 0)
+            if lacks > 0 and (gpus if gpus >= lacks else UNLIMITED) < fewest:
+                best, fewest = v, gpus
+            elif lacks > 0 and fewest == UNLIMITED and gpus > most:
+                best, most = v, gpus
+            q = tree.parent[q]
+    return int(best)
 
 
 @inner
 def _may_stay_gone(world: Session, request: VictimRequest, k: int) -> bool:
-    return bool(_is_merged(world.candidates, k) or still_above(world, request, k))
+    return bool(_is_merged(world.candidates, k) or _still_above(world, request, k))
 
 
 @inner

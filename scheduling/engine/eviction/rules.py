@@ -16,7 +16,6 @@ import numpy as np
 
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
     PLAIN,
@@ -325,28 +324,6 @@ def given_below(world: Session, q: int) -> int:
 
 
 @inner
-def first_below_nominal(world: Session, request: VictimRequest) -> int:
-    """Of the chosen that leave another queue below its nominal the smallest without which it is not, else
-    the largest; -1 where all queues keep theirs.
-    """
-    tree, work, log = world.tree, world.work, world.candidates.log
-    best, fewest, most = -1, UNLIMITED, 0
-    for k in range(log.first, log.size):
-        v = log.slot[k]
-        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
-        q = work.queue[v] if v >= 0 else 0
-        meet = common_ancestor(tree, q, work.queue[request.w])
-        while gpus > 0 and q != meet:
-            lacks = below_nominal(world, request.c, q, 0)
-            if lacks > 0 and (gpus if gpus >= lacks else UNLIMITED) < fewest:
-                best, fewest = v, gpus
-            elif lacks > 0 and fewest == UNLIMITED and gpus > most:
-                best, most = v, gpus
-            q = tree.parent[q]
-    return int(best)
-
-
-@inner
 def is_owed(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest, v: int) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
     return request.owed and is_owing(tree, work, candidates, request, v)
@@ -386,21 +363,3 @@ def note_owed(world: Session, request: VictimRequest) -> int:
         covered += owed
         passed += 1
     return NOTHING if covered == 0 else (ALL if covered == passed else SOME)
-
-
-@inner
-def still_above(world: Session, request: VictimRequest, k: int) -> bool:
-    """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
-    work, out, tree, queues = world.work, world.out, world.tree, world.queues
-    v = world.candidates.log.slot[k]
-    gpus = unit_of(work, v) * work.need[GPUS, v]
-    if world.candidates.log.part[k] < 0:
-        gpus = held_by(work, out, v)
-    q = work.queue[v]
-    meet = common_ancestor(tree, q, work.queue[request.w])
-    while q != meet:
-        keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
-        if queues.usage.gpus[request.c, q] + gpus <= keeps + EPS:
-            return False
-        q = tree.parent[q]
-    return True

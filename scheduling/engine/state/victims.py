@@ -70,7 +70,7 @@ class NodeBounds(NamedTuple):
 
 @declare
 class NodeBlocks(NamedTuple):
-    """Bounds over neighbouring nodes of one class (``eviction.cheapest_node``), as those in ``NodeBounds``."""
+    """Bounds over neighbours of one class (``eviction.cheapest_node``), as those in ``NodeBounds``."""
 
     most_free: Annotated[Ints, per("class_block")]  # milli-GPU on one node, later
     seen: Annotated[Ints, per("class", fill=-1)]  # the clock up to which that is right
