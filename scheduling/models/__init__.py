@@ -53,12 +53,14 @@ from scheduling.models.rollups import WorkDay
 from scheduling.models.studies import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.workloads import (
     CheckpointHabit,
+    EditKind,
     EndCause,
     Outcome,
     PriorityClass,
     State,
     Transition,
     Workload,
+    WorkloadEdit,
 )
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "Decision",
     "Delivery",
     "DemandForecast",
+    "EditKind",
     "EndCause",
     "Eviction",
     "EvictionRule",
@@ -134,6 +137,7 @@ __all__ = [
     "Variant",
     "WorkDay",
     "Workload",
+    "WorkloadEdit",
     "WorkloadType",
     "headline",
 ]

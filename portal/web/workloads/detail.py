@@ -141,6 +141,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
             reader,
             now=now,
             told_starts=list(work.told_starts.all()),
+            edits=list(work.edits.all()),
         ),
         "decision": decisions[-1] if decisions else None,
         "classes": [classes[name] for name in work.gpu_classes if name in classes],
