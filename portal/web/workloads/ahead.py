@@ -133,7 +133,7 @@ def outlook(
     names = [c.name for c in classes]
     question = asking.ask_run_times(asked, names)
     try:
-        answers = asking.ask(asked, names)
+        answers = asking.ask(asked, names, asker=user.get_username())
     except ServiceError as fault:
         return Outlook(size=size_of(asked), fault=str(fault))
     whole, *single = answers

@@ -164,7 +164,8 @@ def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -
     """What would come of it where that is asked; else None, once it is written or refused in the form."""
     try:
         if "check" in request.POST:
-            return changing.preview(request.user, work, form.change)
+            user = request.user
+            return changing.preview(user, work, form.change, asker=user.get_username())
         changing.change(request.user, work, form.change)
     except ServiceError as refused:
         form.add_faults(refused)

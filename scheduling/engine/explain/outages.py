@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import plural
@@ -29,6 +28,7 @@ class Outages:
             if node.ready or node.outage is not m.Outage.GONE:
                 self.installed.setdefault(node.gpu_class, []).append(node)
         self.workloads = snapshot.workloads
+        self._busy: set[str] | None = None
         self.sets = {one.name: one.nodes for one in snapshot.node_sets}
         self._words: dict[str, str] = {}
         self._fits: dict[tuple[object, ...], bool] = {}
@@ -54,13 +54,13 @@ class Outages:
 
     def _words_of(self, node: m.Node) -> tuple[str, str]:
         outage = node.outage or m.Outage.NOT_READY
-        is_draining = outage is m.Outage.CORDONED and node.name in self._busy
+        is_draining = outage is m.Outage.CORDONED and self._holds_work(node.name)
         return DRAINING if is_draining else WORDS[outage]
 
-    @cached_property
-    def _busy(self) -> frozenset[str]:
-        """Nodes on which work holds GPUs."""
-        return frozenset(name for work in self.workloads for name in work.placement)
+    def _holds_work(self, node: str) -> bool:
+        if self._busy is None:
+            self._busy = {name for work in self.workloads for name in work.placement}
+        return node in self._busy
 
     def would_fit(self, work: m.Workload) -> bool:
         """Whether ``work`` fits the empty nodes of a class of its wish that are installed, and some of these
