@@ -68,8 +68,8 @@ class Reading:
         return replace(at, workloads=(*at.workloads, work))
 
     def plan(self, snapshot: m.Snapshot) -> Outline:
-        """What the engine would do with ``snapshot``, this one with something changed. Raises ReplacedError where
-        nobody wants to know any more."""
+        """What the engine would do with ``snapshot``, this one with something changed. Raises ReplacedError
+        where nobody wants to know any more."""
         self.goes_on()
         return planned(self._planner.plan, snapshot)
 
@@ -155,8 +155,8 @@ _readings = _Readings()
 @contextmanager
 def reading_of(cluster: Cluster, *, showing: str = "", asker: str = "") -> Iterator[Reading]:
     """The cluster's reading, for one thread at a time. ``asker``: whose next question replaces this one;
-    empty for one that stands by itself. Raises ServiceError when the cluster does not answer, too many ask at once,
-    or the question is replaced."""
+    empty for one that stands by itself. Raises ServiceError when the cluster does not answer, too many ask
+    at once, or the question is replaced."""
     turn = _readings.turn_of(address_of(cluster))
     try:
         question = turn.take(asker)
