@@ -139,7 +139,7 @@ def decision_of(asked: QuotaRequest, user: User, zone_name: str) -> dict[str, An
     """What is asked, as the form of a decision begins with; a giver out of sight is left as it is."""
     seen = asked.giver is not None and page.giver_of(asked, user) == asked.giver.name
     return {
-        "gpus": asked.gpus or 0,
+        "gpus": f"{(asked.gpus or 0) / MILLI:g}",
         "ends_at": local(asked.ends_at, zone_name),
         "giver": asked.giver.name if asked.giver is not None and seen else "",
     }
