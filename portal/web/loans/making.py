@@ -21,7 +21,7 @@ from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, form_view, turned
 from portal.web.frame.shell import get_cluster
-from scheduling.models import Cluster, Queue
+from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _of_offer(values: dict[str, Any], offer: OpenOffer | None) -> dict[str, Any]
     if offer is None:
         return values
     fixed = {"lender": offer.lender.name, "gpu_class": offer.gpu_class.name}
-    return {"gpus": offer.left, "notice_h": offer.notice_h, **values, **fixed}
+    return {"gpus": f"{offer.left / MILLI:g}", "notice_h": offer.notice_h, **values, **fixed}
 
 
 def _fix(form: LoanForm, offer: OpenOffer) -> None:

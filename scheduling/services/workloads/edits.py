@@ -34,7 +34,7 @@ def found(
     after = {name: getattr(row, name) for name in before}
     if PRIORITY in replaced:
         before["priority_class"] = names.get(replaced[PRIORITY], "")
-        after["priority_class"] = names.get(row.priority_class_id, "")
+        after["priority_class"] = names.get(row.priority_class_id or 0, "")
     if before:
         yield WorkloadEdit(workload=row, at=at, before=before, after=after)
 
