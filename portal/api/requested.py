@@ -70,8 +70,8 @@ class RequestSerializer(RowSerializer[QuotaRequest]):
         return title(request)
 
     def get_giver(self, request: QuotaRequest) -> str:
-        told = queue_of(request.giver, reader_of(self.context["request"])) or ""
-        return told.rpartition("/")[2]
+        path = queue_of(request.giver, reader_of(self.context["request"])) or ""
+        return path.rpartition("/")[2]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_may(self, request: QuotaRequest) -> list[str]:

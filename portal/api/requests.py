@@ -65,16 +65,16 @@ class RequestsView(ClusterView):
     def fresh(self, request: QuotaRequest) -> QuotaRequest:
         return get_object_or_404(self.get_queryset(), pk=request.pk)
 
-    def wish(self, asked: dict[str, Any]) -> Wish:
+    def wish(self, data: dict[str, Any]) -> Wish:
         """Raises ServiceError at a queue that the person may not ask for, or does not see."""
         mine = askable_queues(self.person).filter(cluster=self.cluster)
-        queue = mine.select_related("cluster", "parent").filter(name=asked["queue"]).first()
+        queue = mine.select_related("cluster", "parent").filter(name=data["queue"]).first()
         if queue is None:
             raise _no_queue("queue", "Name a queue for which you may ask.")
-        return Wish.of_sent({**asked, "queue": queue, "giver": self.giver(asked)})
+        return Wish.of_sent({**data, "queue": queue, "giver": self.giver(data)})
 
-    def giver(self, asked: dict[str, Any]) -> Queue | None:
-        name = asked.get("giver", "")
+    def giver(self, data: dict[str, Any]) -> Queue | None:
+        name = data.get("giver", "")
         if not name:
             return None
         seen = visible_queues(self.person).filter(cluster=self.cluster, parent__isnull=False)
@@ -179,24 +179,24 @@ class Requests(RequestsView, ClusterNoun):
     def _decided(self, may: Verb | None, act: Callable[..., QuotaRequest]) -> QuotaRequest:
         """Whether the person may comes before what was sent is read. How much an approver grants is for the
         door to say; without ``may`` all of it is."""
-        asked = self.get_object()
+        quota_request = self.get_object()
         if may is not None:
-            check(self.person, asked, may, gpus=0)
-        told = self.given if self.takes is not None else {}
-        return self.fresh(act(by=self.person, request=asked, **told))
+            check(self.person, quota_request, may, gpus=0)
+        body = self.given if self.takes is not None else {}
+        return self.fresh(act(by=self.person, request=quota_request, **body))
 
-    def _forward(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
-        note = told.get("note", "")
-        return doors.forward(by=by, request=request, giver=self.giver(told), note=note)
+    def _forward(self, *, by: User, request: QuotaRequest, **data: Any) -> QuotaRequest:
+        note = data.get("note", "")
+        return doors.forward(by=by, request=request, giver=self.giver(data), note=note)
 
-    def _approve(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
+    def _approve(self, *, by: User, request: QuotaRequest, **data: Any) -> QuotaRequest:
         return doors.approve(
             by=by,
             request=request,
-            note=told["note"],
-            gpus=told.get("gpus"),
-            ends_at=told.get("ends_at"),
-            giver=self.giver(told),
+            note=data["note"],
+            gpus=data.get("gpus"),
+            ends_at=data.get("ends_at"),
+            giver=self.giver(data),
             expected=previews.attached(request),
         )
 
@@ -212,22 +212,22 @@ class RequestPreview(RequestsView):
         responses={200: {"type": "object", "additionalProperties": True}},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        asked = self.get_object()
+        quota_request = self.get_object()
         gpus = FiniteField(min_value=0.001, max_value=MAX_GPUS, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
-        milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
-        kept = plans.plan_now(self.cluster, REQUEST, of_request(asked, milli))
-        if "fault" in kept:
+        milli = min(quota_request.gpus or 0, round(most * MILLI)) if most else None
+        answer = plans.plan_now(self.cluster, REQUEST, of_request(quota_request, milli))
+        if "fault" in answer:
             raise ServiceError(
-                "cannot_plan", kept["fault"],
+                "cannot_plan", answer["fault"],
                 "Have its author change it, or decide without a plan and say why.",
             )  # fmt: skip
         seen = previews.seen_by(
             self.person,
             self.cluster,
-            kept,
-            about=asked.place.rpartition("/")[2],
-            gpu_class=asked.gpu_class,
+            answer,
+            about=quota_request.place.rpartition("/")[2],
+            gpu_class=quota_request.gpu_class,
         )
         return Response({} if seen is None else previews.document(seen))
 

@@ -233,7 +233,7 @@ class LearnedCheckpointSerializer(serializers.Serializer[Outlook]):
         help_text="The nearest who announce theirs and are enough.",
     )
     told = serializers.IntegerField(
-        source="learned.told", help_text="Workloads that announced (own: intervals) ..."
+        source="learned.announcing", help_text="Workloads that announced (own: intervals) ..."
     )
     seen = serializers.IntegerField(source="learned.seen", help_text="... of so many.")
     presumed_at = serializers.DateTimeField(

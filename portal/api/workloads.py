@@ -79,9 +79,9 @@ class Workloads(ClusterNoun):
 
         The workload shows in lists as soon as the cluster reports it.
         """
-        asked = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
-        asked.is_valid(raise_exception=True)
-        return submit(self.person, self.cluster, asked.validated_data)
+        serializer = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
+        serializer.is_valid(raise_exception=True)
+        return submit(self.person, self.cluster, serializer.validated_data)
 
     @verb("cancel", WorkloadSerializer, code=202)
     def cancel(self) -> Any:
@@ -150,9 +150,9 @@ class Workloads(ClusterNoun):
     def log(self) -> Any:
         """The last lines that one container wrote. The cluster decides whether you may read them."""
         work = self._workload()
-        asked = LogQuerySerializer(data=self.request.query_params)
-        asked.is_valid(raise_exception=True)
-        return logs.log(work, user=reads_as(self.person, work), **asked.validated_data)
+        serializer = LogQuerySerializer(data=self.request.query_params)
+        serializer.is_valid(raise_exception=True)
+        return logs.log(work, user=reads_as(self.person, work), **serializer.validated_data)
 
     @verb("events", EventsSerializer, by="get")
     def events(self) -> Any:

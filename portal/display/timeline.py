@@ -59,8 +59,8 @@ class Stretch:
 
     @property
     def text(self) -> str:
-        held = f" on {gpus_counted(self.gpus)}" if self.kind == RUNNING and self.gpus else ""
-        return f"{WORD[self.kind]} {duration(self.end - self.start)}{held}"
+        size = f" on {gpus_counted(self.gpus)}" if self.kind == RUNNING and self.gpus else ""
+        return f"{WORD[self.kind]} {duration(self.end - self.start)}{size}"
 
 
 @dataclass(frozen=True, slots=True)

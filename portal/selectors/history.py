@@ -138,13 +138,13 @@ def entries(
             until = following.at if following else now
             found += _waits(decisions, step.at, until, reader, ended=following is not None)
     found.reverse()
-    for entry in (*map(_told, told_starts), *(_edited(workload, edits, one) for one in edits)):
+    for entry in (*map(_start_entry, told_starts), *(_edited(workload, edits, one) for one in edits)):
         at = next((i for i, other in enumerate(found) if other.at <= entry.at), len(found))
         found.insert(at, entry)
     return found
 
 
-def _told(row: ToldStart) -> Entry:
+def _start_entry(row: ToldStart) -> Entry:
     span = (row.p50_at, row.p90_at) if row.p50_at and row.p90_at else None
     return Entry(row.at, row.get_change_display(), "clock", row.note, span=span)
 
@@ -211,7 +211,7 @@ def _loss(eviction: Eviction, reader: Reader) -> Loss:
     sides += _blamed(may.numbers)
     if elsewhere is not None:
         sides.append(_side(may.numbers, "for", queue_of(elsewhere, reader)))
-    gpus, asked = eviction.gpus / 1000, eviction.asked_gpus / 1000
+    gpus, need = eviction.gpus / 1000, eviction.asked_gpus / 1000
     named = winner is not None and may_name(winner, reader)
     return Loss(
         eviction=eviction,
@@ -221,25 +221,25 @@ def _loss(eviction: Eviction, reader: Reader) -> Loss:
         winner_queue=(queue_of(elsewhere, reader) or "") if named else "",
         winner_uid=winner.uid if named and winner is not None else "",
         each=duration(eviction.lost_gpu_s / gpus) if gpus else "",
-        ratio=ratio(gpus / asked) if asked else "",
+        ratio=ratio(gpus / need) if need else "",
     )
 
 
-def _side(kept: dict[str, Any], prefix: str, queue: str | None) -> Side:
+def _side(figures: dict[str, Any], prefix: str, queue: str | None) -> Side:
     return Side(
         queue=queue or "a queue that is gone",
-        before=kept.get(f"{prefix}_held_before"),
-        fair_share=kept.get(f"{prefix}_fair_share"),
-        after=kept.get(f"{prefix}_held_after"),
+        before=figures.get(f"{prefix}_held_before"),
+        fair_share=figures.get(f"{prefix}_fair_share"),
+        after=figures.get(f"{prefix}_held_after"),
     )
 
 
-def _blamed(kept: dict[str, Any]) -> list[Side]:
+def _blamed(figures: dict[str, Any]) -> list[Side]:
     """The queue that the sentence quotes, where that is one above the victim's own."""
-    path = kept.get("queue", OTHERS_QUEUE)
-    if path == OTHERS_QUEUE or "held" not in kept:
+    path = figures.get("queue", OTHERS_QUEUE)
+    if path == OTHERS_QUEUE or "held" not in figures:
         return []
-    return [Side(path, kept["held"], kept.get("fair_share"), kept.get("keeps"))]
+    return [Side(path, figures["held"], figures.get("fair_share"), figures.get("keeps"))]
 
 
 def _entry(
@@ -284,9 +284,9 @@ def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reade
     if step.sentence:
         return readable(step, reader).sentence
     if step.to_state == State.PENDING:
-        asked = f"{gang(workload)} × {_classes(workload)}"
+        need = f"{gang(workload)} × {_classes(workload)}"
         kind = "a gang of " if workload.max_members > 1 else ""
-        return f"By {workload.user or 'somebody unknown'}, {kind}{asked}."
+        return f"By {workload.user or 'somebody unknown'}, {kind}{need}."
     if step.to_state == State.REQUEUED:
         return "Keeps its submit time, so it goes before newer work of the queue."
     if step.to_state == State.RUNNING and step.gpus:

@@ -13,10 +13,10 @@ def loans_in(shares: Iterable[Share], cluster: Cluster) -> dict[Key, int]:
 
     A loan that began since it was made is not in it yet, and shows with the next.
     """
-    told = guarantees_at(cluster, cluster.now())
+    guarantees = guarantees_at(cluster, cluster.now())
     found: dict[Key, int] = {}
-    for share in shares if told else ():
-        granted, by = told.get((share.queue_id, share.gpu_class_id), (0, 0))
+    for share in shares if guarantees else ():
+        granted, by = guarantees.get((share.queue_id, share.gpu_class_id), (0, 0))
         if by and share.nominal == granted + by:
             found[share.queue_id, share.gpu_class_id] = by
     return found

@@ -27,10 +27,10 @@ def in_parts(work: Workload) -> Workload:
     part = gcd(*(one.gpus for one in work.roles))
     parts = sum(one.members * one.gpus for one in work.roles) // part
     most = parts + sum(one.extra * one.gpus for one in work.roles) // part
-    held, leaving = Counter[str](), Counter[str]()
+    placement, leaving = Counter[str](), Counter[str]()
     for one in work.roles:
         for node, members in one.placement.items():
-            held[node] += members * one.gpus // part
+            placement[node] += members * one.gpus // part
         for node, members in one.leaving.items():
             leaving[node] += members * one.gpus // part
     return replace(
@@ -40,7 +40,7 @@ def in_parts(work: Workload) -> Workload:
         memory_mib=0,
         beside={},
         members=Members(parts, most),
-        placement=dict(held),
+        placement=dict(placement),
         leaving_members=dict(leaving),
     )
 

@@ -40,13 +40,7 @@ from scheduling.models.ledger import (
 from scheduling.models.loans import Loan
 from scheduling.models.metrics import GpuUse, IdleEnd, IdleSpell
 from scheduling.models.passes import TaskPass
-from scheduling.models.predictions import (
-    Prediction,
-    Predictor,
-    PredictorKind,
-    PredictorState,
-    RunTimeQuestion,
-)
+from scheduling.models.predictions import Prediction, Predictor, PredictorKind, PredictorState
 from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.rollups import WorkDay
@@ -116,7 +110,6 @@ __all__ = [
     "Reason",
     "Result",
     "Role",
-    "RunTimeQuestion",
     "Share",
     "Sharing",
     "Standing",

@@ -163,7 +163,7 @@ def idle(user: User, cluster: Cluster) -> list[Idle]:
     samples = UsageSample.objects.filter(
         queue__in=led, resolution=Resolution.HOUR, start__gte=now - timedelta(days=IDLE_DAYS)
     )
-    held = samples.values("queue", "gpu_class").annotate(most=Max("allocated_gpus")).order_by()
+    peaks = samples.values("queue", "gpu_class").annotate(most=Max("allocated_gpus")).order_by()
     own = nominal_of(Quota.objects.filter(queue__in=led).in_force(now))
     for loan in in_force(cluster, now):
         if (loan.lender_id, loan.gpu_class_id) in own:
@@ -171,7 +171,7 @@ def idle(user: User, cluster: Cluster) -> list[Idle]:
     classes = {one.pk: one for one in cluster.gpu_classes.all()}
     found = [
         Idle(led[row["queue"]], classes[row["gpu_class"]], _whole(left - row["most"]))
-        for row in held
+        for row in peaks
         if (left := own.get((row["queue"], row["gpu_class"]), 0)) > 0
     ]
     most = sorted(found, key=lambda one: (-one.gpus, one.queue.path))
@@ -218,7 +218,7 @@ def show(
     """The page of one loan: its terms, and what the next step would do before its button."""
     may = verbs(loan, led_of(request.user, loan.cluster))
     row = rows(loan.cluster, [loan])[0]
-    kept = _effects(loan, may)
+    effects = _effects(loan, may)
     context: dict[str, Any] = {
         "cluster": loan.cluster,
         "loan": loan,
@@ -228,8 +228,10 @@ def show(
         "recalled_end": recalled_end(loan),
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
-        "told": readable(request.user, loan.cluster, kept.answer) if kept and kept.answer else None,
-        **plans.context_of(kept),
+        "told": readable(request.user, loan.cluster, effects.answer)
+        if effects and effects.answer
+        else None,
+        **plans.context_of(effects),
         "fault": fault,
     }
     return render(request, "web/loans/loan.html", context, status=status)

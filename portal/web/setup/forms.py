@@ -151,7 +151,7 @@ class DisplayForm(WeirForm):
 class TreeForm(WeirForm):
     standing: Sequence[str] = ()
     """Namespaces that stand on the cluster, which the person may say they looked at."""
-    told = ""
+    sentence = ""
     """What stands there, and what becomes of it."""
     offer = ""
     """The line by which the cluster's administrators let Weir's engine have them."""

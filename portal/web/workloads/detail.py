@@ -165,30 +165,30 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
 def remember(request: PersonRequest, made: dict[str, Any]) -> None:
     """Keeps what was submitted until the cluster reports it, so that its page can say so."""
     meta = made["metadata"]
-    kept = request.session.get(SUBMITTED, {})
-    kept[meta["uid"]] = {
+    memory = request.session.get(SUBMITTED, {})
+    memory[meta["uid"]] = {
         "name": meta["name"],
         "namespace": meta["namespace"],
         "at": timezone.now().isoformat(),
     }
-    request.session[SUBMITTED] = kept
+    request.session[SUBMITTED] = memory
 
 
 def forget(request: PersonRequest, uid: str) -> None:
-    kept = request.session.get(SUBMITTED, {})
-    if kept.pop(uid, None) is not None:
-        request.session[SUBMITTED] = kept
+    memory = request.session.get(SUBMITTED, {})
+    if memory.pop(uid, None) is not None:
+        request.session[SUBMITTED] = memory
 
 
 def _waiting(request: PersonRequest, cluster: Cluster, uid: str) -> HttpResponse:
     """The page of something just submitted. Raises Http404 for anything else."""
-    kept = request.session.get(SUBMITTED, {}).get(uid)
-    if kept is None:
+    memory = request.session.get(SUBMITTED, {}).get(uid)
+    if memory is None:
         raise Http404
-    age = timezone.now() - datetime.fromisoformat(kept["at"])
+    age = timezone.now() - datetime.fromisoformat(memory["at"])
     if age > KEEP_SUBMITTED:
         forget(request, uid)
-    shown = {"cluster": cluster, "uid": uid, "kept": kept, "age_s": age.total_seconds()}
+    shown = {"cluster": cluster, "uid": uid, "kept": memory, "age_s": age.total_seconds()}
     part = "_waiting.html" if request.htmx else "waiting.html"
     return render(request, f"web/workloads/{part}", shown)
 
@@ -243,10 +243,10 @@ def _decisions(work: Workload) -> list[Decision]:
 def learned_from(work: Workload, learned: Learned) -> str:
     """Whose checkpoints an interval was learned from: '12 of ann's last 13 workloads in vision'."""
     if learned.source is Source.OWN:
-        return f"its own last {learned.told}"
+        return f"its own last {learned.announcing}"
     whose = "the" if learned.source is Source.QUEUE else f"{work.user}'s"
     where = "" if learned.source is Source.USER else f" in {work.queue_label}"
-    return f"{learned.told} of {whose} last {learned.seen} workloads{where}"
+    return f"{learned.announcing} of {whose} last {learned.seen} workloads{where}"
 
 
 def _entitlement(work: Workload, home: Queue | None) -> LargeBar | None:

@@ -100,7 +100,7 @@ class SubmitForm(ArrayFields):
         label="Labels",
         key=r"([-.a-z0-9]{1,253}/)?[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?",
         value=r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?",
-        kept="weir.dev/",
+        prefix="weir.dev/",
         example="project=vision-v2",
     )
     volumes = PairsField(

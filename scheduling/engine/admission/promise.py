@@ -147,7 +147,7 @@ def _wait_or_lapse(world: Session, w: int) -> None:
     c, members = work.gpu_class[w], recall(out, world.seats, w)
     if _is_taken_away(world, w, c, members * work.need[GPUS, w]):
         out.lapsed[w] = codes.TAKEN_AWAY
-    elif rules.now >= work.due[w] + rules.claim_hold:
+    elif rules.now >= work.room_due[w] + rules.claim_hold:
         out.lapsed[w] = codes.OVERDUE
     out.members[w] = 0
     if out.lapsed[w] < 0:

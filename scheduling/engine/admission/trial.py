@@ -24,8 +24,8 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     work, rules, queues = world.work, world.rules, world.queues
     often, gpus, most = eviction_limit_reached(work, rules, w), work.need[GPUS, w], work.most[w]
     turn = 0 if often else turn
-    due, least = world.ordering.merit.due, work.least[w] * gpus
-    over = turn_of(world.tree, work, queues, world.division, due, w, c, least)
+    promise_due, least = world.ordering.merit.promise_due, work.least[w] * gpus
+    over = turn_of(world.tree, work, queues, world.division, promise_due, w, c, least)
     if over > turn:
         return REFUSED if often else NOT_YET
     stands = standing(world, w, c, most * gpus, STARTS)

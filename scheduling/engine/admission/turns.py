@@ -81,7 +81,7 @@ def keep_turn(world: Session, w: int) -> None:
 def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
     work, room = world.work, world.room
-    lacks = need_of(work, w) - world.queues.usage.held[c, work.queue[w]]
+    lacks = need_of(work, w) - world.queues.usage.gpus[c, work.queue[w]]
     if unclaimed(room, c) < lacks:
         if room.open[c] + room.coming[c] >= lacks:
             world.queues.round.behind_claims = 1
@@ -136,7 +136,7 @@ def _expected_turn(world: Session, w: int, c: int) -> float:
     just started ends together, with the last of it.
     """
     queues, work, ordering, q = world.queues, world.work, world.ordering, world.work.queue[w]
-    above = queues.usage.held[c, q] + need_of(work, w) - world.division.fair[c, q]
+    above = queues.usage.gpus[c, q] + need_of(work, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
     begun = queues.starts.started[c, q] > 0 and queues.starts.until_s[c, q] < np.inf

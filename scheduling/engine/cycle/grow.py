@@ -212,12 +212,12 @@ def _next_to_grow(work: Work, ranks: Ranks, queues: Queues, w: int, after: Ints)
 @inner
 def _grows_before(work: Work, ranks: Ranks, queues: Queues, a: int, b: int) -> bool:
     """Priority value, least held by its user, who runs before who starts, started first, tie."""
-    value, held = ranks.value, queues.usage.user_weighted
+    value, usage = ranks.value, queues.usage.user_weighted
     x, y = value[work.priority[a]], value[work.priority[b]]
     if x != y:
         return x > y
-    if held[work.user[a]] != held[work.user[b]]:
-        return held[work.user[a]] < held[work.user[b]]
+    if usage[work.user[a]] != usage[work.user[b]]:
+        return usage[work.user[a]] < usage[work.user[b]]
     if work.phase[a] != work.phase[b]:
         return work.phase[a] == RUNNING
     if work.started[a] != work.started[b]:
@@ -357,10 +357,10 @@ def _write_down(
         out.members[w] = total
         tell_start(world, w, out.gpu_class[w])
     else:
-        c, held = work.gpu_class[w], world.queues.usage.held
+        c, usage = work.gpu_class[w], world.queues.usage.gpus
         decide(out, w, codes.GROW, codes.GROWS, c, total)
         q, figures = work.queue[w], out.figures
-        out.blame[w], figures[w, GROWTH.holds] = q, held[c, q]
+        out.blame[w], figures[w, GROWTH.holds] = q, usage[c, q]
         figures[w, GROWTH.members] = members_of_elastic(work, w, work.members[w])
         figures[w, GROWTH.members_after] = members_of_elastic(work, w, total)
         figures[w, GROWTH.members_max] = members_of_elastic(work, w, work.most[w])

@@ -51,14 +51,14 @@ def _keeps(queues: Queues) -> bool:
 def reopen_waits(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> None:
     """Take back what was decided on those who wait, and what is kept for them."""
     let_nodes_go(work, room, queues, out)
-    kept = 0
+    count = 0
     for k in range(out.size[0]):
         w = out.order[k]
         waits = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
         if not waits and out.action[w] != codes.WAIT:
-            out.order[kept] = w
-            kept += 1
+            out.order[count] = w
+            count += 1
             continue
         undecide(out, w)
-    out.size[0] = kept
+    out.size[0] = count
     clear_turns(queues)

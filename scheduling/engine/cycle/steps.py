@@ -167,7 +167,7 @@ def lowest_pass(
 ) -> int:
     """The first pass in which anybody of ``leaf`` may start: before it nobody there has to be asked."""
     lowest, need = tree.depth[leaf], ordering.pending.smallest_ask[leaf]
-    for c in range(queues.usage.held.shape[0]):
+    for c in range(queues.usage.gpus.shape[0]):
         lowest = min(lowest, past_shares(tree, queues, division, leaf, c, need)[0])
     return lowest
 

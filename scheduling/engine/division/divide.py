@@ -26,7 +26,7 @@ def divide(
     tree: Tree,
     quotas: Quotas,
     capacity: Ints,
-    asked: Ints,
+    requests: Ints,
     charged: Ints,
     history: float,
     out: Division,
@@ -37,7 +37,7 @@ def divide(
     """
     for c in range(capacity.size):
         _add_charges(quotas, c, charged, capacity[c], out)
-        _sum_up(tree, quotas, c, asked, out)
+        _sum_up(tree, quotas, c, requests, out)
         out.fair[c, 0] = min(out.demand[c, 0], capacity[c])
         out.guaranteed[c, 0] = out.fair[c, 0]
         out.capacity[c, 0] = capacity[c]
@@ -56,7 +56,7 @@ def potential(
     """
     ends = base.capacity[c, 0]
     work.demand[c, q] = max(base.demand[c, q], np.int64(min(float(quotas.cap[c, q]), ends)))
-    work.kept[c, q] = _keep(tree, quotas, c, q, work)
+    work.kept_back[c, q] = _keep(tree, quotas, c, q, work)
     x = tree.parent[q]
     while x > 0:
         more = work.demand[c, x]
@@ -65,13 +65,13 @@ def potential(
         raw = base.demand[c, x]
         if raw < quotas.cap[c, x]:
             work.demand[c, x] = min(more, quotas.cap[c, x])
-        work.kept[c, x] = _keep(tree, quotas, c, x, work)
+        work.kept_back[c, x] = _keep(tree, quotas, c, x, work)
         x = tree.parent[x]
     share = _descend(tree, quotas, c, q, history, work)
     x = q
     while x > 0:
         work.demand[c, x] = base.demand[c, x]
-        work.kept[c, x] = base.kept[c, x]
+        work.kept_back[c, x] = base.kept_back[c, x]
         x = tree.parent[x]
     return share
 
@@ -97,15 +97,15 @@ def _add_charges(quotas: Quotas, c: int, charged: Ints, capacity: int, out: Divi
 
 
 @inner
-def _sum_up(tree: Tree, quotas: Quotas, c: int, asked: Ints, out: Division) -> None:
+def _sum_up(tree: Tree, quotas: Quotas, c: int, requests: Ints, out: Division) -> None:
     """Demand of each subtree, at most its cap, and the idle nominal that it keeps back."""
     queues = tree.parent.size
     for q in range(queues):
-        out.demand[c, q] = asked[c, q]
+        out.demand[c, q] = requests[c, q]
         out.kept_below[c, q] = 0.0
     for q in range(queues - 1, 0, -1):
         out.demand[c, q] = min(out.demand[c, q], quotas.cap[c, q])
-        out.kept[c, q] = _keep(tree, quotas, c, q, out)
+        out.kept_back[c, q] = _keep(tree, quotas, c, q, out)
         out.demand[c, tree.parent[q]] += out.demand[c, q]
 
 
@@ -117,7 +117,7 @@ def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> float:
     nominal, below, owed = quotas.nominal[c, q], 0.0, 0.0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         kid = tree.kids[i]
-        below += out.kept[c, kid]
+        below += out.kept_back[c, kid]
         owed += _owed(quotas, c, kid, out)
     idle = max(0, nominal - out.demand[c, q])
     return max(float(idle - quotas.lending[c, q]), min(below, max(0.0, nominal - owed)))
@@ -126,26 +126,26 @@ def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> float:
 @inner
 def _owed(quotas: Quotas, c: int, q: int, out: Division) -> float:
     """The guarantee of ``q``: its nominal as far as it asks for it, but for what is kept back in it."""
-    return min(quotas.nominal[c, q] - out.kept[c, q], float(out.demand[c, q]))
+    return min(quotas.nominal[c, q] - out.kept_back[c, q], float(out.demand[c, q]))
 
 
 @inner
 def _split(tree: Tree, quotas: Quotas, c: int, parent: int, history: float, out: Division) -> None:
     """Divide what ``parent`` has among its children: guarantees, kept back, then the spare."""
-    owed, want, kept = _guarantee(tree, quotas, c, parent, out)
+    owed, want, kept_back = _guarantee(tree, quotas, c, parent, out)
     rest = out.capacity[c, parent] - owed
-    spare = rest - kept
+    spare = rest - kept_back
     if rest < 0.0:
         _ration(tree, quotas, c, parent, out)
     elif spare >= want:
         _satisfy(tree, c, parent, out)
     else:
         _share_out(tree, quotas, c, parent, spare, history, out)
-    scale = min(1.0, max(rest, 0.0) / kept) if kept > 0.0 else 0.0
-    out.kept_below[c, parent] = kept * scale
+    scale = min(1.0, max(rest, 0.0) / kept_back) if kept_back > 0.0 else 0.0
+    out.kept_below[c, parent] = kept_back * scale
     for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
         q = tree.kids[i]
-        out.capacity[c, q] = out.fair[c, q] + out.kept[c, q] * scale
+        out.capacity[c, q] = out.fair[c, q] + out.kept_back[c, q] * scale
 
 
 @inner
@@ -153,7 +153,7 @@ def _guarantee(
     tree: Tree, quotas: Quotas, c: int, parent: int, out: Division
 ) -> tuple[float, float, float]:
     """Give each child what it is guaranteed; sums: guaranteed, wanted beyond it, kept back."""
-    owed, want, kept = 0.0, 0.0, 0.0
+    owed, want, kept_back = 0.0, 0.0, 0.0
     for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
         q = tree.kids[i]
         part = _owed(quotas, c, q, out)
@@ -162,8 +162,8 @@ def _guarantee(
         out.short[c, q] = False
         owed += part
         want += out.demand[c, q] - part
-        kept += out.kept[c, q]
-    return owed, want, kept
+        kept_back += out.kept_back[c, q]
+    return owed, want, kept_back
 
 
 @inner

@@ -35,10 +35,10 @@ def share_out(world: Session) -> None:
 
 @inner
 def _ask_as_summed(queues: Queues) -> None:
-    divided, asked = queues.redivision.divided, queues.demand.asked
-    for c in range(asked.shape[0]):
-        for q in range(asked.shape[1]):
-            divided[c, q] = asked[c, q]
+    divided, requests = queues.redivision.divided, queues.demand.requests
+    for c in range(requests.shape[0]):
+        for q in range(requests.shape[1]):
+            divided[c, q] = requests[c, q]
 
 
 @inner

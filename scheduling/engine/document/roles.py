@@ -91,11 +91,11 @@ def _fill(work: WorkloadDoc) -> None:
         sum(many * int(role.gpus) for role, many in zip(work.roles, sizes, strict=True)) // part
         for sizes in ([r.least for r in work.roles], [r.most for r in work.roles])
     )
-    held, leaving = Counter[str](), Counter[str]()
+    placement, leaving = Counter[str](), Counter[str]()
     for role in work.roles:
         for node, members in role.placement.items():
-            held[node] += members * int(role.gpus) // part
+            placement[node] += members * int(role.gpus) // part
         for node, members in role.leaving.items():
             leaving[node] += members * int(role.gpus) // part
     work.gpus, work.members = part, MembersDoc(min=least, max=most)
-    work.placement, work.leaving_members = dict(held), dict(leaving)
+    work.placement, work.leaving_members = dict(placement), dict(leaving)

@@ -68,7 +68,9 @@ def _reclaimable(world: Session, request: VictimRequest) -> int:
     gain, q = 0, world.work.queue[request.w]
     while q != request.top:
         q, kid = tree.parent[q], q
-        gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
+        gain += (
+            world.candidates.by_queue.takeable_below[q] - world.candidates.by_queue.takeable[kid]
+        )
     return gain
 
 
@@ -84,7 +86,7 @@ def _gain_of_both(world: Session, request: VictimRequest) -> int:
     _sum_up(world, request)
     while q != request.top:
         q, kid = world.tree.parent[q], q
-        gain += candidates.held.takeable_below[q] - candidates.held.takeable[kid]
+        gain += candidates.by_queue.takeable_below[q] - candidates.by_queue.takeable[kid]
         if not is_entitled(world, request, q, gain):
             return 0
     return gain
@@ -130,29 +132,29 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
     """
     tree, queues, candidates, c = world.tree, world.queues, world.candidates, request.c
     elastic = world.ordering.running.elastic > 0
-    held, inside = queues.usage.held, request.stretch != LENT
+    usage, inside = queues.usage.gpus, request.stretch != LENT
     for q in range(tree.parent.size):
-        candidates.held.takeable_below[q] = candidates.held.takeable[q] = 0
+        candidates.by_queue.takeable_below[q] = candidates.by_queue.takeable[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
         # Only what is LENT may be taken from inside a share; most queues are left out here.
         if inside and not past_share(queues, world.division, q, c, 0):
             continue
-        above = held[c, q] - _kept_by(world, request, q)
+        above = usage[c, q] - _kept_by(world, request, q)
         if above <= EPS:
             continue
-        gain = candidates.held.takeable_below[q]
+        gain = candidates.by_queue.takeable_below[q]
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
                 gain += _mass(queues, candidates, request, q, p)
-        most = int(above) + 1 + (candidates.held.largest_gang[c, q] if request.owed else 0)
+        most = int(above) + 1 + (candidates.by_queue.largest_gang[c, q] if request.owed else 0)
         most = min(most, beyond_nominal(world.quotas, world.division, queues, c, q))
         gain = min(gain, most)
         if request.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
             queues.search.forbidden[BUDGET] = 1
             # What elastic gangs can do without is not evicted, and no budget speaks for it.
             gain = gain if elastic else max(0, queues.usage.eviction_budget[q])
-        candidates.held.takeable[q] = gain
-        candidates.held.takeable_below[tree.parent[q]] += gain
+        candidates.by_queue.takeable[q] = gain
+        candidates.by_queue.takeable_below[tree.parent[q]] += gain
 
 
 @inner
@@ -169,7 +171,7 @@ def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
 @inner
 def _mass(queues: Queues, candidates: Candidates, request: VictimRequest, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
-    mass, c = candidates.held.evictable, request.c
+    mass, c = candidates.by_queue.evictable, request.c
     safe = mass[BOUND, c, q, p]
     if request.overlook == PROTECTED:
         return mass[LOOSE, c, q, p] + safe
@@ -189,15 +191,15 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
         return False
     if not _speaks_for(work, world.ranks, rules, out, before, w):
         return False
-    told = out.reason[before]
-    if out.gpu_class[before] != c or told not in (
+    reason = out.reason[before]
+    if out.gpu_class[before] != c or reason not in (
         codes.VICTIMS_PROTECTED,
         codes.BUDGET_SPENT,
         codes.EVICTION_CAP,
     ):
         return True
     until = out.until[before]
-    if told == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
+    if reason == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
         until += work.submitted[w] - work.submitted[before]
         if until <= rules.now:
             return False
@@ -305,9 +307,9 @@ def note_loss(world: Session, k: int) -> None:
     if candidates.log.part[k] < 0:
         weigh_out(world, v)
     else:
-        candidates.held.evictable[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= (
-            work.need[GPUS, v]
-        )
+        candidates.by_queue.evictable[
+            LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]
+        ] -= work.need[GPUS, v]
 
 
 @inner

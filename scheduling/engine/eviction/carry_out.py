@@ -149,9 +149,9 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
     out.rival[v] = request.w
     out.rule[v] = rule_of(world.tree, world.work, world.candidates, request, v)
     out.starts.served[request.w] = True
-    held = world.queues.usage.held[request.c, q]
-    out.blame[v], out.figures[v, TAKEN.keeps] = q, held
-    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], request.need
+    usage = world.queues.usage.gpus[request.c, q]
+    out.blame[v], out.figures[v, TAKEN.keeps] = q, usage
+    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = usage + leaves[q], request.need
     out.figures[v, TAKEN.fair_share] = world.division.fair[request.c, q]
     out.figures[v, TAKEN.nominal] = world.quotas.nominal[request.c, q]
 

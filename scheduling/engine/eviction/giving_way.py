@@ -53,7 +53,7 @@ RETRY_S = 60.0
 @inner
 def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
     """A cycle begins."""
-    merit.asks_again[0], merit.asked[0] = np.inf, 0
+    merit.asks_again[0], merit.searches[0] = np.inf, 0
     for c in range(merit.failed_at.size):
         merit.failed_at[c] = -1
     for q in range(merit.evictions_left.size):
@@ -64,15 +64,15 @@ def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
 def gives_way(world: Session, w: int, c: int) -> bool:
     """Others leave for ``w`` on class ``c``, by merit."""
     tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world.work, w)
-    due, epoch = world.ordering.merit.due, world.shapes.refusals.epoch
-    if not _may_search(tree, work, merit, due, w, world.rules.now):
+    promise_due, epoch = world.ordering.merit.promise_due, world.shapes.refusals.epoch
+    if not _may_search(tree, work, merit, promise_due, w, world.rules.now):
         return False
     if _fails_like_another(merit, epoch, c, need) or passes_nominal(world, w, c):
         return False
     ensure_candidates(world)
     top = tree.sharing.top[work.queue[w]]
     request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN, w)
-    merit.asked[0] += 1
+    merit.searches[0] += 1
     if price_all(world, request) and _choose(world, request):
         return _carry_out(world, request)
     return False
@@ -80,19 +80,19 @@ def gives_way(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _may_search(
-    tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
+    tree: Tree, work: Work, merit: MeritSearches, promise_due: Flags, w: int, now: float
 ) -> bool:
     """By what it waits for; and whether any search is left. It searches again before long."""
     q = work.queue[w]
     promises = tree.sharing.rule[q] == codes.PROMISE
-    if promises and not due[w]:
+    if promises and not promise_due[w]:
         return False
     since = work.evicted[w] if promises else max(work.submitted[w], work.evicted[w])
     patient = now >= since + PATIENCE_S
     again = now + RETRY_S if patient else since + PATIENCE_S
     merit.asks_again[0] = min(merit.asks_again[0], again)
     left = merit.evictions_left[tree.sharing.top[q]] > 0.0
-    return bool(patient and left and merit.asked[0] < MOST_SEARCHES)
+    return bool(patient and left and merit.searches[0] < MOST_SEARCHES)
 
 
 @inner

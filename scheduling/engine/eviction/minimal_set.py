@@ -47,8 +47,8 @@ def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
     """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
     would borrow beside a preemption what is kept back.
     """
-    held = world.queues.usage.held[request.c, q] + request.need
-    if held > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
+    total = world.queues.usage.gpus[request.c, q] + request.need
+    if total > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
         return True
     return (
         request.rule == PREEMPT
@@ -60,7 +60,7 @@ def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
 @inner
 def borrows_kept(world: Session, request: VictimRequest) -> bool:
     """Whether the workload would use above its share what a lending limit keeps back."""
-    return bool(standing(world, request.w, request.c, request.need, STARTS).kept >= 0)
+    return bool(standing(world, request.w, request.c, request.need, STARTS).lender >= 0)
 
 
 @inner
@@ -172,7 +172,7 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     for.
     """
     work, out = world.work, world.out
-    tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
+    tree, usage, candidates = world.tree, world.queues.usage.gpus, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
@@ -184,7 +184,7 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     if request.stretch == LENT:
         return bool(given <= request.need)
     for q in range(1, before.size):
-        fair, has = world.division.fair[request.c, q], held[request.c, q]
+        fair, has = world.division.fair[request.c, q], usage[request.c, q]
         mine = request.need if is_below(tree, work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
         if change > EPS:

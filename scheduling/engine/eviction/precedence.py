@@ -128,12 +128,12 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
         note_shift(world.work, world.queues, v, out.members[v])
         undecide(out, v)
         out.starts.withdrawn[v] = True
-    kept = 0
+    count = 0
     for k in range(out.size[0]):
         if out.listed[out.order[k]]:
-            out.order[kept] = out.order[k]
-            kept += 1
-    out.size[0] = kept
+            out.order[count] = out.order[k]
+            count += 1
+    out.size[0] = count
     world.queues.round.asks_again = 1
 
 
@@ -303,7 +303,7 @@ def free_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran
     and from what others hold above their shares.
     """
-    q, value, mass = world.work.queue[w], world.ranks.value, world.candidates.held.evictable
+    q, value, mass = world.work.queue[w], world.ranks.value, world.candidates.by_queue.evictable
     free = world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c)
     for p in range(value.size):
         if value[p] < value[world.work.priority[w]]:

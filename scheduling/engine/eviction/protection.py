@@ -111,10 +111,10 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     out.until[w] = until
     q = work.queue[v]
     fair = world.division.fair[request.c, q]
-    held = queues.usage.held[request.c, q] + _chosen_of(work, candidates, q)
+    usage = queues.usage.gpus[request.c, q] + _chosen_of(work, candidates, q)
     out.blame[w], out.rival[w] = q, v
     figures = out.figures
-    figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
+    figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = usage, fair
     figures[w, WOULD_LEAVE.needs] = request.need
     figures[w, WOULD_LEAVE.would_leave] = queues.search.evicted[0]
     if overlook == BUDGET:

@@ -156,7 +156,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     own = is_own(work, request, v)
     owed = not own and is_owed(tree, work, candidates, request, v)
     spares = not own and not owed
-    if spares and candidates.held.takeable[work.queue[v]] < gpus:
+    if spares and candidates.by_queue.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
     for_nominal = owed and request.stretch != ROUNDED and not by_merit(tree, work.queue[v])
     limit_reached = not for_nominal and eviction_limit_reached(work, world.rules, v)
@@ -262,7 +262,7 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         return False
     while q != meet:
         keeps = kept_by(world, request.c, q, request.stretch, graced)
-        above = world.queues.usage.held[request.c, q] - keeps
+        above = world.queues.usage.gpus[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
         short = below_nominal(world, request.c, q, gpus)
@@ -279,7 +279,7 @@ def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
     """
     if world.division.short[c, q]:
         return 0
-    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.held[c, q] + gpus))
+    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.gpus[c, q] + gpus))
 
 
 @inner
@@ -379,7 +379,7 @@ def still_above(world: Session, request: VictimRequest, k: int) -> bool:
     meet = common_ancestor(tree, q, work.queue[request.w])
     while q != meet:
         keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
-        if queues.usage.held[request.c, q] + gpus <= keeps + EPS:
+        if queues.usage.gpus[request.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]
     return True

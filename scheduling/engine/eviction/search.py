@@ -218,10 +218,10 @@ def _decide(world: Session, request: VictimRequest) -> int:
 
 
 @inner
-def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
+def _tell_of_sooner(world: Session, origin: VictimRequest) -> None:
     """Work that waits for what others hold may preempt in its own queue before, once a protection ends."""
-    w, c, leaf = told.w, told.c, world.work.queue[told.w]
-    request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, told.need, False, PLAIN, w)
+    w, c, leaf = origin.w, origin.c, world.work.queue[origin.w]
+    request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, origin.need, False, PLAIN, w)
     if is_promising(world, request) and find_victims(world, request):
         if ends_sooner(world, request):
             blame_protection(world, request)

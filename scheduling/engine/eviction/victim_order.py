@@ -108,7 +108,7 @@ def rate_nodes(world: Session, stretch: int) -> None:
 @inner
 def _has_too_much(quotas: Quotas, division: Division, queues: Queues, q: int, stretch: int) -> bool:
     """Whether leaf ``q`` is above what is left to it in any class."""
-    for c in range(queues.usage.held.shape[0]):
+    for c in range(queues.usage.gpus.shape[0]):
         if _above(quotas, division, queues, c, q, stretch) > EPS:
             return True
     return False
@@ -252,9 +252,9 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
         v = candidates.slot[k]
         c = work.gpu_class[v]
         most = _gives(quotas, division, queues, candidates, c, q, stretch)
-        beyond = candidates.held.largest_gang[c, q]
+        beyond = candidates.by_queue.largest_gang[c, q]
         keeps = UNLIMITED
-        if not candidates.held.unbounded[q]:
+        if not candidates.by_queue.unbounded[q]:
             keeps = beyond_nominal(quotas, division, queues, c, q)
         h = holds.head[v] if most > 0 else -1
         while h >= 0:
@@ -289,14 +289,14 @@ def _gives(
     above = _above(quotas, division, queues, c, q, stretch)
     if above <= EPS:
         return 0
-    return UNLIMITED if candidates.held.unbounded[q] else int(above) + 1
+    return UNLIMITED if candidates.by_queue.unbounded[q] else int(above) + 1
 
 
 @inner
 def _above(
     quotas: Quotas, division: Division, queues: Queues, c: int, q: int, stretch: int
 ) -> float:
-    return float(queues.usage.held[c, q] - left_by(quotas, division, c, q, stretch))
+    return float(queues.usage.gpus[c, q] - left_by(quotas, division, c, q, stretch))
 
 
 @inner

@@ -46,7 +46,7 @@ def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
         work.phase,
     )
     priority, submitted = work.priority, work.submitted
-    kept = 0
+    count = 0
     for k in range(ordering.pending.size[0]):
         w = item[k]
         if state[w] != LISTED:
@@ -56,9 +56,9 @@ def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
         elif rank[w] != _rank(ranks, priority[w], submitted[w], now):
             note_pending(ordering, w)
         else:
-            item[kept] = w
-            kept += 1
-    ordering.pending.size[0] = kept
+            item[count] = w
+            count += 1
+    ordering.pending.size[0] = count
 
 
 @inner
@@ -157,21 +157,27 @@ def _group(ordering: Ordering, shapes: Shapes, work: Work) -> None:
         ordering.pending.rank,
     )
     in_queue, user, least, need = work.queue, work.user, work.least, work.need
-    claims, held, of, waiting, one = work.claims, work.held, shapes.of, shapes.waiting, shapes.first
+    claims, on_hold, of, waiting, one = (
+        work.claims,
+        work.on_hold,
+        shapes.of,
+        shapes.waiting,
+        shapes.first,
+    )
     oldest, submitted = ordering.pending.oldest, work.submitted
     groups, queue, before, promised, special = 0, 0, -1, 0, 0
     for q in range(oldest.size):
         oldest[q] = np.inf
     for shape in range(shapes.number):
-        waiting[shape] = shapes.held[shape] = 0
+        waiting[shape] = shapes.on_hold[shape] = 0
     for k in range(ordering.pending.size[0]):
         w = item[k]
         q, smallest, shape = in_queue[w], least[w] * need[GPUS, w], of[w]
         promised += claims[w]
-        special += held[w] or shape < 0
+        special += on_hold[w] or shape < 0
         if shape >= 0:
             waiting[shape] += 1
-            shapes.held[shape] += held[w]
+            shapes.on_hold[shape] += on_hold[w]
             one[shape] = w
         while queue <= q:
             leaf[queue], fewest[queue] = groups, smallest

@@ -66,8 +66,8 @@ def waits_like_another(world: Session, w: int) -> bool:
     shape = shapes.of[w]
     if shape < 0 or queues.limits.any or not _asks_in_vain(work, division, queues, w):
         return False
-    for due in range(DUES):
-        like = shapes.refusals.told_by[shape * DUES + due]
+    for is_due in range(DUES):
+        like = shapes.refusals.told_by[shape * DUES + is_due]
         waits = work.phase[like] == PENDING and world.out.action[like] == codes.WAIT
         ends_later = work.ends_within[w] >= work.ends_within[like]
         if (

@@ -17,14 +17,14 @@ from scheduling.engine.state.units import RUNNING
 @inner
 def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Bring the list up to date; what never waited here gets its kind."""
-    kept = _drop(ordering, work)
+    count = _drop(ordering, work)
     if (
-        ordering.changes.running_size[0] * (kept + ordering.changes.running_size[0])
+        ordering.changes.running_size[0] * (count + ordering.changes.running_size[0])
         < work.phase.size
     ):
         for k in range(ordering.changes.running_size[0]):
-            kept = _put_in(ordering, work, ordering.changes.running[k], kept)
-        ordering.running.size[0] = kept
+            count = _put_in(ordering, work, ordering.changes.running[k], count)
+        ordering.running.size[0] = count
     else:
         _list_all(ordering, work)
     for k in range(ordering.changes.running_size[0]):
@@ -38,7 +38,7 @@ def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
 @inner
 def _drop(ordering: Ordering, work: Work) -> int:
     """Close the gaps of those that left; returns how many stay."""
-    running, berth, phase, kept = (
+    running, berth, phase, count = (
         ordering.running.slot,
         ordering.changes.running_state,
         work.phase,
@@ -49,11 +49,11 @@ def _drop(ordering: Ordering, work: Work) -> int:
         if berth[w] != LISTED:
             continue
         if phase[w] == RUNNING:
-            running[kept] = w
-            kept += 1
+            running[count] = w
+            count += 1
         else:
             berth[w] = OUT
-    return kept
+    return count
 
 
 @inner

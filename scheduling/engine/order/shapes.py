@@ -64,7 +64,7 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
         return
     for i in range(PARTS):
         shapes.parts[shape, i] = parts[i]
-    for due in range(DUES):
-        shapes.refusals.refused_at[shape * DUES + due] = 0
+    for is_due in range(DUES):
+        shapes.refusals.refused_at[shape * DUES + is_due] = 0
     shapes.number += 1
     shapes.table[row] = shapes.of[w] = shape

@@ -150,7 +150,7 @@ def _heaviest(mix: Mix, work: Work, t: int) -> int:
     best = t
     for k in range(t + 1, mix.cells_used):
         cell, first = mix.cells[k], mix.cells[best]
-        more = _asked(mix, work, cell) - _asked(mix, work, first)
+        more = _demand_of(mix, work, cell) - _demand_of(mix, work, first)
         if more > 0 or (more == 0 and _before(work, mix.owner[cell], mix.owner[first]) < 0):
             best = k
     mix.cells[t], mix.cells[best] = mix.cells[best], mix.cells[t]
@@ -158,7 +158,7 @@ def _heaviest(mix: Mix, work: Work, t: int) -> int:
 
 
 @inner
-def _asked(mix: Mix, work: Work, cell: int) -> int:
+def _demand_of(mix: Mix, work: Work, cell: int) -> int:
     return mix.members[cell] * max(LIGHT, work.need[GPUS, mix.owner[cell]])
 
 

@@ -381,8 +381,10 @@ class Frame:
             (pool.slots, old, slots, events.SLOTS),
             (pool.holds, old_holds, holds, events.HOLDS),
         ):
-            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else heap[:0]
-            pool.left[k] = kept.size + size - before
-            heap[: pool.left[k]] = np.append(kept, np.arange(before, size))
+            present = (
+                (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else heap[:0]
+            )
+            pool.left[k] = present.size + size - before
+            heap[: pool.left[k]] = np.append(present, np.arange(before, size))
         self.work, self.holds, self.pool = work, table, pool
         self._world = None

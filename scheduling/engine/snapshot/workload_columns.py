@@ -204,9 +204,9 @@ class Roster:
             "ends_within": [
                 w.predicted.within(self._quantile) if w.predicted else np.inf for w in works
             ],
-            "held": [w.held for w in works],
+            "on_hold": [w.held for w in works],
             "claims": [w.awaits_victims for w in works],
-            "due": [seconds(w.room_due, np.inf) for w in works],
+            "room_due": [seconds(w.room_due, np.inf) for w in works],
             "taken": [w.taken_gpus for w in works],
             "restart": [w.restart_cost_s for w in works],
             "evictions": [w.evictions for w in works],

@@ -117,9 +117,11 @@ class Work(NamedTuple):
     submitted: Floats
     predicted: Floats  # median of the run time from its start, infinite if unknown
     tie: Ints  # unique; decides last
-    held: Flags
+    on_hold: Flags
     claims: Flags  # others leave, or left, for it; its holds are the seats that it claims
-    due: Floats  # when the room of its claim was, or should have been, free; infinite if unknown
+    room_due: (
+        Floats  # when the room of its claim was, or should have been, free; infinite if unknown
+    )
     taken: Ints  # milli-GPU evicted for it since it waits
     started: Floats
     checkpointed: Floats

@@ -94,7 +94,7 @@ class MeritLine(NamedTuple):
     """
 
     expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the fourth root of GPUs
-    due: Annotated[Flags, per("slot")]
+    promise_due: Annotated[Flags, per("slot")]
     position: Annotated[Ints, per("slot+1")]
     scratch: Annotated[Ints, per("slot+1")]
     begin: Annotated[Ints, per("queue")]
@@ -138,8 +138,8 @@ class Shapes:
     parts: Annotated[Ints, per("shape", "17")]
     members: Annotated[Ints, per("shape")]  # how many wait and run, see ``placement.demand_mix``
     waiting: Annotated[Ints, per("shape")]
-    held: Annotated[Ints, per("shape")]  # the part of them that is held back
-    asked: Annotated[Flags, per("shape")]  # what it asks for is counted, all at once
+    on_hold: Annotated[Ints, per("shape")]  # the part of them that is held back
+    is_counted: Annotated[Flags, per("shape")]  # what it asks for is counted, all at once
     first: Annotated[Ints, per("shape")]  # a slot of them; right where any waits
     table: Annotated[Ints, per("place", fill=-1)]  # shape or -1, open addressing
     number: int

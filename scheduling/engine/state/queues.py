@@ -15,7 +15,7 @@ BY_QUEUE = per("class", "queue")
 class Usage(NamedTuple):
     """What queues and users hold, kept up as decisions fall (``quota.usage``). GPUs are milli-GPU."""
 
-    held: Annotated[Ints, BY_QUEUE]  # without leaving work, with what is reserved
+    gpus: Annotated[Ints, BY_QUEUE]  # without leaving work, with what is reserved
     held_fixed: Annotated[Ints, BY_QUEUE]  # the part of it that is not preemptible
     leaving: Annotated[Ints, BY_QUEUE]  # what leaving work still holds
     kept_back: Annotated[Ints, BY_QUEUE]  # of the nominal that it does not hold
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
     """What is there to divide, and what is asked for (``division.demand``)."""
 
     supply: Annotated[Ints, per("class")]
-    asked: Annotated[Ints, BY_QUEUE]  # what leaves hold and ask for as the cycle begins
+    requests: Annotated[Ints, BY_QUEUE]  # what leaves hold and ask for as the cycle begins
     asked_outside: Annotated[Ints, BY_QUEUE]  # by those left out of the pending order
     charged_micro: Annotated[Ints, BY_QUEUE]  # micro-GPU that recent starts are charged beforehand
     queued: Annotated[Ints, per("queue")]  # waiting workloads that the limits let ask

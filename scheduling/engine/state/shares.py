@@ -21,7 +21,7 @@ class Division(NamedTuple):
 
     fair: Annotated[Floats, BY_QUEUE]
     guaranteed: Annotated[Floats, BY_QUEUE]
-    kept: Annotated[Floats, BY_QUEUE]
+    kept_back: Annotated[Floats, BY_QUEUE]
     kept_below: Annotated[Floats, BY_QUEUE]  # kept back by the children together
     demand: Annotated[Ints, BY_QUEUE]
     capacity: Annotated[Floats, BY_QUEUE]

@@ -128,7 +128,7 @@ class MeritSearches(NamedTuple):
     node_price: Annotated[Floats, per("node")]  # of freeing it wholly
     taken_by: Annotated[Ints, per("slot")]  # number of the search that chose it last
     chosen: Annotated[Ints, per("slot+1")]  # whom the search at work would evict, their number last
-    asked: Annotated[Ints, per("1")]  # searches of this plan
+    searches: Annotated[Ints, per("1")]  # searches of this plan
     number: Annotated[Ints, per("1")]  # of searches
     asks_again: Annotated[Floats, per("1")]  # when somebody may evict who may not now
     failed: Annotated[
@@ -160,6 +160,6 @@ class Candidates(NamedTuple):
     heap: CostHeap
     bounds: NodeBounds
     blocks: NodeBlocks
-    held: QueueBounds
+    by_queue: QueueBounds
     failed: FailedSearches
     merit: MeritSearches

@@ -141,7 +141,7 @@ def share_lines(world: Session) -> None:
     ordering, out, submitted = world.ordering, world.out, world.work.submitted
     item = ordering.pending.slot
     cell = ordering.pending.cell
-    told = world.shapes.refusals.told_by
+    tellers = world.shapes.refusals.told_by
     order = out.order
     action, reason, until, noted = out.action, out.reason, out.until, out.listed
     size, rounds = out.size[0], world.queues.round
@@ -150,7 +150,7 @@ def share_lines(world: Session) -> None:
         w = item[k]
         if action[w] != codes.UNDECIDED:
             continue
-        like = told[cell[k]]
+        like = tellers[cell[k]]
         action[w], reason[w], until[w] = action[like], reason[like], until[like]
         if (
             reason[w] == codes.VICTIMS_PROTECTED

@@ -54,7 +54,7 @@ def relaxations_in(
         plan = plan_frame(frame)
     if frame.work.phase[slot] != PENDING or plan.action[slot] not in (codes.WAIT, codes.RESERVE):
         return []
-    if frame.work.held[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
+    if frame.work.on_hold[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
         return []
     with Again(frame, slot, plan) as again:
         return list(_found(again, reach))

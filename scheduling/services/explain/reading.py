@@ -131,7 +131,7 @@ class _Readings:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[Address, Reading] = {}
+        self._readings: dict[Address, Reading] = {}
         self._turns: dict[Address, Turn] = {}
 
     def turn_of(self, address: Address) -> Turn:
@@ -141,12 +141,12 @@ class _Readings:
     def get(self, cluster: Cluster, showing: str) -> Reading:
         """Called by whoever has the turn; read anew where it does not show the workload ``showing`` yet."""
         address = address_of(cluster)
-        kept = self._kept.get(address)
-        if kept is None or not kept.serves(cluster) or not kept.shows(showing):
-            kept = self._kept[address] = Reading(cluster)
-        if kept.fault is not None:
-            raise kept.fault
-        return kept
+        reading = self._readings.get(address)
+        if reading is None or not reading.serves(cluster) or not reading.shows(showing):
+            reading = self._readings[address] = Reading(cluster)
+        if reading.fault is not None:
+            raise reading.fault
+        return reading
 
 
 _readings = _Readings()

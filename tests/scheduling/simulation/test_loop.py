@@ -66,7 +66,7 @@ def fates_of_life(life) -> list[tuple]:
     def known(seconds: int) -> int | None:
         return None if seconds < 0 else seconds
 
-    rows = zip(life.jobs.first, life.jobs.end, life.jobs.evictions, life.jobs.held, strict=True)
+    rows = zip(life.jobs.first, life.jobs.end, life.jobs.evictions, life.jobs.gpu_s, strict=True)
     return [(known(first), known(end), lost, held) for first, end, lost, held in rows]
 
 

@@ -67,12 +67,12 @@ def arrivals(frame: Frame, pods: int, seed: int) -> Ints:
     dice = np.random.default_rng(seed)
     capacity = int(frame.nodes.capacity.sum())
     order = dice.permutation(pods)
-    asked = frame.work.need[0, order].cumsum()
-    while asked[-1] < capacity:
+    sums = frame.work.need[0, order].cumsum()
+    while sums[-1] < capacity:
         more = dice.integers(0, pods, 1024)
         order = np.concatenate((order, more))
-        asked = np.concatenate((asked, asked[-1] + frame.work.need[0, more].cumsum()))
-    return order[: int(np.searchsorted(asked, capacity)) + 1]
+        sums = np.concatenate((sums, sums[-1] + frame.work.need[0, more].cumsum()))
+    return order[: int(np.searchsorted(sums, capacity)) + 1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0008_release_before_writes'),
+        ('scheduling', '0009_no_run_time_questions'),
     ]
 
     operations = [
