@@ -14,19 +14,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
+from portal.api.bodies import body_of
 from portal.api.nouns import ClusterNoun, verb
 from portal.api.requested import (
-    ForwardSerializer,
-    GrantSerializer,
-    NoteSerializer,
+    FORWARD,
+    GRANT,
+    NOTE,
+    WISH,
     RequestCommentSerializer,
     RequestSerializer,
-    WishSerializer,
 )
 from portal.api.scope import ClusterView, RowSerializer, named
 from portal.approvals import automatic, doors, previews
+from portal.approvals.forms import RuleForm
 from portal.approvals.models import ApprovalRule, QuotaRequest
-from portal.approvals.states import Figure, Kind, Verb
+from portal.approvals.states import Verb
 from portal.approvals.waiting import narrowed
 from portal.approvals.who import askable_queues, check, visible_requests
 from portal.approvals.wishes import Wish, WishError
@@ -69,19 +71,7 @@ class RequestsView(ClusterView):
         queue = mine.select_related("cluster", "parent").filter(name=data["queue"]).first()
         if queue is None:
             raise _no_queue("queue", "Name a queue for which you may ask.")
-        return Wish(
-            kind=Kind(data["kind"]),
-            queue=queue,
-            gpu_class=data.get("gpu_class", ""),
-            priority_class=data.get("priority_class", ""),
-            figure=Figure(data["figure"]),
-            gpus=data.get("gpus"),
-            giver=self.giver(data),
-            name=data.get("name", ""),
-            starts_at=data.get("starts_at"),
-            ends_at=data.get("ends_at"),
-            reason=data.get("reason", ""),
-        )
+        return Wish.of_sent({**data, "queue": queue, "giver": self.giver(data)})
 
     def giver(self, data: dict[str, Any]) -> Queue | None:
         name = data.get("giver", "")
@@ -109,7 +99,7 @@ class Requests(RequestsView, ClusterNoun):
 
     at, key, names = "requests", "<int:pk>", ("requests", "request")
     one = "One request with its life and its comments."
-    takes = WishSerializer
+    takes = WISH
     is_located = True
     decides = frozenset(
         {"submit", "forward", "approve", "ask_changes", "reject", "revoke", "withdraw", "renew"}
@@ -146,27 +136,27 @@ class Requests(RequestsView, ClusterNoun):
         """Hand your draft to whoever decides."""
         return self._decided(Verb.SUBMIT, doors.submit)
 
-    @verb("forward", RequestSerializer, takes=ForwardSerializer)
+    @verb("forward", RequestSerializer, takes=FORWARD)
     def forward(self) -> Any:
         """The lead's step: to an approver, and from whom it is taken."""
         return self._decided(Verb.FORWARD, self._forward)
 
-    @verb("approve", RequestSerializer, takes=GrantSerializer)
+    @verb("approve", RequestSerializer, takes=GRANT)
     def approve(self) -> Any:
         """Grant it, or less of it. The next cycle sees it."""
         return self._decided(Verb.APPROVE, self._approve)
 
-    @verb("ask-changes", RequestSerializer, takes=NoteSerializer)
+    @verb("ask-changes", RequestSerializer, takes=NOTE)
     def ask_changes(self) -> Any:
         """Back to its author, with what should be otherwise."""
         return self._decided(Verb.ASK_CHANGES, doors.ask_changes)
 
-    @verb("reject", RequestSerializer, takes=NoteSerializer)
+    @verb("reject", RequestSerializer, takes=NOTE)
     def reject(self) -> Any:
         """Refuse it, with why in a word to its author."""
         return self._decided(Verb.REJECT, doors.reject)
 
-    @verb("revoke", RequestSerializer, takes=NoteSerializer)
+    @verb("revoke", RequestSerializer, takes=NOTE)
     def revoke(self) -> Any:
         """Take back what was granted, from now on."""
         return self._decided(Verb.REVOKE, doors.revoke)
@@ -252,23 +242,13 @@ class RuleSerializer(RowSerializer[ApprovalRule]):
         fields = ["queue", "below_gpus", "most_days", "from_siblings", "author", "at"]
 
 
-class SetRuleSerializer(serializers.Serializer[Any]):
-    """What queues directly below are given at once; null takes the rule away."""
-
-    below_gpus = GpusField(allow_null=True)
-    most_days = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=automatic.MOST_DAYS
-    )
-    from_siblings = serializers.BooleanField(required=False, default=False)
-
-
 @extend_schema_view(update=extend_schema(responses={200: RuleSerializer, 204: None}))
 class RequestRules(ClusterNoun):
     """Approval rules of the queues that you see."""
 
     at, key, names = "request-rules", "<str:queue>", ("request_rules", "request_rule")
     one = "The rule of a queue that you see."
-    serializer_class, takes = RuleSerializer, SetRuleSerializer
+    serializer_class, takes = RuleSerializer, body_of(RuleForm, "SetRule", needs=("below_gpus",))
     lookup_field, lookup_url_kwarg = "queue__name", "queue"
     write_scope = Scope.QUOTAS
 

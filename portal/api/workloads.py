@@ -70,7 +70,9 @@ class Workloads(ClusterNoun):
         if self.action != "retrieve":
             return rows
         evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
-        return rows.prefetch_related("told_starts", Prefetch("evictions", queryset=evictions))
+        return rows.prefetch_related(
+            "told_starts", "edits", Prefetch("evictions", queryset=evictions)
+        )
 
     def make(self) -> Any:
         """Submit: the Job that a manifest or the named fields describe, created as you.

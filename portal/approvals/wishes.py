@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +66,14 @@ class Wish:
             Figure(request.figure), request.gpus, request.giver, request.name,
             request.starts_at, request.ends_at, request.reason,
         )  # fmt: skip
+
+    @classmethod
+    def of_sent(cls, sent: Mapping[str, Any]) -> Wish:
+        """By page or by API, with its rows found; what is left out is empty."""
+        wish = cls(
+            **{one.name: sent[one.name] for one in fields(cls) if sent.get(one.name) is not None}
+        )
+        return replace(wish, kind=Kind(wish.kind), figure=Figure(wish.figure or Figure.NOMINAL))
 
     @property
     def is_about_quota(self) -> bool:

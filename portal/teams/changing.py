@@ -57,12 +57,12 @@ class Compared:
     after: Foreseen
 
 
-def preview(user: User, work: Workload, change: Change) -> Compared:
-    """What ``change`` would do to ``work``, by the next plan. Raises SubmissionError with every fault at its
-    field, or the service's ServiceError."""
+def preview(user: User, work: Workload, change: Change, *, asker: str = "") -> Compared:
+    """What ``change`` would do to ``work``, by the next plan; ``asker`` as for ``asking.ask``. Raises
+    SubmissionError with every fault at its field, or the service's ServiceError."""
     draft, later = drafted(user, work, change)
     now = turns.kept_back(work.cluster, draft.before)
-    before, after = asking.compare(work, draft.after, on_hold=later is not None)
+    before, after = asking.compare(work, draft.after, on_hold=later is not None, asker=asker)
     return Compared(draft, _foreseen(user, work, before, now), _foreseen(user, work, after, later))
 
 

@@ -47,12 +47,14 @@ from scheduling.models.rollups import WorkDay
 from scheduling.models.studies import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.workloads import (
     CheckpointHabit,
+    EditKind,
     EndCause,
     Outcome,
     PriorityClass,
     State,
     Transition,
     Workload,
+    WorkloadEdit,
 )
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "Decision",
     "Delivery",
     "DemandForecast",
+    "EditKind",
     "EndCause",
     "Eviction",
     "EvictionRule",
@@ -127,6 +130,7 @@ __all__ = [
     "Variant",
     "WorkDay",
     "Workload",
+    "WorkloadEdit",
     "WorkloadType",
     "headline",
 ]

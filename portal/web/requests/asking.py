@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 
 from portal.accounts.models import User
 from portal.approvals import automatic, doors
+from portal.approvals.forms import RequestForm
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind, State
 from portal.approvals.who import approvers, askable_queues, has_lead, may_ask
@@ -21,8 +22,8 @@ from portal.plans import asking as plans
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, form_view, page_view, turned
 from portal.web.frame.shell import get_cluster
+from portal.web.moments import local
 from portal.web.requests import lists, page, views
-from portal.web.requests.forms import RequestForm, initial_of
 from scheduling.models import MILLI, Cluster
 from scheduling.services.errors import ServiceError
 
@@ -202,3 +203,19 @@ def _below(quota_request: QuotaRequest, passing: automatic.Passing) -> str:
     )
     passes = most > 0 and automatic.passing(smaller, quota_request.cluster.now()).passes
     return number(most) if passes else ""
+
+
+def initial_of(request: QuotaRequest, zone_name: str) -> dict[str, Any]:
+    """What the form of a draft begins with."""
+    return {
+        "queue": request.queue.name if request.queue else "",
+        "gpu_class": request.gpu_class,
+        "priority_class": request.priority_class,
+        "figure": request.figure,
+        "gpus": request.gpus,
+        "giver": request.giver.name if request.giver else "",
+        "name": request.name,
+        "starts_at": local(request.starts_at, zone_name),
+        "ends_at": local(request.ends_at, zone_name),
+        "reason": request.reason,
+    }

@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
 from portal.approvals import doors
+from portal.approvals.forms import DecisionForm
 from portal.approvals.models import QuotaRequest
 from portal.approvals.moves import MOVED_ON
 from portal.approvals.who import decides_at, may_ask, verbs
@@ -16,7 +17,6 @@ from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.frame.shell import get_cluster
 from portal.web.requests import page, views
-from portal.web.requests.forms import DecisionForm
 from scheduling.services.errors import ServiceError
 
 Door = Callable[..., object]

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, render
 
 from portal.accounts.models import User
 from portal.approvals.automatic import settable_queues
+from portal.approvals.forms import DecisionForm
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import DECIDABLE, GRANTED, Verb
 from portal.approvals.who import Decider, askable_queues, may_renew, verbs, visible_requests
@@ -20,7 +21,6 @@ from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import local
 from portal.web.requests import lists, page
-from portal.web.requests.forms import DecisionForm
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.queues.shift import givers
 

@@ -224,6 +224,14 @@ def wall_clock(context: Context) -> dict[str, Any]:
     return {"shell": context["shell"], "wall": timezone.now()}
 
 
+@register.simple_tag(takes_context=True)
+def wall(context: Context, at: datetime) -> SafeString:
+    """A time of the wall among those of the cluster, named so where that one's clock is another."""
+    cluster = context["shell"].cluster
+    named = " by the wall’s clock" if cluster and cluster.clock_speed != 1 else ""
+    return format_html("{}{}", when(context, at), named)
+
+
 @register.simple_tag
 def planned_ago(at: datetime) -> str:
     """Time passed since a plan; plans are stamped with the wall's time."""

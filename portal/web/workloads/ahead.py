@@ -134,7 +134,7 @@ def outlook(
     # A worker reads the model while this process plans.
     runs = ask_run_times(draft.cluster, question, wait_s=0.0)
     try:
-        answers = asking.ask(draft, names)
+        answers = asking.ask(draft, names, asker=user.get_username())
     except ServiceError as fault:
         return Outlook(size=size_of(draft), fault=str(fault))
     whole, *single = answers

@@ -31,7 +31,7 @@ from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
-from scheduling.services.starts.tell import said_of
+from scheduling.services.starts.tell import PredictedStart, said_of
 from scheduling.services.words import endings
 from scheduling.services.words.sentences import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
@@ -120,6 +120,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     reads_cost = may_read_cost(user, work)
     cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
+    start = said_of(work) if work.is_waiting else None
     return {
         "cluster": cluster,
         "work": work,
@@ -131,8 +132,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "remedy": endings.remedy(work),
         "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
-        "start": said_of(work) if work.is_waiting else None,
-        "line": _line(cluster, user, work, now),
+        "start": start,
+        "line": _line(cluster, user, work, now, start),
         "entries": history.entries(
             work,
             transitions,
@@ -141,6 +142,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
             reader,
             now=now,
             told_starts=list(work.told_starts.all()),
+            edits=list(work.edits.all()),
         ),
         "decision": decisions[-1] if decisions else None,
         "classes": [classes[name] for name in work.gpu_classes if name in classes],
@@ -205,13 +207,16 @@ def _waits_since(work: Workload, now: datetime) -> datetime | None:
     return max(began, default=work.submitted_at)
 
 
-def _line(cluster: Cluster, user: User, work: Workload, now: datetime) -> timeline.Timeline:
+def _line(
+    cluster: Cluster, user: User, work: Workload, now: datetime, start: PredictedStart | None
+) -> timeline.Timeline:
     return timeline.draw(
         history.steps(work, history.in_order(work.transitions.all())),
         now=now,
         zone_name=user.display_time_zone or cluster.display_time_zone,
         finished=work.finished_at if work.state == State.FINISHED else None,
         ends=_predicted_end(work, now),
+        starts=start.band if start else None,
     )
 
 

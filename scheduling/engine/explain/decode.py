@@ -16,7 +16,7 @@ from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed
+from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed, Turn
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.frame import Frame
@@ -270,13 +270,16 @@ class _Reader:
         return _wanted(work, reason)
 
     def _figures(self, slot: int, reason: m.Reason, rival: str) -> Any:
-        """With the later start of the ``rival`` for whom room is kept, where any start of it is known."""
+        """With the later start of the ``rival`` who goes first, where any start of it is known."""
         figures = reasons.figures_of(reason, self.plan.figures[slot].tolist())
-        start = self.starts.get(rival)
-        if not isinstance(figures, FreeForOther) or start is None or not figures.starts_in_s:
+        if (start := self.starts.get(rival)) is None:
             return figures
         later_s = (start - self.now).total_seconds()
-        return figures._replace(starts_in_s=max(figures.starts_in_s, later_s))
+        if isinstance(figures, FreeForOther) and figures.starts_in_s:
+            return figures._replace(starts_in_s=max(figures.starts_in_s, later_s))
+        if isinstance(figures, Turn) and figures.turn_in_s:
+            return figures._replace(turn_in_s=max(figures.turn_in_s, later_s))
+        return figures
 
     def _until(self, slot: int, work: m.Workload, reason: m.Reason) -> datetime | None:
         known_s = float(self.plan.until[slot])

@@ -30,7 +30,7 @@ def awaits_victims(f: Facts) -> str:
 
 
 def reserved(f: Facts) -> str:
-    expected = f", predicted by {clock(f.until)}" if f.until else ""
+    expected = f", expected by {clock(f.until)}" if f.until else ""
     return (
         f"{this(f).capitalize()} of {f.queue} needs {amount(f.figures.needs)} {f.gpu_class}{parts(f)};"
         f" {_free_room(f)}{expected}."
@@ -153,8 +153,8 @@ def waits_for_turn(f: Facts) -> str:
 
 
 def _soon(what: str, seconds: float) -> str:
-    """When the predictions of running work let one expect it; nothing without any."""
-    return f"{what} in {span(seconds)}, as predicted" if seconds else ""
+    """When it comes if running work ends when it is predicted to; nothing without any such word."""
+    return f"{what} in {span(seconds)} if what runs ends as expected" if seconds else ""
 
 
 def reserved_for_other(f: Facts) -> str:

@@ -123,25 +123,28 @@ def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) ->
     return DraftWork(cluster, queue, at_home)
 
 
-def ask(draft: DraftWork, gpu_classes: Sequence[str] = ()) -> list[Answer]:
-    """What would become of it now: as it is, then on each of ``gpu_classes`` alone.
+def ask(draft: DraftWork, gpu_classes: Sequence[str] = (), *, asker: str = "") -> list[Answer]:
+    """What would become of it now: as it is, then on each of ``gpu_classes`` alone. ``asker``: whose next
+    question replaces this one, if anybody's.
 
-    Raises ServiceError when the cluster does not answer, or too many ask at once.
+    Raises ServiceError when the cluster does not answer, too many ask at once, or it is replaced.
     """
-    with reading_of(draft.cluster) as reading:
+    with reading_of(draft.cluster, asker=asker) as reading:
         return [
             _answer(reading, draft_in(reading, draft.observed, name), name)
             for name in ("", *gpu_classes)
         ]
 
 
-def compare(work: Workload, changed: Observed, *, on_hold: bool) -> tuple[Answer, Answer]:
+def compare(
+    work: Workload, changed: Observed, *, on_hold: bool, asker: str = ""
+) -> tuple[Answer, Answer]:
     """What becomes of ``work``, which waits, as it is and as ``changed`` would have it, in one picture;
-    ``held``: it says itself that it is not to start yet.
+    ``on_hold``: it says itself that it is not to start yet.
 
     Raises ServiceError as ``ask`` does, and when the cluster does not show it.
     """
-    with reading_of(work.cluster, showing=name_in_plan(work)) as reading:
+    with reading_of(work.cluster, showing=name_in_plan(work), asker=asker) as reading:
         before, after = change_in(reading, name_in_plan(work), changed, on_hold=on_hold)
         return _answer(reading, before), _answer(reading, after)
 

@@ -76,7 +76,7 @@ def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
 
     assert any(c.isdigit() for c in text) == (reason not in WITHOUT_NUMBERS)
     assert ("2026-01-05 12:30 UTC" in text) == (reason in UNTIL)
-    assert ("as predicted" in text) == (reason in SOON)
+    assert ("as expected" in text) == (reason in SOON)
 
 
 def test_every_rule_and_every_cause_of_a_lapse_is_declared() -> None:

@@ -47,7 +47,7 @@ from scheduling.services.snapshot.situations import (
     placement_of,
     priority_of,
 )
-from scheduling.services.workloads import checkpoints, lifecycle
+from scheduling.services.workloads import checkpoints, edits, lifecycle
 
 RETURNED = "It names a queue again."
 
@@ -110,7 +110,7 @@ class Projection:
                 row = self.rows[observed.uid] = self._make(observed, changes)
             if observed.checkpointed != row.checkpointed_at:
                 self._habits.hear(row, observed.checkpointed, now)
-            self._copy(row, observed, situation, rows, changes)
+            self._copy(row, observed, situation, rows, changes, now)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes, now)
@@ -258,6 +258,7 @@ class Projection:
         situation: Situation,
         rows: PolicyRows,
         changes: Changes,
+        now: datetime,
     ) -> None:
         priority = priority_of(observed, row, situation, rows)
         named = rows.queue_by_name.get(observed.queue_label)
@@ -289,6 +290,8 @@ class Projection:
             **ending_of(observed),
         }
         assign(row, values, changes)
+        if row.uid in changes.authored and row.state in WAITING and not row._state.adding:
+            changes.edits += edits.found(row, changes.authored[row.uid], rows, now)
 
     def _copy_holding(
         self,
