@@ -44,7 +44,7 @@ class Scribe:
             "segment": segment_of(work.topology, self._levels),
             "predicted": work.predicted.p50 if work.predicted else np.inf,
             "ends_within": work.predicted.within(self._quantile) if work.predicted else np.inf,
-            "held": work.held,
+            "on_hold": work.held,
             "restart": work.restart_cost_s,
             "roles": shapes_of(work, ()),
         }
