@@ -7,15 +7,13 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.by_merit import by_merit, expected_gpu_s
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.reasons.figures import SHORT_KEPT
-from scheduling.engine.state.input import Tree
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.input import Tree, need_of
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS
 
 KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0

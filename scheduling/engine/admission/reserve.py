@@ -24,12 +24,24 @@ from scheduling.engine.state.input import Nodes, Rules, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    segment_level,
+    segment_size,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
-from scheduling.engine.statement.changed import TURNS, changed
-from scheduling.engine.statement.lines import seat_out
+from scheduling.engine.statement.lines import TURNS, changed, seat_out
+
+LACKS_ROOM = (
+    codes.NO_FREE_GPUS, codes.FRAGMENTED, codes.NO_ROOM_IN_TOPOLOGY, codes.NO_ROOM_FOR_SEGMENTS,
+    codes.NO_ROOM_ON_ITS_NODES,
+)  # fmt: skip
 
 
 @inner
@@ -46,11 +58,8 @@ def reserve(world: Session, w: int, c: int) -> bool:
     protection is what it waits for. False if it has to wait longer for that.
     """
     work, rules, shielded = world.work, world.rules, world.out.reason[w] == codes.VICTIMS_PROTECTED
-    if (
-        world.ordering.running.predicted_in_all == 0
-        and not shielded
-        and not _waited(work, rules, w)
-    ):
+    known = world.ordering.running.predicted_in_all > 0 or shielded
+    if not known and not _waited(work, rules, w):
         return False
     free, most = _free_and_most(world.nodes, work, world.room, w, c)
     domain, until = _when_it_fits(world, w, c, free, most)
@@ -64,20 +73,11 @@ def reserve(world: Session, w: int, c: int) -> bool:
     claim = _claim(world, w, c, domain, free, most)
     if claim < 0:
         return False
-    queues.reservations.slot[c], queues.reservations.until_s[c], queues.reservations.members[c] = (
-        w,
-        until,
-        work.least[w],
-    )
+    restore_reservation(queues, c, w, work.least[w])
+    queues.reservations.until_s[c] = until
     out.action[w] = codes.RESERVE
     changed(world.candidates, world.shapes, TURNS, c, work.queue[w])
-    if out.reason[w] in (
-        codes.NO_FREE_GPUS,
-        codes.FRAGMENTED,
-        codes.NO_ROOM_IN_TOPOLOGY,
-        codes.NO_ROOM_FOR_SEGMENTS,
-        codes.NO_ROOM_ON_ITS_NODES,
-    ):
+    if out.reason[w] in LACKS_ROOM:
         out.figures[w, FREE_KEPT.kept_for_it] = claim
         out.reason[w] = codes.RESERVED
         out.until[w] = until if until < np.inf else 0.0

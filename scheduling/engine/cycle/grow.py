@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
@@ -25,12 +24,17 @@ from scheduling.engine.quota.standing import GROWS, may_hold, owes, past_shares_
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Holds, Ranks, Tree, Work
+from scheduling.engine.state.input import Holds, Ranks, Tree, Work, need_of
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import elastic_shape, members_of_elastic
-from scheduling.engine.state.segments import needs_segments, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    elastic_shape,
+    members_of_elastic,
+    needs_segments,
+    segment_size,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING, SPREADS
 from scheduling.engine.statement.lines import decide, recall, seat_out
@@ -343,11 +347,9 @@ def _write_down(
     """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
     holds, work, out, seats, w = world.holds, world.work, world.out, world.seats, who[first]
     starts = out.action[w] == codes.ADMIT
-    total = (
-        _recall_start(seats, out, w, who, first, grown)
-        if starts
-        else _recall_holds(holds, seats, w)
-    )
+    total = 0 if starts else _recall_holds(holds, seats, w)
+    if starts:
+        total = _recall_start(seats, out, w, who, first, grown)
     for i in range(first, grown):
         if who[i] == w:
             seats.node[total], seats.device[total] = node[i], device[i]

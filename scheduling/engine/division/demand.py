@@ -5,11 +5,13 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
 from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
+from scheduling.engine.placement.node_room import may_use
+from scheduling.engine.quota.limits import used_hours
 from scheduling.engine.quota.standing import never_holds, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
-from scheduling.engine.state.input import Holds, Tree, Users, Work, gpus_of
+from scheduling.engine.reasons.figures import HOURS, NEVER
+from scheduling.engine.state.input import Holds, Nodes, Tree, Users, Work, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Demand, Queues
 from scheduling.engine.state.session import Session
@@ -32,9 +34,8 @@ def clear_demand(world: Session) -> None:
     for c in range(demand.supply.size):
         demand.supply[c] = nodes.capacity[c]
     for n in range(nodes.gpu_class.size):
-        demand.supply[nodes.gpu_class[n]] += max(
-            0, _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
-        )
+        beyond = _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
+        demand.supply[nodes.gpu_class[n]] += max(0, beyond)
     for c in range(demand.supply.size):
         for q in range(demand.queued.size):
             demand.requests[c, q] = demand.asked_outside[c, q]
@@ -153,12 +154,8 @@ def _ask_all(world: Session) -> None:
             continue
         q, c = queue[w], wish[0, w]
         common = q >= 0 and c >= 0 and not on_hold[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
-        if (
-            common
-            and stop[q] == 0
-            and not rationed[c]
-            and least[w] * need[GPUS, w] <= ceiling[c, q]
-        ):
+        may = common and stop[q] == 0 and not rationed[c]
+        if may and least[w] * need[GPUS, w] <= ceiling[c, q]:
             row = known_row(known, need, least, required, where, beside, segment, w, c)
             if row >= 0 and known[row, FITS_AT] == 1:
                 requests[c, q] += most[w] * need[GPUS, w]
@@ -283,9 +280,8 @@ def _refuse_for_good(world: Session, w: int) -> None:
     if spent >= 0:
         refuse_for_hours(world, w, spent)
     else:
-        refuse_forever(
-            world, w, work.wish[0, w], never_holds(tree, quotas, work, queues, w, work.wish[0, w])
-        )
+        c = work.wish[0, w]
+        refuse_forever(world, w, c, never_holds(tree, quotas, work, queues, w, c))
 
 
 @inner
@@ -299,10 +295,8 @@ def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> boo
     if queues.usage.running[q] + queues.demand.queued[q] >= tree.most_running[q]:
         return False
     while q > 0:
-        full = (
-            queues.usage.user_running[pair] + queues.demand.user_queued[pair]
-            >= tree.most_per_user[q]
-        )
+        runs = queues.usage.user_running[pair] + queues.demand.user_queued[pair]
+        full = runs >= tree.most_per_user[q]
         holds = queues.usage.user_gpus[pair] + queues.demand.user_asks[pair]
         if full or holds + gpus > tree.most_gpus_per_user[q]:
             return False
@@ -314,3 +308,42 @@ def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> boo
         queues.demand.user_asks[pair] += gpus
         pair = users.above[pair]
     return True
+
+
+@inner
+def refuse_for_hours(world: Session, w: int, c: int) -> None:
+    """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
+    rules = world.rules
+    x = spent_hours(world.tree, world.quotas, rules, world.queues, world.work.queue[w], c)
+    quotas, out = world.quotas, world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
+    out.blame[w] = x
+    out.figures[w, HOURS.used_gpu_hours] = used_hours(quotas, rules, x, c)
+    out.figures[w, HOURS.budget_gpu_hours] = quotas.budget_hours[c, x]
+    out.until[w] = quotas.period_ends[c, x] if quotas.period_ends[c, x] > rules.now else 0.0
+
+
+@inner
+def refuse_forever(world: Session, w: int, c: int, x: int) -> None:
+    """``w`` can never start: queue ``x`` allows too little, or (-1) the nodes are too few or small."""
+    work, need = world.work, world.work.least[w] * world.work.need[GPUS, w]
+    out = world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.NEVER_FITS, c
+    most = world.quotas.cap[c, x] if x >= 0 else world.nodes.capacity[c]
+    out.blame[w] = x
+    out.figures[w, NEVER.needs], out.figures[w, NEVER.most] = need, most
+    out.figures[w, NEVER.min_members] = work.least[w]
+    out.figures[w, NEVER.per_member] = work.need[GPUS, w]
+    some, every = count_nodes(world.nodes, work, world.room, w, c)
+    if x < 0 and some < every:
+        out.figures[w, NEVER.nodes_allowed] = some
+        out.figures[w, NEVER.nodes_in_class] = every
+
+
+@inner
+def count_nodes(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int) -> tuple[int, int]:
+    """How many nodes of class ``c`` there are that ``w`` may use, and how many in all."""
+    some = 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        some += int(may_use(room, work, w, nodes.of_class[i]))
+    return some, nodes.class_start[c + 1] - nodes.class_start[c]

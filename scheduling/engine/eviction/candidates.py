@@ -127,9 +127,8 @@ def _forget(candidates: Candidates) -> None:
             candidates.by_queue.largest_gang[c, q] = 0
             candidates.failed.slot[c, q] = -1
             for p in range(candidates.by_queue.evictable.shape[3]):
-                candidates.by_queue.evictable[LOOSE, c, q, p] = candidates.by_queue.evictable[
-                    BOUND, c, q, p
-                ] = 0
+                for kind in (LOOSE, BOUND):
+                    candidates.by_queue.evictable[kind, c, q, p] = 0
 
 
 @inner
@@ -151,12 +150,11 @@ def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
 
 @inner
 def _sum_up(tree: Tree, candidates: Candidates) -> None:
-    for c in range(candidates.size_of_class.size):
+    largest = candidates.by_queue.largest_gang
+    for c in range(largest.shape[0]):
         for q in range(tree.parent.size - 1, 0, -1):
             above = tree.parent[q]
-            candidates.by_queue.largest_gang[c, above] = max(
-                candidates.by_queue.largest_gang[c, above], candidates.by_queue.largest_gang[c, q]
-            )
+            largest[c, above] = max(largest[c, above], largest[c, q])
 
 
 @inner
@@ -194,14 +192,10 @@ def drop_weight(
     its extra members.
     """
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
-    gpus, extra = sign * work.need[GPUS, v], extra_of(work, v)
+    gpus, extra, mass = sign * work.need[GPUS, v], extra_of(work, v), candidates.by_queue.evictable
     bound = rules.now < work.started[v] + _shield(tree, ranks, q, p)
-    candidates.by_queue.evictable[LOOSE, c, q, p] -= gpus * (
-        extra - candidates.log.members_given[v]
-    )
-    candidates.by_queue.evictable[BOUND if bound else LOOSE, c, q, p] -= gpus * (
-        work.members[v] - extra
-    )
+    mass[LOOSE, c, q, p] -= gpus * (extra - candidates.log.members_given[v])
+    mass[BOUND if bound else LOOSE, c, q, p] -= gpus * (work.members[v] - extra)
 
 
 @inner

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal, start_or_promise
+from scheduling.engine.admission.trial import passes_nominal, start_or_promise
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss
@@ -19,6 +19,7 @@ from scheduling.engine.eviction.rules import (
     RECLAIM,
     STRICT,
     VictimRequest,
+    asking,
     had_risen,
     in_budget,
     protected_until,
@@ -27,18 +28,17 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import expected_gpu_s, expected_of, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Tree, Work, core_of
+from scheduling.engine.state.input import Ranks, Tree, Work, core_of, need_of
 from scheduling.engine.state.order import Running
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import LATER
 from scheduling.engine.state.victims import Candidates, MeritSearches
-from scheduling.engine.statement.changed import EVERY, ROOM, changed
+from scheduling.engine.statement.lines import EVERY, ROOM, changed
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import begin, let_go, undo_all
 
@@ -71,7 +71,7 @@ def gives_way(world: Session, w: int, c: int) -> bool:
         return False
     ensure_candidates(world)
     top = tree.sharing.top[work.queue[w]]
-    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN, w)
+    request = asking(work, w, c, RECLAIM, top, False, STRICT)
     merit.searches[0] += 1
     if price_all(world, request) and _choose(world, request):
         return _carry_out(world, request)
@@ -129,11 +129,8 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     most = may_evict(work, world.rules, w, request.need)
     capped = world.queues.search.evicted[0] > most
     stands = standing(world, w, request.c, request.need, STARTS)
-    if (
-        not capped
-        and stands.says <= ON_LOAN
-        and place(world, w, request.c, work.least[w], LATER) > 0
-    ):
+    may = not capped and stands.says <= ON_LOAN
+    if may and place(world, w, request.c, work.least[w], LATER) > 0:
         return True
     undo_all(world)
     return False
@@ -230,11 +227,8 @@ def _may_leave(world: Session, request: VictimRequest, v: int) -> bool:
     tree, work, now = world.tree, world.work, rules.now
     if not _is_below(tree, work, request, v) or not _is_there(work, world.candidates, world.out, v):
         return False
-    if (
-        eviction_limit_reached(work, rules, v)
-        or work.started[v] >= now
-        or had_risen(work, ranks, v)
-    ):
+    fresh = work.started[v] >= now or had_risen(work, ranks, v)
+    if fresh or eviction_limit_reached(work, rules, v):
         return False
     value, rank = ranks.value, work.priority
     expected = world.ordering.merit.expected[request.w]

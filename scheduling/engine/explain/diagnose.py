@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.division.ineligible import count_nodes, refuse_for_hours
+from scheduling.engine.division.demand import count_nodes, refuse_for_hours
 from scheduling.engine.placement.never_fits import taken_by_larger
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
@@ -47,8 +47,14 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_size
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    segment_size,
+    shape_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide
@@ -189,23 +195,17 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     first = _kept_for(world, w, c) if is_kept else -1
     if first >= 0:
         out.rival[w] = first
-        until = (
-            world.queues.reservations.until_s[c]
-            if world.queues.reservations.slot[c] == first
-            else np.inf
-        )
+        nodes_of = world.queues.reservations
+        until = nodes_of.until_s[c] if nodes_of.slot[c] == first else np.inf
         out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world.rules, until)
         return codes.RESERVED_FOR_OTHER
     if free < need or not find_seats:
-        lack = (
-            codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(nodes, work, room, out, w, c)
-        )
+        lack = codes.NO_FREE_GPUS
+        if free >= need:
+            lack = _lack_beside_gpus(nodes, work, room, out, w, c)
         scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
-        return (
-            codes.NO_ROOM_ON_ITS_NODES
-            if scarce and _is_bound_to_some(nodes, work, room, out, w, c)
-            else lack
-        )
+        bound = scarce and _is_bound_to_some(nodes, work, room, out, w, c)
+        return codes.NO_ROOM_ON_ITS_NODES if bound else lack
     if work.required[w] != ANYWHERE:
         many = reach_of(world, row, c, work.required[w], least)
         out.figures[w, TOGETHER.fits_together] = many

@@ -71,14 +71,9 @@ class Outages:
     def _would_fit_on(self, work: m.Workload, gpu_class: str) -> bool:
         level = work.topology.required or ""
         key = (
-            gpu_class,
-            work.gpus,
-            work.cpus,
-            work.memory_mib,
-            work.members.min,
-            work.topology,
+            gpu_class, work.gpus, work.cpus, work.memory_mib, work.members.min, work.topology,
             work.node_set,
-        )
+        )  # fmt: skip
         if key not in self._fits:
             nodes = [n for n in self.installed[gpu_class] if self._may_use(work, n)]
             largest = max((n.gpus for n in self.installed[gpu_class]), default=0)

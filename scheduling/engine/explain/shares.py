@@ -34,14 +34,11 @@ def read_shares(frame: Frame) -> Shares:
 def _share(frame: Frame, c: int, i: int, usage: Ints, waiting: Ints, potential: Floats) -> Share:
     q, division = frame.quotas, frame.buffers.division
     leaf = frame.tree.kid_start[i] == frame.tree.kid_start[i + 1] and i > 0
-    demand = (
-        min(frame.buffers.queues.redivision.divided[c, i], q.limit[c, i])
-        if leaf
-        else division.demand[c, i]
-    )
-    kept_back = (
-        division.kept_below[c, 0] if i == 0 else division.capacity[c, i] - division.fair[c, i]
-    )
+    divided = frame.buffers.queues.redivision.divided
+    demand = min(divided[c, i], q.limit[c, i]) if leaf else division.demand[c, i]
+    kept_back = division.capacity[c, i] - division.fair[c, i]
+    if i == 0:
+        kept_back = division.kept_below[c, 0]
     return Share(
         fair_share=_exact(division.fair[c, i]),
         potential=_exact(potential[c, i]),
@@ -84,14 +81,11 @@ def _sum_up(frame: Frame) -> tuple[Ints, Ints]:
     a workload that accepts several classes asks in each of them.
     """
     work, parent = frame.work, frame.tree.parent
-    usage, waiting = (
-        np.zeros(frame.quotas.nominal.shape, np.int64),
-        np.zeros(frame.quotas.nominal.shape, np.int64),
-    )
+    usage = np.zeros(frame.quotas.nominal.shape, np.int64)
+    waiting = np.zeros_like(usage)
     runs = np.flatnonzero((work.phase == RUNNING) & (work.queue > 0))
-    np.add.at(
-        usage, (work.gpu_class[runs], work.queue[runs]), work.need[GPUS, runs] * work.members[runs]
-    )
+    gpus = work.need[GPUS, runs] * work.members[runs]
+    np.add.at(usage, (work.gpu_class[runs], work.queue[runs]), gpus)
     waits = (work.phase == PENDING) & (work.queue > 0) & ~work.on_hold
     for wish in work.wish:
         asks = np.flatnonzero(waits & (wish >= 0))

@@ -39,12 +39,8 @@ def update_pending(
 @inner
 def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
     """Close the gaps of those that wait no more, and of those that have another rank by now."""
-    item, state, rank, phase = (
-        ordering.pending.slot,
-        ordering.changes.pending_state,
-        ordering.pending.rank,
-        work.phase,
-    )
+    item, rank, phase = ordering.pending.slot, ordering.pending.rank, work.phase
+    state = ordering.changes.pending_state
     priority, submitted = work.priority, work.submitted
     count = 0
     for k in range(ordering.pending.size[0]):
@@ -85,18 +81,16 @@ def _merge_in(
             fresh += 1
     ordering.changes.pending_size[0] = 0
     _sort(ordering, work, fresh, shortest)
-    i, j = ordering.pending.size[0] - 1, fresh - 1
+    slot, i, j = ordering.pending.slot, ordering.pending.size[0] - 1, fresh - 1
     ordering.pending.size[0] += fresh
     for k in range(ordering.pending.size[0] - 1, -1, -1):
         if j < 0:
             break
-        if i >= 0 and _after(
-            ordering, work, ordering.pending.slot[i], ordering.changes.pending[j], shortest
-        ):
-            ordering.pending.slot[k] = ordering.pending.slot[i]
+        if i >= 0 and _after(ordering, work, slot[i], ordering.changes.pending[j], shortest):
+            slot[k] = slot[i]
             i -= 1
         else:
-            ordering.pending.slot[k] = ordering.changes.pending[j]
+            slot[k] = ordering.changes.pending[j]
             j -= 1
 
 
@@ -110,9 +104,10 @@ def _sort(ordering: Ordering, work: Work, size: int, shortest: bool) -> None:
             middle, high = min(low + width, size), min(low + 2 * width, size)
             i, j = low, middle
             for k in range(low, high):
-                if j >= high or (
-                    i < middle and not _after(ordering, work, order[i], order[j], shortest)
-                ):
+                first = i < middle
+                if first and j < high:
+                    first = not _after(ordering, work, order[i], order[j], shortest)
+                if first:
                     spare[k] = order[i]
                     i += 1
                 else:
@@ -149,13 +144,9 @@ def later(work: Work, a: int, b: int, shortest: bool) -> bool:
 @inner
 def _group(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Find the groups, and count the kinds of those in them. Arrays are looked up once."""
-    item, start, leaf, fewest, rank = (
-        ordering.pending.slot,
-        ordering.pending.group_begin,
-        ordering.pending.queue_begin,
-        ordering.pending.smallest_ask,
-        ordering.pending.rank,
-    )
+    pending = ordering.pending
+    item, start, leaf = pending.slot, pending.group_begin, pending.queue_begin
+    fewest, rank = pending.smallest_ask, pending.rank
     in_queue, user, least, need = work.queue, work.user, work.least, work.need
     claims, on_hold, of, waiting, one = (
         work.claims,

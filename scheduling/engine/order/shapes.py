@@ -29,24 +29,12 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
     if many > WISHES and work.wish[WISHES, w] >= 0:
         return
     parts = (
-        work.queue[w],
-        work.priority[w],
-        work.need[GPUS, w],
-        work.need[CPUS, w],
-        work.need[MEMORY, w],
-        work.beside[w],
-        work.least[w],
-        work.most[w],
-        work.required[w],
-        int(work.ends_within[w] < np.inf),
-        work.preferred[w],
-        work.where[w],
-        work.wish[0, w],
-        work.wish[1, w] if many > 1 else -1,
-        work.wish[2, w] if many > 2 else -1,
-        work.wish[3, w] if many > 3 else -1,
-        work.segment[w],
-    )
+        work.queue[w], work.priority[w], work.need[GPUS, w], work.need[CPUS, w],
+        work.need[MEMORY, w], work.beside[w], work.least[w], work.most[w], work.required[w],
+        int(work.ends_within[w] < np.inf), work.preferred[w], work.where[w], work.wish[0, w],
+        work.wish[1, w] if many > 1 else -1, work.wish[2, w] if many > 2 else -1,
+        work.wish[3, w] if many > 3 else -1, work.segment[w],
+    )  # fmt: skip
     last = shapes.table.size - 1
     row = 0
     for part in parts:

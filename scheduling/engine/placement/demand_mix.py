@@ -71,14 +71,8 @@ def _tally_running(mix: Mix, ordering: Ordering, shapes: Shapes, work: Work) -> 
     """Members of a kind are added together; the others at once: returns how many were. Arrays are looked
     up once.
     """
-    running, of, members, one, added = (
-        ordering.running.slot,
-        shapes.of,
-        shapes.members,
-        shapes.first,
-        0,
-    )
-    have = work.members
+    running, of, members = ordering.running.slot, shapes.of, shapes.members
+    have, one, added = work.members, shapes.first, 0
     for k in range(ordering.running.size[0]):
         w = running[k]
         shape = of[w]
@@ -172,11 +166,8 @@ def _fit_in_all(mix: Mix, nodes: Nodes, room: NodeRoom) -> None:
         free = max(0, free_of(room, GPUS, n, NOW))
         if free < ONE and not _has_shares(room, n):
             continue
-        cpus, memory, bit = (
-            free_of(room, CPUS, n, NOW),
-            free_of(room, MEMORY, n, NOW),
-            room.gpu_class[n],
-        )
+        cpus, memory = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW)
+        bit = room.gpu_class[n]
         for t in range(mix.shapes):
             if _may_go(mix, t, room, n, bit):
                 mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)

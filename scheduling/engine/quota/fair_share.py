@@ -5,9 +5,8 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.state.input import Quotas, Tree
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 
 PLAIN, LENT, ROUNDED = 0, 1, 2
 """How far a reclaim goes: to fair shares; for what is owed also to what others hold above their nominal,

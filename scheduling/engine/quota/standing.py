@@ -23,9 +23,8 @@ from scheduling.engine.compile.structs import Flags
 from scheduling.engine.quota.fair_share import sharer, takes_kept
 from scheduling.engine.quota.limits import used_hours
 from scheduling.engine.state.input import Quotas, Ranks, Rules, Tree, Users, Work
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS, PENDING
 
 INSIDE, ROUNDED_UP, ON_LOAN = 0, 1, 2

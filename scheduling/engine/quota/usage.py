@@ -10,9 +10,8 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import keeps_back
 from scheduling.engine.state.input import Nodes, Rules, Tree, Users, Work
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
 
 

@@ -5,9 +5,8 @@ Queues are written from the top.
 
 from __future__ import annotations
 
-from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.facts import Facts, gang, parts, this
 from scheduling.engine.reasons.figures import COOLDOWN, GRACE, MIN_RUN_TIME
-from scheduling.engine.reasons.gangs import gang, parts, this
 from scheduling.engine.reasons.wording import (
     above,
     amount,

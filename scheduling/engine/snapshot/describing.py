@@ -66,7 +66,7 @@ def describe(
     ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name)
     are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
     ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
-    numbers of ``frame.level_names``, ``segment`` is as in ``state.segments``, times are seconds,
+    numbers of ``frame.level_names``, ``segment`` is as in ``state.roles``, times are seconds,
     ``ends_within`` is the run time at the policy's quantile. Of a gang with ``roles``, largest first,
     ``gpus`` and ``members`` are those of its parts (``state.roles``). ``queue`` -1 is misrouted. ``tie``
     decides last, lowest first; by default the order of arrival.

@@ -301,14 +301,9 @@ class Frame:
     def world(self) -> Struct:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
+            pairs, ranks = self.users.above.size, self.ranks.value.size
             self.buffers = buffers_for(
-                self.tree,
-                self.nodes,
-                self.work,
-                self.holds,
-                self.users.above.size,
-                self.ranks.value.size,
-                self._pool,
+                self.tree, self.nodes, self.work, self.holds, pairs, ranks, self._pool
             )
             b = self.buffers
             parts = (

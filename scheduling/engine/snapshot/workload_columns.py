@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scheduling.engine import model as m
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.describing import Shape, number_of
-from scheduling.engine.state.segments import segment_of
+from scheduling.engine.state.roles import segment_of
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import PENDING, RUNNING
 

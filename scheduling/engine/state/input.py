@@ -113,7 +113,7 @@ class Work(NamedTuple):
     where: Ints  # row of ``Nodes.allowed``, -1 anywhere
     required: Ints  # topology level or -1
     preferred: Ints
-    segment: Ints  # of which members and in which level, see ``state.segments``; 0 for none
+    segment: Ints  # of which members and in which level, see ``state.roles``; 0 for none
     submitted: Floats
     predicted: Floats  # median of the run time from its start, infinite if unknown
     tie: Ints  # unique; decides last
@@ -200,6 +200,11 @@ class Rules(NamedTuple):
     max_moves: int
     claim_hold: float
     shortest: bool
+
+
+@inner
+def need_of(work: Work, w: int) -> int:
+    return work.least[w] * work.need[GPUS, w]
 
 
 @inner

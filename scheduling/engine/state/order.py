@@ -50,9 +50,7 @@ class Pass:
 
     cursor: Annotated[Ints, per("slot+1")]  # [group] whom of it the pass has come to
     skip: Annotated[Flags, per("slot+1")]  # [position] those whom it does not ask
-    left: Annotated[
-        Ints, per("queue")
-    ]  # how many it has still to ask; above leaves, how many children
+    left: Annotated[Ints, per("queue")]  # how many it has still to ask; above leaves, children
     lead: Annotated[Ints, per("queue+1")]  # the group whose user holds least, -1 if several do
     led: Annotated[Ints, per("queue+1")]  # ``usage_epoch`` when that was found
     usage_epoch: int  # counts changes of what users hold
@@ -132,9 +130,7 @@ class Refusals:
 class Shapes:
     """Shapes of work by number, found through ``table`` (``order.shapes``)."""
 
-    of: Annotated[
-        Ints, per("slot", fill=UNKNOWN)
-    ]  # or OWN, or UNKNOWN until it first waits or runs
+    of: Annotated[Ints, per("slot", fill=UNKNOWN)]  # or OWN; UNKNOWN until it waits or runs
     parts: Annotated[Ints, per("shape", "17")]
     members: Annotated[Ints, per("shape")]  # how many wait and run, see ``placement.demand_mix``
     waiting: Annotated[Ints, per("shape")]

@@ -21,8 +21,7 @@ from scheduling.engine.state.order import (
     Refusals,
     Shapes,
 )
-from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.shares import Division
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 

@@ -12,8 +12,7 @@ from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.changed import HOLDING, changed
-from scheduling.engine.statement.lines import decide, seat_out
+from scheduling.engine.statement.lines import HOLDING, changed, decide, seat_out
 
 
 @inner
