@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 
 from portal.display.periods import DAY_S, HOUR_S, Floats, epochs, step_s
@@ -78,7 +78,11 @@ def best_resolution(scope: Scope, filters: ReportFilters) -> Resolution | None:
 def _first_there(
     rows: QuerySet[UsageSample], resolutions: Iterable[Resolution]
 ) -> Resolution | None:
-    return next((one for one in resolutions if rows.filter(resolution=one).exists()), None)
+    """Whether there are any is one question, of all of them."""
+    wanted = list(resolutions)
+    there = [Exists(rows.filter(resolution=one)) for one in wanted]
+    found = Cluster.objects.order_by().values_list(*there)[:1].get() if wanted else ()
+    return next((one for one, is_there in zip(wanted, found, strict=True) if is_there), None)
 
 
 def is_known(scope: Scope, filters: ReportFilters) -> bool:
