@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from html.parser import HTMLParser
 
 import requests
@@ -64,7 +65,7 @@ def check(people: Crowd, cluster: str) -> Visits:
         form.feed(who.get(page, timeout=TIMEOUT_S).text)
         for gpus in range(1, TIMES + 1):
             typed = {**form.values, "name": f"bench-{gpus}", "gpus_per_pod": str(gpus)}
-            _timed(visits, lambda typed=typed: _checked(who, page, typed))
+            _timed(visits, partial(_checked, who, page, typed))
 
     return _all(people.sessions, ask)
 
@@ -86,7 +87,7 @@ def sooner(people: Crowd, cluster: str) -> Visits:
         first = people.sessions.index(who)
         for i in range(min(TIMES, len(works))):
             address = f"{people.base}{works[(first + i) % len(works)]}sooner/"
-            _timed(visits, lambda address=address: _planned(who, address))
+            _timed(visits, partial(_planned, who, address))
 
     return _all(people.sessions, ask)
 
