@@ -82,11 +82,11 @@ def now_and_next(cluster: Cluster, user: User, active: Sequence[Active]) -> Now:
     axis = TimeAxis.over((span for _, span in spans), now)
     shares = shares_of(cluster)
     lines = [_line(row, span, axis, shares, now) for row, span in spans]
-    asked, held = _sums(cluster, waiting, holding)
+    demand, usage = _sums(cluster, waiting, holding)
     return Now(
         axis,
-        Part([line for line in lines if line.work.is_waiting], len(waiting), asked),
-        Part([line for line in lines if not line.work.is_waiting], len(holding), held),
+        Part([line for line in lines if line.work.is_waiting], len(waiting), demand),
+        Part([line for line in lines if not line.work.is_waiting], len(holding), usage),
     )
 
 
@@ -138,8 +138,8 @@ def _span(row: Row, now: datetime) -> Span:
         forecast = getattr(work, "start_forecast", None)
         if forecast is None:
             return Span(row.since, False)
-        told = predicted_start(forecast, now)
-        return Span(row.since, False, told.p50, told.p90, why_not=told.why_not)
+        start = predicted_start(forecast, now)
+        return Span(row.since, False, start.p50, start.p90, why_not=start.why_not)
     if work.state != State.RUNNING or work.started_at is None:
         return Span(row.since, True)
     p50, p90 = (
