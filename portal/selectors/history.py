@@ -138,7 +138,10 @@ def entries(
             until = following.at if following else now
             found += _waits(decisions, step.at, until, reader, ended=following is not None)
     found.reverse()
-    for entry in (*map(_start_entry, told_starts), *(_edited(workload, edits, one) for one in edits)):
+    for entry in (
+        *map(_start_entry, told_starts),
+        *(_edited(workload, edits, one) for one in edits),
+    ):
         at = next((i for i, other in enumerate(found) if other.at <= entry.at), len(found))
         found.insert(at, entry)
     return found

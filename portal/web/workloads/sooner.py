@@ -86,8 +86,8 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
     changes = plan.changes
     names = [one["value"] for one in changes if one["change"] == "gpu_class"]
-    question = question_elsewhere(work, names)
-    runs = plans.ask_run_times(work.cluster, question, wait_s=RUN_TIME_S) or {}
+    run_times = question_elsewhere(work, names)
+    runs = plans.ask_run_times(work.cluster, run_times, wait_s=RUN_TIME_S) or {}
     ends = elsewhere(work, names, runs, work.cluster.now())
     classes = {one.name: one for one in work.cluster.gpu_classes.all()}
     reads, may = may_read_cost(request.user, work), may_operate_workload(request.user, work)

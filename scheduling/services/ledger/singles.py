@@ -14,6 +14,7 @@ from django.db.models.functions import Greatest
 from scheduling.models import Cluster, Eviction, GpuUse, Outcome, Transition, Workload
 from scheduling.services.ledger.holds import OF_STEP
 from scheduling.services.ledger.lives import Stretch, Whose, stretches_of
+from scheduling.services.tables.among import among
 from scheduling.services.tables.instants import Epoch
 
 EVER_S = float("-inf")
@@ -85,7 +86,7 @@ class Chosen:
 
     def people(self, prefix: str = "") -> Q:
         """The same whatever class it is in, or waits for."""
-        found = Q(**{f"{prefix}queue__in": list(self.queues)})
+        found = among(f"{prefix}queue", self.queues)
         for name in ("user", "type"):
             if value := getattr(self, name):
                 found &= Q(**{f"{prefix}{name}": value})

@@ -95,10 +95,10 @@ def grid(queue: Queue, at: datetime) -> Grid:
 
 def history(queue: Queue) -> QuerySet[QuotaChange]:
     """Changes that touched the subtree of ``queue``, newest first; their cells may reach past it."""
-    queues = [q for q, _ in subtree(queue)]
-    touched = Quota.objects.filter(queue__in=queues).exclude(change=None)
+    inside = Queue.objects.below(queue)
+    touched = Quota.objects.filter(queue__in=inside).exclude(change=None)
     return QuotaChange.objects.filter(
-        Q(queue__in=queues) | Q(pk__in=touched.values("change"))
+        Q(queue__in=inside) | Q(pk__in=touched.values("change"))
     ).select_related("author", "queue")
 
 

@@ -57,7 +57,7 @@ class Bounds:
 def subtree(queue: Queue) -> list[tuple[Queue, int]]:
     """``queue`` and all below it, each with its depth below ``queue``, depth first, in page order."""
     children: dict[int | None, list[Queue]] = {}
-    for other in Queue.objects.filter(cluster_id=queue.cluster_id):
+    for other in Queue.objects.below(queue, strictly=True):
         children.setdefault(other.parent_id, []).append(other)
 
     def walk(top: Queue, depth: int) -> Iterator[tuple[Queue, int]]:

@@ -243,7 +243,7 @@ def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_
             for_workload=Workload.objects.get(name="search-run-1"),
         )
     client.force_login(User.objects.get(username="p.rossi"))
-    with django_assert_num_queries(27):
+    with django_assert_num_queries(25):
         client.get(url(work.name))
 
 
