@@ -331,6 +331,7 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     if (
         world.candidates.log.leaves[v]
         or out.action[v] != codes.UNDECIDED
+        or work.claims[v]
         or not _sits_together(work, world.holds, v)
     ):
         return False

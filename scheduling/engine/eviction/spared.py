@@ -1,4 +1,6 @@
-"""Victims that the whole plan can do without: what somebody who was served later made needless stays.
+"""Victims that nobody needs any more.
+
+Those that the whole plan can do without: what somebody who was served later made needless stays.
 
 A search puts back the victims that it does not need itself. Another one may free more than it takes, and
 then whoever left for the first could start again in the next cycle on what is left.
@@ -82,3 +84,28 @@ def _stay(world: Session, v: int) -> None:
     candidates.log.leaves[v] = False
     drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, -1)
     changed(candidates, world.shapes, RETURN, work.gpu_class[v], work.queue[v])
+
+
+@inner
+def keep_their_seats(world: Session) -> None:
+    """Where a claim has just lapsed, who still leaves for it keeps its own seats, but for those that somebody
+    else claims by now.
+    """
+    pending = world.ordering.pending
+    for k in range(pending.size[0] if pending.promised > 0 else 0):
+        if world.out.lapsed[pending.slot[k]] >= 0:
+            _spare_victims_of(world, pending.slot[k])
+
+
+@inner
+def _spare_victims_of(world: Session, w: int) -> None:
+    work, running = world.work, world.ordering.running
+    for k in range(running.size[0]):
+        v = running.slot[k]
+        if not work.leaving[v] or work.part_of[v] >= 0 or work.evicted_for[v] != work.tie[w]:
+            continue
+        restore(world, v)
+        if seats_hold(world.holds, world.room, v):
+            note_coming(world.tree, work, world.room, world.queues, v, -gpus_of(work, v))
+        else:
+            release(world, v)
