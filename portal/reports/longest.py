@@ -176,8 +176,8 @@ def waited(scope: Scope, filters: ReportFilters) -> Iterator[Waited]:
         begin = max(start_s, submitted_s)
         end = min(x for x in (started_s, finished_s, end_s) if x is not None)
         if end > begin:
-            told = reasons.get(pk, [])
-            yield Waited(pk, queue, begin, end - begin, _by_cause(told, begin, end))
+            course = reasons.get(pk, [])
+            yield Waited(pk, queue, begin, end - begin, _by_cause(course, begin, end))
 
 
 def _works(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
@@ -201,22 +201,22 @@ def _reasons(works: QuerySet[Workload], end: datetime) -> dict[int, list[tuple[f
     rows = Decision.objects.filter(
         workload__in=works.values("pk"), action__in=WAITING_FOR, cycle__at__lt=end
     )
-    told = rows.order_by("workload_id", "cycle__at").values_list(
+    lines = rows.order_by("workload_id", "cycle__at").values_list(
         "workload_id", Epoch("cycle__at"), "reason"
     )
     return {
         pk: [(at, reason) for _, at, reason in mine]
-        for pk, mine in groupby(told, key=lambda row: row[0])
+        for pk, mine in groupby(lines, key=lambda row: row[0])
     }
 
 
-def _by_cause(told: Sequence[tuple[float, str]], begin: float, end: float) -> dict[str, float]:
-    if not told:
+def _by_cause(course: Sequence[tuple[float, str]], begin: float, end: float) -> dict[str, float]:
+    if not course:
         return {UNKNOWN.name: end - begin}
     spent: dict[str, float] = defaultdict(float)
-    for i, (at, reason) in enumerate(told):
+    for i, (at, reason) in enumerate(course):
         since = begin if i == 0 else max(begin, at)
-        until = min(end, told[i + 1][0]) if i + 1 < len(told) else end
+        until = min(end, course[i + 1][0]) if i + 1 < len(course) else end
         if until > since:
             spent[BY_REASON.get(reason, UNKNOWN).name] += until - since
     return dict(spent)

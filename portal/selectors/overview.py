@@ -216,15 +216,15 @@ def _with_others(
     while open_:
         yield from _others(open_.pop(), hidden, shares)
     root = next((row.queue.parent_id for row in rows if row.depth == 0), None)
-    if kept := hidden.get(root):
-        yield sum_of("", 0, kept, shares)
+    if pks := hidden.get(root):
+        yield sum_of("", 0, pks, shares)
 
 
 def _others(
     row: QueueOnAxis, hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
 ) -> Iterator[Others]:
-    if kept := hidden.get(row.queue.pk):
-        yield sum_of(row.queue.path, row.depth + 1, kept, shares)
+    if pks := hidden.get(row.queue.pk):
+        yield sum_of(row.queue.path, row.depth + 1, pks, shares)
 
 
 def _total(
@@ -245,14 +245,14 @@ def _total(
     )
 
 
-def _keepers(visible: list[Queue], shares: Mapping[int, Share], kept: float) -> list[str]:
+def _keepers(visible: list[Queue], shares: Mapping[int, Share], kept_back: float) -> list[str]:
     """The lowest queues that keep idle nominal back, and the others where those seen keep less than
     ``kept`` and some are out of sight."""
     seen = {queue.pk for queue in visible}
     keeping = [q for q in visible if not q.is_root and q.pk in shares and shares[q.pk].kept_back]
     above = {queue.parent_id for queue in keeping}
     lowest = [queue for queue in keeping if queue.pk not in above]
-    hidden = kept - sum(shares[queue.pk].kept_back for queue in lowest)
+    hidden = kept_back - sum(shares[queue.pk].kept_back for queue in lowest)
     others = hidden >= LEAST_SHOWN and not shares.keys() <= seen
     return [*map(str, lowest), *(["other teams"] if others else [])]
 

@@ -121,7 +121,7 @@ class Shell:
         return user.is_authenticated and must_have(user)
 
     @cached_property
-    def held(self) -> Held:
+    def hit_rates(self) -> Held:
         """How forecasts of starts have held of late, by class and how far ahead."""
         cluster = self.cluster
         if cluster is None:

@@ -102,13 +102,13 @@ def _sizes(cluster: Cluster, user: User) -> tuple[list[float], list[float]]:
     wait: list[float] = []
     hold: list[float] = []
     active = own(cluster, user).filter(state__in=(*WAITING, *HOLDING))
-    for state, gpus, least, held, names, name in active.values_list(
+    for state, gpus, least, size, names, name in active.values_list(
         "state", "gpus", "min_members", "members", "gpu_classes", "gpu_class__name"
     ):
         if state in WAITING:
             wait.append(gpus * least * each.get(next(iter(names), ""), 1.0))
         else:
-            hold.append(gpus * held * each.get(name or "", 1.0))
+            hold.append(gpus * size * each.get(name or "", 1.0))
     return wait, hold
 
 
@@ -150,8 +150,8 @@ def _span(row: Row, now: datetime) -> Span:
         forecast = getattr(work, "start_forecast", None)
         if forecast is None:
             return Span(row.since, False)
-        told = predicted_start(forecast, now)
-        return Span(row.since, False, told.p50, told.p90, why_not=told.why_not)
+        start = predicted_start(forecast, now)
+        return Span(row.since, False, start.p50, start.p90, why_not=start.why_not)
     if work.state != State.RUNNING or work.started_at is None:
         return Span(row.since, True)
     p50, p90 = (

@@ -70,16 +70,16 @@ def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
         set(team_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
     )
     shares = shares_of(cluster).get(gpu_class.pk, {})
-    held, wanted = _of_person(cluster, user, gpu_class)
+    usage, wanted = _of_person(cluster, user, gpu_class)
     figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
     on = axis(figures.values())
-    lines = [_line(q, figures[q.pk], every, held, wanted, on) for q in mine]
+    lines = [_line(q, figures[q.pk], every, usage, wanted, on) for q in mine]
     first = [q for q in every if q.parent_id is not None and _depth(q) == 0]
     own_sum = sum((line.amounts for line in lines), Amounts())
     total = sum((_amounts(figures_of(shares.get(q.pk))) for q in first), Amounts())
     total += Amounts(mine=own_sum.mine, mine_pending=own_sum.mine_pending)
     total += _elsewhere(
-        held, wanted, {q.pk for q in every if any(q.is_within(one) for one in mine)}
+        usage, wanted, {q.pk for q in every if any(q.is_within(one) for one in mine)}
     )
     return OwnQueues(gpu_class, on, lines, total - own_sum, _others(every, mine), total)
 
@@ -106,7 +106,7 @@ def _of_person(
     counts them: of what was there when it was planned, all members of what waits and is not on hold, in each
     class that it accepts.
     """
-    held: Counter[int | None] = Counter()
+    usage: Counter[int | None] = Counter()
     wanted: Counter[int | None] = Counter()
     last = Cycle.objects.filter(cluster=cluster).order_by("-number").values("at")[:1]
     planned = Coalesce(Subquery(last), Value(cluster.now()))
@@ -118,33 +118,33 @@ def _of_person(
         "queue", began, "gpu_classes", "gpu_class", "gpus", "members", "max_members"
     ):
         if held_then and on == gpu_class.pk:
-            held[queue] += gpus * members
+            usage[queue] += gpus * members
         elif not held_then and (not names or gpu_class.name in names):
             wanted[queue] += gpus * most
-    return held, wanted
+    return usage, wanted
 
 
 def _line(
     queue: Queue,
     figures: Figures,
     every: Iterable[Queue],
-    held: Mapping[int | None, int],
+    usage: Mapping[int | None, int],
     wanted: Mapping[int | None, int],
     on: Axis,
 ) -> OwnQueueRow:
     below = [q.pk for q in every if q.is_within(queue)]
-    mine = sum(held.get(pk, 0) for pk in below)
+    mine = sum(usage.get(pk, 0) for pk in below)
     mine_pending = sum(wanted.get(pk, 0) for pk in below)
     drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
     return OwnQueueRow(queue, figures, _amounts(figures, mine, mine_pending), drawn)
 
 
 def _elsewhere(
-    held: Mapping[int | None, int], wanted: Mapping[int | None, int], inside: set[int]
+    usage: Mapping[int | None, int], wanted: Mapping[int | None, int], inside: set[int]
 ) -> Amounts:
     """What the person holds and asks for outside the queues of the lines."""
     mine, pending = (
-        sum(gpus for pk, gpus in by.items() if pk not in inside) for by in (held, wanted)
+        sum(gpus for pk, gpus in by.items() if pk not in inside) for by in (usage, wanted)
     )
     return Amounts(mine=mine, mine_pending=pending)
 

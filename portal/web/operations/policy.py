@@ -45,7 +45,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     faults: dict[str, str] = {}
     seen: EditPreview | None = None
-    kept: PlanState | None = None
+    plan_state: PlanState | None = None
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
@@ -62,7 +62,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     if request.method != "POST" and DRAFT in request.GET and is_admin(request.user):
         typed = request.GET
         values, faults = _read(typed)
-        seen, kept = (None, None) if faults else _awaited(request, found, values)
+        seen, plan_state = (None, None) if faults else _awaited(request, found, values)
     groups = _groups(found, typed, faults)
     context = {
         "cluster": found,
@@ -71,7 +71,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         "edited": [row for _, rows in groups for row in rows if row["was"]],
         "faults": faults,
         "told": seen,
-        **plans.context_of(kept),
+        **plans.context_of(plan_state),
         "reason": typed.get("reason", ""),
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
@@ -88,9 +88,9 @@ def _awaited(
     changes = changes_of_policy(cluster, values)
     if not changes:
         return EditPreview(why=UNPLANNED), None
-    kept = plans.ask(cluster, CHANGES, {"changes": list(changes)})
-    seen = None if kept.answer is None else readable(request.user, cluster, kept.answer)
-    return seen, kept
+    plan_state = plans.ask(cluster, CHANGES, {"changes": list(changes)})
+    seen = None if plan_state.answer is None else readable(request.user, cluster, plan_state.answer)
+    return seen, plan_state
 
 
 def _read(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:

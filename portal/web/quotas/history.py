@@ -203,15 +203,19 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
             messages.success(request, "Reverted, in force with the next cycle.")
             return redirect("web:quotas", found.name, top.name)
     cells, start = cells_back(saved), max(found.now(), saved.effective_from)
-    kept = plans.ask(found, REVERT, {"change": saved.pk})
-    seen = readable(person(request), found, kept.answer) if kept.answer is not None else None
+    plan_state = plans.ask(found, REVERT, {"change": saved.pk})
+    seen = (
+        readable(person(request), found, plan_state.answer)
+        if plan_state.answer is not None
+        else None
+    )
     context = {
         "queue": top,
         "crumbs": crumbs(request, top),
         "change": saved,
         "lines": backwards(saved, person(request)),
         "told": with_grace(seen, lowered(grid(saved.queue, start), cells, start)) if seen else None,
-        **plans.context_of(kept),
+        **plans.context_of(plan_state),
         "reason": reason,
         "fault": fault,
     }

@@ -116,9 +116,9 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     typed = read(request.POST, shown, Shell(request).zone)
     faults = list(typed.faults)
     if not faults and "what_if" in request.POST and is_operator(request.user):
-        asked = changes_of(typed.cells)
+        changes = changes_of(typed.cells)
         page = reverse("web:what_ifs", args=[top.cluster.name])
-        return redirect(f"{page}?{as_query(asked)}")
+        return redirect(f"{page}?{as_query(changes)}")
     if not faults and {"preview", "replay"} & request.POST.keys():
         seen = told_of(request, shown, typed, asks="replay" in request.POST)
         return _page(request, top, grid(top, now), typed=typed, seen=seen)

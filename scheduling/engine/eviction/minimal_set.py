@@ -6,13 +6,13 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
-from scheduling.engine.compile.structs import Floats
 from scheduling.engine.eviction.rules import (
     BOTH,
     CAP,
     PREEMPT,
     VictimRequest,
     first_below_nominal,
+    given_by,
     held_by,
     still_above,
 )
@@ -25,8 +25,7 @@ from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import many_roles, members_in, needs_segments, parts_of, shape_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -47,20 +46,17 @@ def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
     """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
     would borrow beside a preemption what is kept back.
     """
-    held = world.queues.usage.held[request.c, q] + request.need
-    if held > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
+    total = world.queues.usage.gpus[request.c, q] + request.need
+    if total > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
         return True
-    return (
-        request.rule == PREEMPT
-        and q == world.work.queue[request.w]
-        and borrows_kept(world, request)
-    )
+    own = request.rule == PREEMPT and q == world.work.queue[request.w]
+    return own and borrows_kept(world, request)
 
 
 @inner
 def borrows_kept(world: Session, request: VictimRequest) -> bool:
     """Whether the workload would use above its share what a lending limit keeps back."""
-    return bool(standing(world, request.w, request.c, request.need, STARTS).kept >= 0)
+    return bool(standing(world, request.w, request.c, request.need, STARTS).lender >= 0)
 
 
 @inner
@@ -158,11 +154,17 @@ def is_within_cap(world: Session, request: VictimRequest) -> bool:
 @inner
 def is_still_fair(world: Session, request: VictimRequest) -> bool:
     """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
-    if borrows_kept(world, request):
+    if borrows_kept(world, request) or first_unfair(world, request) >= 0:
         return False
-    return first_unfair(world, request) < 0 and (
-        request.stretch == PLAIN or _narrows(world, request)
-    )
+    return request.stretch == PLAIN or _narrows(world, request)
+
+
+@inner
+def passes_all(world: Session, request: VictimRequest) -> bool:
+    """Whether limits, the cap and fairness hold with this set."""
+    if not quota_holds(world, request) or not is_within_cap(world, request):
+        return False
+    return bool(is_still_fair(world, request))
 
 
 @inner
@@ -172,32 +174,26 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     for.
     """
     work, out = world.work, world.out
-    tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
+    tree, usage, candidates = world.tree, world.queues.usage.gpus, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
     for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if v < 0 or _is_merged(candidates, k):
+        if candidates.log.slot[k] < 0:
             continue
-        gpus = held_by(work, out, v) if candidates.log.part[k] < 0 else work.need[GPUS, v]
-        _add_up(tree, before, work.queue[v], gpus)
+        gpus, q = given_by(work, candidates, out, k), work.queue[candidates.log.slot[k]]
         given += gpus
+        while q > 0:
+            before[q] += gpus
+            q = tree.parent[q]
     if request.stretch == LENT:
         return bool(given <= request.need)
     for q in range(1, before.size):
-        fair, has = world.division.fair[request.c, q], held[request.c, q]
+        fair, has = world.division.fair[request.c, q], usage[request.c, q]
         mine = request.need if is_below(tree, work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
         if change > EPS:
             return False
         more += change
     return bool(more < -EPS)
-
-
-@inner
-def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
-    while q > 0:
-        sums[q] += gpus
-        q = tree.parent[q]
 
 
 @inner

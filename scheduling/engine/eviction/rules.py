@@ -19,6 +19,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
+    PLAIN,
     ROUNDED,
     branch_of,
     common_ancestor,
@@ -29,9 +30,9 @@ from scheduling.engine.quota.fair_share import (
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of, need_of
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.segments import unit_of
+from scheduling.engine.state.roles import unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates
@@ -76,11 +77,32 @@ class VictimRequest(NamedTuple):
 
 
 @inner
+def asking(
+    work: Work, w: int, c: int, rule: int, top: int, owed: bool, overlook: int
+) -> VictimRequest:
+    """For ``w`` on class ``c``, up to fair shares."""
+    need = need_of(work, w)
+    return VictimRequest(w, c, rule, top, owed, overlook, need, False, PLAIN, w)
+
+
+@inner
 def for_role(request: VictimRequest, seat: int) -> VictimRequest:
     """The same search, for members of that shape."""
+    return _changed(request, request.rule, request.hasty, seat)
+
+
+@inner
+def hasty(request: VictimRequest) -> VictimRequest:
+    """The same for one that has waited long enough only for what is owed to it."""
+    rule = BOTH_OWED if request.rule == BOTH else request.rule
+    return _changed(request, rule, rule == RECLAIM, request.seat)
+
+
+@inner
+def _changed(request: VictimRequest, rule: int, hasty: bool, seat: int) -> VictimRequest:
     return VictimRequest(
-        request.w, request.c, request.rule, request.top, request.owed, request.overlook,
-        request.need, request.hasty, request.stretch, seat,
+        request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
+        hasty, request.stretch, seat,
     )  # fmt: skip
 
 
@@ -156,7 +178,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     own = is_own(work, request, v)
     owed = not own and is_owed(tree, work, candidates, request, v)
     spares = not own and not owed
-    if spares and candidates.held.takeable[work.queue[v]] < gpus:
+    if spares and candidates.by_queue.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
     for_nominal = owed and request.stretch != ROUNDED and not by_merit(tree, work.queue[v])
     limit_reached = not for_nominal and eviction_limit_reached(work, world.rules, v)
@@ -262,11 +284,11 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         return False
     while q != meet:
         keeps = kept_by(world, request.c, q, request.stretch, graced)
-        above = world.queues.usage.held[request.c, q] - keeps
+        above = world.queues.usage.gpus[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
         short = below_nominal(world, request.c, q, gpus)
-        if short > 0 and short > _chosen_of(world, request, q):
+        if short > 0 and short > given_below(world, q):
             return False
         q = tree.parent[q]
     return True
@@ -279,18 +301,7 @@ def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
     """
     if world.division.short[c, q]:
         return 0
-    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.held[c, q] + gpus))
-
-
-@inner
-def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
-    """Milli-GPU of the chosen in ``q`` and below it: another set may do without them."""
-    candidates, gpus = world.candidates, 0
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if v >= 0 and is_below(world.tree, world.work.queue[v], q):
-            gpus += given_by(world.work, world.candidates, world.out, k)
-    return gpus
+    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.gpus[c, q] + gpus))
 
 
 @inner
@@ -301,6 +312,16 @@ def given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
     if part >= 0:
         return 0 if log.leaves[v] else int(work.need[GPUS, v])
     return held_by(work, out, v) if part == LEAVES else 0
+
+
+@inner
+def given_below(world: Session, q: int) -> int:
+    """Milli-GPU that the chosen in ``q`` and below it give."""
+    log, gpus = world.candidates.log, 0
+    for k in range(log.first, log.size):
+        if log.slot[k] >= 0 and is_below(world.tree, world.work.queue[log.slot[k]], q):
+            gpus += given_by(world.work, world.candidates, world.out, k)
+    return gpus
 
 
 @inner
@@ -379,7 +400,7 @@ def still_above(world: Session, request: VictimRequest, k: int) -> bool:
     meet = common_ancestor(tree, q, work.queue[request.w])
     while q != meet:
         keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
-        if queues.usage.held[request.c, q] + gpus <= keeps + EPS:
+        if queues.usage.gpus[request.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]
     return True

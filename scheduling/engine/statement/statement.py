@@ -18,7 +18,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work, core_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.segments import unit_of
+from scheduling.engine.state.roles import unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates

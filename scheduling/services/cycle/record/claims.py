@@ -32,7 +32,7 @@ def follow(
     and who is ``put_off`` (names): its start, or the room that was to be made for it, is left to the next
     plan. Who leaves and kept its seats has them until somebody takes them.
     """
-    told = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
+    lapses = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
     promised = dict(_promised(done.plan))
     starts = {act.workload for act in done.plan.acts if act.action is m.Action.ADMIT}
     taken = _taken_over(done, claims)
@@ -42,8 +42,8 @@ def follow(
     kept = {*promised, *starts, *put_off, *taken, *stay}
     for uid, row in claims.rows.items():
         name = _name(row)
-        if name in told:
-            claims.lapse(row, LapseCause(told[name].rule))
+        if name in lapses:
+            claims.lapse(row, LapseCause(lapses[name].rule))
         elif not (name in kept or uid in starting):
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
@@ -62,7 +62,7 @@ def follow(
     write_columns(list(changed.values()), ["claim", "taken_gpus"])
     mark_in_vain(lapsed)
     _write_taken(done, taken)
-    insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in told])
+    insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in lapses])
     return [*changed, *(done.by_name[name].uid for name in taken)]
 
 
