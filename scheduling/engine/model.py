@@ -273,7 +273,9 @@ class Workload:
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     awaits_victims: bool = False
     """Pending: it has a claim to room that comes free, so it is seated before all else. Its ``gpu_class``,
-    ``placement`` and ``devices`` are the seats that it claims.
+    ``placement`` and ``devices`` are the seats that it claims. Leaving: whoever it left for does not claim
+    them any more. It keeps its own, and starts on them once its pods are gone, unless somebody takes them who
+    could take them from it if it ran.
     """
     victims: tuple[str, ...] = ()
     """Names of those who leave for its claim, of workloads of the snapshot; who is over is left out."""

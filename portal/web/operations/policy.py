@@ -16,48 +16,16 @@ from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.operations.mode import operated
 from portal.web.quotas.preview import UNPLANNED, EditPreview, readable, tried
-from portal.web.studies.compared import as_text
 from portal.web.studies.drafts import DRAFT
+from portal.web.studies.ways import each_way
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.knobs import KNOBS, Knob, check, policy_of, set_policy
-from scheduling.services.queues.sharing import SAID, name_of
 from scheduling.services.studies import doors
-from scheduling.services.studies.experiments.results import FigureRow
-from scheduling.services.studies.experiments.sharing import (
-    JUDGED,
-    KEYS,
-    ask_of_sharing,
-    newest_comparison,
-)
+from scheduling.services.studies.experiments.sharing import ask_of_sharing
 from scheduling.services.studies.whatif.documents import changes_of_policy
 
 Json = dict[str, Any]
-HEADS = dict(
-    zip(KEYS, ("Average wait", "P90 wait", "Later than on own quota", "Evictions"), strict=True)
-)
-"""Of the figures by which the ways are told apart."""
-
-
-def each_way(cluster: Cluster) -> Json:
-    """Names for the page: each way with its sentence, and its figures as far as it was lived."""
-    comparison = newest_comparison(cluster)
-    ways = [
-        {
-            "name": name_of(way),
-            "said": said,
-            "is_in_force": way.value == cluster.sharing,
-            "figures": _figures(comparison.rows[way]) if comparison else [],
-        }
-        for way, said in SAID.items()
-    ]
-    return {"ways": ways, "meant": comparison, "days": JUDGED.days, "heads": HEADS.values()}
-
-
-def _figures(row: FigureRow) -> list[tuple[str, str]]:
-    """Heads and figures, in the order of ``HEADS``; none where nothing is lived yet."""
-    cells = [(head, row.cell(key)) for key, head in HEADS.items()]
-    return [(head, as_text(one.figure, one.mean)) for head, one in cells if one.mean is not None]
 
 
 def live_each_way(request: PersonRequest, cluster: Cluster) -> HttpResponse:

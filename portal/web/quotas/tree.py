@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from portal.accounts.views import person
-from portal.teams.access import dividable_queues, is_admin, visible_queues
+from portal.teams.access import dividable_queues, is_admin, is_operator, visible_queues
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import act_view, acted, form_view
 from portal.web.frame.shell import get_cluster
@@ -20,10 +20,11 @@ from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import EditPreview, tried
 from portal.web.studies.drafts import DRAFT
+from portal.web.studies.ways import sentences
 from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.queues.faults import figure
-from scheduling.services.queues.sharing import SAID, name_of
+from scheduling.services.queues.sharing import name_of
 from scheduling.services.queues.tree import (
     MOST_PRIORITY,
     NAME_TAKEN,
@@ -298,7 +299,7 @@ def _page(
         "is_new": is_new,
         "draining": draining,
         "told": seen,
-        "ways": [(name_of(way), said) for way, said in SAID.items()],
+        "ways": sentences(of=queue.cluster if is_operator(request.user) else None),
         "whole": name_of(Sharing(queue.cluster.sharing)),
     }
     status = 400 if form.errors else 200

@@ -17,11 +17,12 @@ from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest, acted
 from portal.web.setup.cluster_facts import look
 from portal.web.setup.forms import TreeForm
+from portal.web.studies.ways import sentences
 from scheduling.models import Cluster, Sharing
 from scheduling.services.clusters.discovery import Discovery, propose
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.knobs import set_policy
-from scheduling.services.queues.sharing import SAID, name_of
+from scheduling.services.queues.sharing import name_of
 from scheduling.services.queues.shift import given_to, room
 from scheduling.services.queues.tree import offering
 from scheduling.services.queues.tree_files import (
@@ -64,7 +65,7 @@ def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
         "form": form,
         "example": form["tree"].value() or as_yaml(proposal, cluster),
         "faults": faults + [str(error) for error in form.non_field_errors()],
-        "ways": [(way.value, name_of(way), said) for way, said in SAID.items()],
+        "ways": sentences(of=cluster),
         "there": cluster.queues.exclude(parent=None).order_by("path"),
         "asks_file": "file" in request.POST,
         "faulty": bool(faults or form.errors or form.standing or form.missing),

@@ -39,7 +39,11 @@ from scheduling.engine.admission.turns import (
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.cycle.grow import grow_all
 from scheduling.engine.division.share_out import share_out_again
-from scheduling.engine.eviction.carry_out import evict_the_unwanted, spare_the_needless
+from scheduling.engine.eviction.carry_out import (
+    evict_the_unwanted,
+    keep_their_seats,
+    spare_the_needless,
+)
 from scheduling.engine.eviction.giving_way import clear_searches_by_merit
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.explain.diagnose import conclude
@@ -86,6 +90,7 @@ def decide_all(world: Session) -> None:
     queues, out = world.queues, world.out
     evict_the_unwanted(world)
     seat_the_promised(world)
+    keep_their_seats(world)
     note_cells(world.work, world.rules, world.ordering, world.shapes)
     line_up_by_merit(world)
     clear_searches_by_merit(world.tree, world.candidates.merit)

@@ -43,7 +43,7 @@ def kept_by_seat(works: Iterable[WorkloadDoc]) -> Mapping[Seat, int]:
     """The same once what leaves is gone, with what claims keep."""
     claims: dict[Seat, int] = defaultdict(int)
     for work in works:
-        if work.awaits_victims or (work.state is m.Phase.RUNNING and not work.leaving):
+        if not work.leaving and (work.awaits_victims or work.state is m.Phase.RUNNING):
             for node, members in work.placement.items():
                 claims[node, _class_of(work)] += members * _milli(work.gpus)
     return claims
@@ -53,7 +53,7 @@ def _claims(doc: SnapshotDoc) -> Iterator[m.Fault]:
     """Claims to the seats of others, who stay."""
     claims, rows = kept_by_seat(doc.workloads), {(n.name, n.gpu_class): n for n in doc.nodes}
     for i, work in enumerate(doc.workloads):
-        for name in work.placement if work.awaits_victims else ():
+        for name in work.placement if work.awaits_victims and not work.leaving else ():
             node = rows.get((name, work.gpu_class or ""))
             if node and not node.overfull and is_overfull(node, claims[node.name, node.gpu_class]):
                 yield m.Fault(

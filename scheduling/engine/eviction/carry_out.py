@@ -237,6 +237,31 @@ def _stay(world: Session, v: int) -> None:
 
 
 @inner
+def keep_their_seats(world: Session) -> None:
+    """Where a claim has just lapsed, who still leaves for it keeps its own seats, but for those that somebody
+    else claims by now.
+    """
+    pending = world.ordering.pending
+    for k in range(pending.size[0] if pending.promised > 0 else 0):
+        if world.out.lapsed[pending.slot[k]] >= 0:
+            _spare_victims_of(world, pending.slot[k])
+
+
+@inner
+def _spare_victims_of(world: Session, w: int) -> None:
+    work, running = world.work, world.ordering.running
+    for k in range(running.size[0]):
+        v = running.slot[k]
+        if not work.leaving[v] or work.part_of[v] >= 0 or work.evicted_for[v] != work.tie[w]:
+            continue
+        restore(world, v)
+        if seats_hold(world.holds, world.room, v):
+            note_coming(world.tree, work, world.room, world.queues, v, -gpus_of(work, v))
+        else:
+            release(world, v)
+
+
+@inner
 def evict_the_unwanted(world: Session) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
     work, rules, ordering = world.work, world.rules, world.ordering

@@ -329,6 +329,7 @@ def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     tree, ranks, rules, queues = world.tree, world.ranks, world.rules, world.queues
     w, c, work, value = request.w, request.c, world.work, ranks.value
     gpus, decided = gpus_of(work, v), world.out.action[v] != codes.UNDECIDED
+    decided = decided or work.claims[v]
     if world.candidates.log.leaves[v] or decided or not _sits_together(work, world.holds, v):
         return False
     outranks = value[work.priority[v]] > value[work.priority[w]]

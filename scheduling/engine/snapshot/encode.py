@@ -297,6 +297,9 @@ def _add_workloads(
             seats = _seats(work, work.gpu_class, places)
             if _is_still_asked(work, len(seats)) and not _lost_device(work, seats):
                 frame.promise(slot, classes[work.gpu_class], seats)
+    for slot in np.flatnonzero((phase == RUNNING) & columns["claims"]).tolist():
+        if roster.works[slot].leaving and _keeps_seats(frame, slot):
+            _spare(frame, slot)
 
 
 def _add_roles(frame: Frame, roster: Roster, where: Ints) -> None:
@@ -340,6 +343,28 @@ def _run(
     w.checkpointed[slot] = seconds(work.checkpointed, -np.inf)
     w.stale[slot] = seconds(work.stale_since, np.inf)
     w.leaving[slot] = work.leaving
+
+
+def _keeps_seats(frame: Frame, slot: int) -> bool:
+    """Whether what stays and what others claim leaves it the seats that it leaves."""
+    work, nodes, used = frame.work, frame.nodes, frame.nodes.foreign.copy()
+    for w in np.flatnonzero(frame.holds.head >= 0).tolist():
+        if w == slot or not work.leaving[w]:
+            for node, _ in frame.seats_of(w):
+                used[:, node] += work.need[:, w]
+    own = [node for node, _ in frame.seats_of(slot)]
+    return bool((used[:, own] <= nodes.size[:, own]).all())
+
+
+def _spare(frame: Frame, slot: int) -> None:
+    """It keeps its seats as if it ran. Nothing protects it and it loses nothing: whoever may take them does
+    so before anybody else has to leave.
+    """
+    w = frame.work
+    w.leaving[slot], w.claims[slot], w.elastic[slot] = False, True, False
+    w.least[slot] = w.most[slot] = w.members[slot]
+    w.started[slot], w.checkpointed[slot], w.stale[slot] = -np.inf, frame.now, np.inf
+    w.restart[slot], w.evictions[slot], w.ends_within[slot] = 0, 0, np.inf
 
 
 def _kind(work: m.Workload) -> str:

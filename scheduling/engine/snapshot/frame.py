@@ -191,7 +191,7 @@ class Frame:
         Returns the slot of what holds its other GPUs on until their pods are gone: ``finish`` it then.
         """
         seats = Counter(zip(*plan.seats(slot), strict=True))
-        parting = sorted((Counter(self._seats_of(slot)) - seats).elements())
+        parting = sorted((Counter(self.seats_of(slot)) - seats).elements())
         self.reseat(slot, seats.elements())
         return self.part(slot, parting)
 
@@ -200,7 +200,7 @@ class Frame:
 
         Returns the slot of what holds its former GPUs on until their pods are gone: ``finish`` it then.
         """
-        former = self._seats_of(slot)
+        former = self.seats_of(slot)
         self.start(slot, plan)
         return self.part(slot, former)
 
@@ -340,7 +340,7 @@ class Frame:
             self.users.above[pair], self.users.usage[pair] = above, 0
         return pair
 
-    def _seats_of(self, slot: int) -> list[tuple[int, int]]:
+    def seats_of(self, slot: int) -> list[tuple[int, int]]:
         """Node and device of each member."""
         seats, h = [], int(self.holds.head[slot])
         while h >= 0:

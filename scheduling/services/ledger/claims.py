@@ -7,13 +7,14 @@ so that neither a restart nor a kill forgets for whom somebody left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from scheduling.engine import Action
-from scheduling.models import Eviction, LapseCause, Workload
+from scheduling.cluster.adapters import key_of
+from scheduling.engine import MILLI, Action
+from scheduling.models import Eviction, LapseCause, State, Workload
 
 COUNTED = timedelta(days=1)
 """Evictions of a workload are counted for so long."""
@@ -118,6 +119,33 @@ def note_eviction(row: Workload, at: datetime, rival: str) -> None:
     recent = [t for t in row.recent_evictions if datetime.fromisoformat(t) > at - COUNTED]
     row.recent_evictions = [*recent, at.isoformat()]
     row.last_evicted_at, row.last_evicted_for = at, rival
+
+
+def keep_seats(lapse: Lapse, rows: Mapping[str, Workload], claimed: Set[str]) -> list[Workload]:
+    """Those of whole GPUs who still leave for a claim that lapsed, each with a claim to its own seats now;
+    ``rows`` by engine name. Nobody keeps seats on nodes that are ``claimed``."""
+    rival = key_of(lapse.row.kind, lapse.row.namespace, lapse.row.name)
+    left = (rows.get(name) for name in lapse.claim.names)
+    spared = [
+        row
+        for row in left
+        if row is not None and _leaves_for(row, rival) and claimed.isdisjoint(row.placement)
+    ]
+    for row in spared:
+        row.claim = Claim(
+            gpu_class=row.gpu_class.name if row.gpu_class else "",
+            placement=row.placement,
+            devices={},
+            victims=(),
+            since=row.last_evicted_at or lapse.claim.since,
+        ).as_json()
+    return spared
+
+
+def _leaves_for(row: Workload, rival: str) -> bool:
+    leaves = row.state == State.EVICTED and row.last_evicted_for == rival
+    sits = row.placement and row.gpu_class and row.gpus >= MILLI
+    return leaves and row.claim is None and bool(sits)
 
 
 def undone(claim: Claim, rows: Mapping[str, Workload]) -> list[tuple[Workload, Victim]]:

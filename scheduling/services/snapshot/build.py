@@ -269,7 +269,7 @@ def _workload(
         checkpointed=checkpoint_of(observed, known, now),
         node_set=set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
         **_remembered(known, waits=running is None),
-        **(running or {}),
+        **((running or {}) | _claimed(known)),
     )
 
 
@@ -278,16 +278,20 @@ def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
     past = known.remembered
     if past is NOTHING:
         return {}
-    memory: dict[str, Any] = {
+    return {
         "evictions": past.evictions,
         "last_evicted": past.last_evicted,
         "last_evicted_for": past.last_evicted_for,
         "taken_gpus": past.taken_gpus if waits else 0,
     }
-    claim = past.claim
-    if claim is None or not waits or known.situation is not Situation.WAITING:
-        return memory
-    return memory | {
+
+
+def _claimed(known: Known) -> dict[str, Any]:
+    """What work claims that waits; what leaves keeps its own seats, all of them, whichever pods are gone."""
+    claim = known.remembered.claim
+    if claim is None or known.situation not in (Situation.WAITING, Situation.LEAVING):
+        return {}
+    return {
         "awaits_victims": True,
         "gpu_class": claim.gpu_class,
         "placement": dict(claim.placement),

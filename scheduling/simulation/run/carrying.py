@@ -7,12 +7,22 @@ snapshot comes from the cluster and the ledger, is held against it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Role, Snapshot, Workload
+from scheduling.engine.model import (
+    MILLI,
+    Action,
+    Decision,
+    Phase,
+    Plan,
+    Reason,
+    Role,
+    Snapshot,
+    Workload,
+)
 from scheduling.engine.roles import seated
 
 Fields = dict[str, Any]
@@ -28,13 +38,28 @@ DAY = timedelta(days=1)
 def lines(
     works: Iterable[Workload], decisions: Iterable[Decision]
 ) -> Iterator[tuple[Workload, Decision | None]]:
-    """Each with what is decided about it; those whose claim lapses without one."""
+    """Each with what is decided about it; those whose claim lapses without one, and who still leaves for one
+    of these with a claim to its own seats."""
+    works = list(works)
     lapsed = {one.workload for one in decisions if one.action is Action.LAPSE}
     rest = {one.workload: one for one in decisions if one.action is not Action.LAPSE}
+    others = [w for w in works if lapsed and w.awaits_victims and w.name not in lapsed]
+    claimed = {node for work in others for node in work.placement}
     return (
-        (without_claim(work) if work.name in lapsed else work, rest.get(work.name))
+        (
+            without_claim(work) if work.name in lapsed else _spared(work, lapsed, claimed),
+            rest.get(work.name),
+        )
         for work in works
     )
+
+
+def _spared(work: Workload, lapsed: Container[str], claimed: Set[str]) -> Workload:
+    """Who leaves for one of ``lapsed`` keeps its seats of whole GPUs, unless others claim of its nodes."""
+    leaves = work.leaving and work.gpus >= MILLI and work.last_evicted_for in lapsed
+    if leaves and claimed.isdisjoint(work.placement):
+        return replace(work, awaits_victims=True, claimed_since=work.last_evicted)
+    return work
 
 
 def taken_by(works: Iterable[Workload], decisions: Iterable[Decision]) -> Mapping[str, int]:
@@ -81,7 +106,10 @@ def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = 
 
 
 def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
-    """It is leaving, for ``rival`` if for anybody; after a day without an eviction they count from one."""
+    """It is leaving, for ``rival`` if for anybody; after a day without an eviction they count from one. Who
+    is leaving, and kept its seats, is not evicted twice."""
+    if work.leaving:
+        return replace(work, last_evicted=now, last_evicted_for=rival, **NO_CLAIM)
     is_past = work.last_evicted is not None and work.last_evicted <= now - DAY
     return replace(
         work,
@@ -98,7 +126,8 @@ def without_claim(work: Workload) -> Workload:
 
 
 def gone(work: Workload) -> Workload:
-    """Its pods are gone, and it waits again."""
+    """Its pods are gone, and it waits again; on its own seats where it keeps them."""
+    keeps = work.leaving and work.awaits_victims
     return replace(
         settled(work),
         phase=Phase.PENDING,
@@ -106,8 +135,7 @@ def gone(work: Workload) -> Workload:
         checkpointed=None,
         stale_since=None,
         leaving=False,
-        **NO_CLAIM,
-        **_no_seats(work),
+        **({} if keeps else NO_CLAIM | _no_seats(work)),
     )
 
 
@@ -222,9 +250,9 @@ def _unlike(
 
 
 def claim_of(work: Workload, there: Container[str]) -> Mapping[str, Any] | None:
-    """What ``work``, which waits, claims, with who leaves for it of those who are ``there``; None where it
-    claims nothing."""
-    if work.phase is not Phase.PENDING or not work.awaits_victims:
+    """What ``work``, which waits or leaves, claims, with who leaves for it of those who are ``there``; None
+    for nothing."""
+    if not work.awaits_victims or (work.phase is Phase.RUNNING and not work.leaving):
         return None
     return {
         "gpu_class": work.gpu_class,

@@ -206,7 +206,8 @@ def test_cycle_that_forgets_a_claim_says_so(
     owed: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owed.cycle()
-    monkeypatch.setattr(build, "_remembered", lambda *_, **__: {})
+    for part in ("_remembered", "_claimed"):
+        monkeypatch.setattr(build, part, lambda *_, **__: {})
     owed.cycle()
     assert "default/owner: claim None, expected {'gpu_class': 'h100'" in caplog.text
 

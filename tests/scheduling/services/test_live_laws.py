@@ -256,6 +256,51 @@ def test_law_7_spared_victim_whose_pods_still_run_starts_again_on_its_own_seats(
     assert owed.row(victim).placement == seat
 
 
+@pytest.fixture
+def called_off(owed: World) -> World:
+    """A victim still leaves for ``owner``, which is cancelled."""
+    owed.cycle()
+    owed.cycle()
+    owed.kube.delete(f"{JOBS}/owner")
+    return owed
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_law_7_spared_victim_whose_pods_still_run_goes_before_later_work_of_its_queue(
+    called_off: World, *, dies: bool
+) -> None:
+    (victim,) = evicted(called_off)
+    seat = dict(called_off.row(victim).placement)
+    called_off.job("later", gpus=8)
+    called_off.cycle()
+    if dies:
+        restart(called_off)
+    called_off.cycle()
+    assert called_off.row("later").claim is None
+    let_go(called_off, victim)
+    called_off.cycles_until(lambda: called_off.row(victim).state == State.RUNNING)
+    assert called_off.row(victim).placement == seat
+    assert called_off.row(victim).claim is None
+    assert called_off.row("later").state == State.PENDING
+
+
+def test_law_7_spared_victim_whose_pods_still_run_leaves_for_whoever_may_take_its_seats(
+    called_off: World,
+) -> None:
+    (victim,) = evicted(called_off)
+    called_off.cycle()
+    called_off.job("next", gpus=8, queue="products")
+    called_off.cycle()
+    called_off.cycle()
+    assert evicted(called_off) == {victim}
+    made = Eviction.objects.get()
+    assert (made.for_workload, made.in_vain) == (called_off.row("next"), "")
+    let_go(called_off, victim)
+    called_off.cycles_until(lambda: called_off.row("next").state == State.RUNNING)
+    assert called_off.row(victim).state == State.REQUEUED
+    assert evicted(called_off) == {victim}
+
+
 @pytest.mark.parametrize("order", [sorted, lambda names: sorted(names, reverse=True)])
 def test_law_8_settled_nobody_more_leaves_while_victims_do_one_by_one_and_all_they_left_for_run(
     prompt: World, order: Callable[[set[str]], list[str]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from scheduling.cluster.adapters import key_of
 from scheduling.cluster.picture.compose import Picture
 from scheduling.models import Cluster, ClusterMode, LapseCause, State, Workload
 from scheduling.services.cycle.changes import Changes
-from scheduling.services.ledger.claims import UNDONE, Claim, Lapse, claim_of, undone
+from scheduling.services.ledger.claims import UNDONE, Claim, Lapse, claim_of, keep_seats, undone
 from scheduling.services.snapshot.situations import Known, Situation
 from scheduling.simulation.run.carrying import room_due
 
@@ -47,6 +47,22 @@ class Claims:
             self.rows.pop(one.row.uid, None)
         return lapsed
 
+    def spare(self, lapses: Iterable[Lapse], by_name: Mapping[str, Workload]) -> None:
+        """Those who still leave for one of ``lapses`` keep their own seats, unless others claim any of their
+        nodes."""
+        open_ones = [row for uid, row in self.rows.items() if uid not in self._lapsed]
+        claimed = {
+            node for row in open_ones for node in (row.claim or {"placement": ()})["placement"]
+        }
+        for row in [row for one in lapses for row in keep_seats(one, by_name, claimed)]:
+            self.rows[row.uid] = row
+            self.dirty.add(row.uid)
+
+    def take_over(self, row: Workload) -> None:
+        """``row``, which leaves and kept its seats, leaves for somebody else now."""
+        row.claim = None
+        self.rows.pop(row.uid, None)
+
     def ended(self) -> set[str]:
         """Engine names of those whose lapse is not written yet."""
         rows = [one.row for one in self._lapsed.values()]
@@ -65,10 +81,11 @@ class Claims:
     ) -> list[str]:
         """Let those lapse whose seats are not in the cluster any more, whose workload asks for something else
         by now, or whose victims the cluster does not let go; uids of all of the picture that have lapsed."""
-        for row in self.rows.values():
+        for row in list(self.rows.values()):
             cause = self._cause(row, picture, changes, by_name, now)
             if cause is not None:
                 self.lapse(row, cause)
+        self.spare(self._lapsed.values(), by_name)
         return [uid for uid in self._lapsed if uid in picture.by_uid]
 
     @staticmethod
@@ -104,7 +121,7 @@ class Claims:
                 continue
             there = tuple(v for v in claim.victims if _is_there(by_name.get(v.name), picture))
             fresh = replace(claim, victims=there)
-            if claim.room_due is None:
+            if claim.room_due is None and what.situation is not Situation.LEAVING:
                 going = _gone_by(claim, known, picture, by_name)
                 fresh = replace(fresh, room_due=room_due(going, None, now))
                 if not going:

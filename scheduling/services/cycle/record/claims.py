@@ -6,14 +6,14 @@ Whether a cycle knows what the plan before it left: its word to those for whom o
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator, Set
+from collections.abc import Container, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.cluster.adapters import key_of
 from scheduling.engine import Action, Outline, Plan, Snapshot
 from scheduling.engine import model as m
-from scheduling.models import Cycle, Decision, LapseCause, Workload
+from scheduling.models import Cycle, Decision, Eviction, LapseCause, State, Workload
 from scheduling.services.cycle.project.claims import Claims
 from scheduling.services.cycle.record.plan import Pass
 from scheduling.services.ledger.claims import Claim, Lapse, Victim, claim_of, mark_in_vain
@@ -30,18 +30,26 @@ def follow(
 
     Whoever starts keeps its claim until the cluster shows that it has. So does who is ``starting`` (uids),
     and who is ``put_off`` (names): its start, or the room that was to be made for it, is left to the next
-    plan.
+    plan. Who leaves and kept its seats has them until somebody takes them.
     """
     lapses = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
     promised = dict(_promised(done.plan))
     starts = {act.workload for act in done.plan.acts if act.action is m.Action.ADMIT}
+    taken = _taken_over(done, claims)
+    stay = {
+        w.name for w in done.snapshot.workloads if w.leaving and w.awaits_victims and not w.held
+    }
+    kept = {*promised, *starts, *put_off, *taken, *stay}
     for uid, row in claims.rows.items():
         name = _name(row)
         if name in lapses:
             claims.lapse(row, LapseCause(lapses[name].rule))
-        elif not (name in promised or name in starts or name in put_off or uid in starting):
+        elif not (name in kept or uid in starting):
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
+    claims.spare(lapsed, done.by_name)
+    for name in taken:
+        claims.take_over(done.by_name[name])
     made = [
         found
         for name, line in promised.items()
@@ -53,8 +61,29 @@ def follow(
     changed = {row.uid: row for row in (*(one.row for one in lapsed), *made, *takers)}
     write_columns(list(changed.values()), ["claim", "taken_gpus"])
     mark_in_vain(lapsed)
+    _write_taken(done, taken)
     insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in lapses])
-    return list(changed)
+    return [*changed, *(done.by_name[name].uid for name in taken)]
+
+
+def _taken_over(done: Pass, claims: Claims) -> dict[str, m.Decision]:
+    """By name who leaves already, kept its seats and is evicted once more: somebody may have them."""
+    rows = {_name(row): row for row in claims.rows.values()}
+    evicted = {a.workload: a for a in done.plan.acts if a.action is m.Action.EVICT}
+    return {n: a for n, a in evicted.items() if n in rows and rows[n].state == State.EVICTED}
+
+
+def _write_taken(done: Pass, taken: Mapping[str, m.Decision]) -> None:
+    """They leave for somebody else now, and not in vain."""
+    for name, act in taken.items():
+        row, rival = done.by_name[name], done.by_name.get(act.for_workload or "")
+        row.last_evicted_at, row.last_evicted_for = done.at, _name(rival) if rival else ""
+        newest = Eviction.objects.filter(workload_id=row.pk).order_by("-at", "-id")[:1]
+        Eviction.objects.filter(pk__in=[one.pk for one in newest]).update(
+            for_workload=rival, for_queue_id=rival.queue_id if rival else None, in_vain=""
+        )
+    rows = [done.by_name[name] for name in taken]
+    write_columns(rows, ["claim", "last_evicted_at", "last_evicted_for"])
 
 
 def _claim(claims: Claims, line: m.Decision, done: Pass) -> Workload | None:

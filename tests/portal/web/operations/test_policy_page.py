@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portal.web.operations.policy import each_way
 from portal.web.studies.drafts import DRAFT
+from portal.web.studies.ways import each_way
 from scheduling.models import Cluster, Study, Workload
 from scheduling.services.queues.sharing import SAID
 from scheduling.services.studies import running
@@ -97,11 +97,14 @@ def test_figures_of_each_way_stand_beside_it_once_it_was_lived(cluster, as_user)
 
     told = each_way(cluster)
     for way in told["ways"]:
-        assert [head for head, _ in way["figures"]] == list(told["heads"])
-        assert all(figure for _, figure in way["figures"])
+        assert [head for head, _ in way.figures] == list(told["heads"])
+        assert all(figure for _, figure in way.figures)
     # On a narrow screen a row is a card: each figure says there what it is of.
     assert text(as_user("admin").get(URL)).count('data-label="Later than on own quota"') == 3
     assert not told["meant"].is_open
+    # So does it wherever else a way is chosen, for whoever operates the cluster.
+    for url in ("/c/fra1/quotas/research/edit/", "/set-up/queues/"):
+        assert text(as_user("admin").get(url)).count("The last 14 days in it: average wait") == 3
 
 
 def test_weeks_of_an_empty_ledger_cannot_be_lived_again(cluster, as_user):

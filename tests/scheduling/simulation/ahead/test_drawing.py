@@ -51,6 +51,20 @@ def test_arrivals_come_at_their_hour_of_the_week(dice):
     assert when.tolist() == [3 * DAY_S + 12 * 3600]
 
 
+@pytest.mark.parametrize("known_h", [2, 7, 23])
+def test_hours_come_again_until_a_day_is_known(dice, known_h):
+    """One an hour."""
+    past = np.arange(known_h, dtype=np.int64) * 3600
+    _, when = Rhythm(past, known_h * 3600).draw(DAY_S, dice)
+    assert abs(when.size - 24) <= 3
+    assert when.max() > DAY_S - 3 * 3600
+
+
+def test_nobody_comes_again_of_less_than_an_hour(dice):
+    _, when = Rhythm(np.array([0]), 1800).draw(DAY_S, dice)
+    assert when.size == 0
+
+
 def test_no_arrival_is_drawn_without_a_past(dice):
     _, when = Rhythm(np.zeros(0, np.int64), 100).draw(WEEK_S, dice)
     assert when.size == 0
