@@ -24,6 +24,7 @@ from scheduling.engine.eviction.nearby import mark_nodes
 from scheduling.engine.eviction.rules import VictimRequest, allowed, may_give, note_owed
 from scheduling.engine.eviction.victim_order import order_below, order_leaf
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import begin, how_many, let_go, undo_all, unseat
 
 FOUND = -1
@@ -56,9 +57,16 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
             if takes_lower(world.work, world.candidates, world.ranks, too_high):
                 continue
             give_up(world, request)
-        world.candidates.barred[:] = barred
+        _bar(world.candidates, barred)
         found, again = _find_set(world, request), 0
     return bool(found)
+
+
+@inner
+def _bar(candidates: Candidates, barred: Ints) -> None:
+    """In a loop: what assigns whole slices compiles with texts for shapes that do not match."""
+    for v in range(barred.size):
+        candidates.barred[v] = barred[v]
 
 
 @inner
