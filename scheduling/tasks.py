@@ -45,7 +45,7 @@ LOOK_EXPIRES_S = 300.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
-_asked: set[int] = set()
+_waiting: set[int] = set()
 _lock = threading.Lock()
 
 
@@ -53,7 +53,7 @@ _lock = threading.Lock()
 def run_cycle(cluster_id: int, trigger: str = "timer") -> None:
     """One cycle; the mirror it leaves behind asks for the next when the cluster changes."""
     with _lock:
-        _asked.discard(cluster_id)
+        _waiting.discard(cluster_id)
     name = Cluster.objects.filter(pk=cluster_id).values_list("name", flat=True).first()
     if name is None:
         log.info("cluster %s is gone", cluster_id)
@@ -70,9 +70,9 @@ def run_cycle(cluster_id: int, trigger: str = "timer") -> None:
 def ask_for_cycle(cluster_id: int, name: str) -> None:
     """Put a cycle on the cluster's queue unless one asked for by an event waits there already."""
     with _lock:
-        if cluster_id in _asked:
+        if cluster_id in _waiting:
             return
-        _asked.add(cluster_id)
+        _waiting.add(cluster_id)
     # It does not expire: the change that it was asked for would then wait for the timer.
     run_cycle.apply_async(args=[cluster_id, "event"], queue=queue_of(name))
 
@@ -85,8 +85,8 @@ def guard(cluster_id: int) -> None:
         log.info("cluster %s is gone", cluster_id)
         return
     try:
-        held = held_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
-        guardrails.guard(cluster, held.link)
+        cluster_turn = held_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
+        guardrails.guard(cluster, cluster_turn.link)
     except ApiError as error:
         log.warning("cluster %s, guardrails: %s", cluster.name, error)
 
@@ -98,11 +98,11 @@ def measure(cluster_id: int) -> None:
     if cluster is None:
         log.info("cluster %s is gone, or nobody measures it", cluster_id)
         return
-    held = held_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
-    if not held.link.mirror.wait_synced(0):
+    cluster_turn = held_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
+    if not cluster_turn.link.mirror.wait_synced(0):
         return
     try:
-        measuring.measure(cluster, held.link.mirror)
+        measuring.measure(cluster, cluster_turn.link.mirror)
     except (ApiError, MetricsError) as error:
         log.warning("cluster %s, GPU metrics: %s", cluster.name, error)
 
@@ -236,12 +236,6 @@ def predict(cluster_id: int) -> None:
         log.info("cluster %s is gone", cluster_id)
         return
     run_times.predict(cluster=cluster)
-
-
-@shared_task(name="scheduling.tasks.answer_run_time")
-def answer_run_time(question_id: int) -> None:
-    """How long work would run that somebody is about to submit; not on the queue of the cluster's cycles."""
-    run_times.answer(question_id)
 
 
 @shared_task(name="scheduling.tasks.retention")

@@ -65,7 +65,7 @@ def asked(**more) -> experiments.Question:
 def experiment(cluster: Cluster, monkeypatch, **more) -> Study:
     """Written down, nothing lived yet."""
     monkeypatch.setattr(snapshots, "live", live_of)
-    return experiments.ask(cluster=cluster, author="admin", asked=asked(**more))
+    return experiments.ask(cluster=cluster, author="admin", question=asked(**more))
 
 
 def lived(cluster: Cluster, monkeypatch, **more) -> Study:

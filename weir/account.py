@@ -32,7 +32,7 @@ def path() -> Path:
 def load() -> Account:
     """Raises Fault where nobody is signed in."""
     server, token = os.environ.get("WEIR_SERVER", ""), os.environ.get("WEIR_TOKEN", "")
-    kept = _stored()
+    entry = _stored()
     if server and token:
         return Account(
             checked(server),
@@ -40,9 +40,9 @@ def load() -> Account:
             os.environ.get("WEIR_CLUSTER", ""),
             os.environ.get("WEIR_CA_FILE", ""),
         )
-    if kept is None:
+    if entry is None:
         raise Fault("Nobody is signed in.", "Run: weir login URL", exit_code=NOT_SIGNED_IN)
-    return kept
+    return entry
 
 
 def _stored() -> Account | None:

@@ -138,10 +138,10 @@ def _is_under_way(answer: requests.Response) -> bool:
 
 def _problem(answer: requests.Response) -> Mapping[str, Any]:
     try:
-        told = answer.json()
+        body = answer.json()
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return body if isinstance(body, dict) else {}
 
 
 def _query(query: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,8 +149,8 @@ def _query(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fault(answer: requests.Response) -> Fault:
-    told = _problem(answer)
-    if "sentence" not in told:
+    problem = _problem(answer)
+    if "sentence" not in problem:
         return Fault(
             f"The address answers {answer.status_code}, not as a portal of Weir does.",
             "Check the address: weir login URL.",
@@ -158,10 +158,10 @@ def _fault(answer: requests.Response) -> Fault:
         )
     changed = answer.status_code == 412
     return Fault(
-        told["sentence"],
-        "Look at it again, then run the command again." if changed else told.get("remedy", ""),
-        code=told.get("code", ""),
-        fields=told.get("fields"),
+        problem["sentence"],
+        "Look at it again, then run the command again." if changed else problem.get("remedy", ""),
+        code=problem.get("code", ""),
+        fields=problem.get("fields"),
         exit_code=EXITS.get(answer.status_code, REFUSED),
     )
 

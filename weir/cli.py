@@ -31,8 +31,8 @@ class Context:
     form: str
 
     def api(self) -> Api:
-        kept = account.load()
-        return Api(replace(kept, cluster=self.cluster) if self.cluster else kept)
+        credentials = account.load()
+        return Api(replace(credentials, cluster=self.cluster) if self.cluster else credentials)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

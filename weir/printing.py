@@ -48,9 +48,9 @@ def table(rows: Sequence[Row], columns: Sequence[Column], empty: str) -> None:
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> None:
     """Name and value a line; what is not known is left out."""
-    told = [(name, value) for name, value in pairs if value not in (None, "")]
-    width = max((_width(name) for name, _ in told), default=0)
-    for name, value in told:
+    rows = [(name, value) for name, value in pairs if value not in (None, "")]
+    width = max((_width(name) for name, _ in rows), default=0)
+    for name, value in rows:
         click.echo(f"{_pad(name, width, right=False)}{GAP}{_cell(value)}")
 
 

@@ -34,8 +34,8 @@ def record(
         "address": request.META.get("REMOTE_ADDR", "") if request is not None else None,
         **facts,
     }
-    told = json.loads(json.dumps(facts, default=str))
-    announce(event, actor=user, subject=str(user or ""), after=told or None, refused=refused)
+    after = json.loads(json.dumps(facts, default=str))
+    announce(event, actor=user, subject=str(user or ""), after=after or None, refused=refused)
     log.log(logging.WARNING if refused else logging.INFO, "%s", json.dumps(line, default=str))
 
 

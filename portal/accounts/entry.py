@@ -54,8 +54,8 @@ def _question(request: HttpRequest) -> str:
     anew = process == "connect"
     if kind() == SAML:
         return saml.question(request, provider, process, _next(request), anew=anew)
-    asked = {"auth_params": {"prompt": "login"}} if anew else {}
-    answer = provider.redirect(request, process=process, next_url=_next(request), **asked)
+    parameters = {"auth_params": {"prompt": "login"}} if anew else {}
+    answer = provider.redirect(request, process=process, next_url=_next(request), **parameters)
     if "Location" not in answer.headers:
         raise ImmediateHttpResponse(answer)
     return str(answer.headers["Location"])

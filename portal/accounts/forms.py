@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from zoneinfo import available_timezones
@@ -105,15 +106,17 @@ class TokenForm(forms.Form):
         if settings.WEIR_ENDLESS_TOKENS:
             days.choices += [("", "no end")]
 
-    def terms(self) -> dict[str, Any]:
-        """Of the token, as ``doors.issue_token`` takes them; no end where no time was chosen."""
-        days = self.cleaned_data["days"]
-        return {
-            "name": self.cleaned_data["name"],
-            "scopes": self.cleaned_data["scopes"],
-            "expires_at": timezone.now() + timedelta(days=days) if days else None,
-            "endless": days is None,
-        }
+
+def token_terms(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a token, as ``doors.issue_token`` takes them: endless where ``days`` is sent as None, with the usual
+    end where it is not sent."""
+    days = sent.get("days")
+    return {
+        "name": sent["name"],
+        "scopes": [Scope(scope) for scope in sent.get("scopes", ())],
+        "expires_at": None if days is None else timezone.now() + timedelta(days=days),
+        "endless": days is None and "days" in sent,
+    }
 
 
 class TimeZoneForm(forms.Form):

@@ -198,8 +198,8 @@ class Reader:
         """The one of this name; None where there is none, or several."""
         from ldap3.utils.conv import escape_filter_chars
 
-        asked = f"({self.directory.name}={escape_filter_chars(name)})"
-        found = list(self._people(f"(&{self.directory.filter}{asked})"))
+        condition = f"({self.directory.name}={escape_filter_chars(name)})"
+        found = list(self._people(f"(&{self.directory.filter}{condition})"))
         return found[0] if len(found) == 1 else None
 
     def people(self) -> Iterator[LdapPerson]:
@@ -212,27 +212,27 @@ class Reader:
         if not self.directory.groups_base:
             return None
         member = entry.name if self.directory.member == "memberUid" else entry.dn
-        asked = f"({self.directory.member}={escape_filter_chars(member)})"
-        found = self._pages(self.directory.groups_base, asked, ["cn"])
+        condition = f"({self.directory.member}={escape_filter_chars(member)})"
+        found = self._pages(self.directory.groups_base, condition, ["cn"])
         return sorted({name for one in found if (name := _text(one["raw_attributes"], "cn"))})
 
-    def _people(self, asked: str) -> Iterator[LdapPerson]:
+    def _people(self, condition: str) -> Iterator[LdapPerson]:
         place = self.directory
         wanted = [place.name, place.key, "givenName", "sn", "mail"]
-        for one in self._pages(place.base, asked, wanted):
+        for one in self._pages(place.base, condition, wanted):
             raw = one["raw_attributes"]
             key, name = _text(raw, place.key), _text(raw, place.name)
             if key and name:
                 named = (_text(raw, kind) for kind in ("givenName", "sn", "mail"))
                 yield LdapPerson(one["dn"], key, name, *named)
 
-    def _pages(self, base: str, asked: str, attributes: list[str]) -> Iterator[dict[str, Any]]:
+    def _pages(self, base: str, condition: str, attributes: list[str]) -> Iterator[dict[str, Any]]:
         """What was found so far counts for nothing where the rest does not come. Raises AwayError."""
         found: list[dict[str, Any]] = []
         cookie: bytes | None = None
         while cookie is None or cookie:
             self.connection.search(
-                base, asked, attributes=attributes, paged_size=PAGE, paged_cookie=cookie,
+                base, condition, attributes=attributes, paged_size=PAGE, paged_cookie=cookie,
                 time_limit=TIMEOUT_S,
             )  # fmt: skip
             result = self.connection.result

@@ -205,8 +205,8 @@ class ApiToken(models.Model):
         return token, plain
 
     @staticmethod
-    def end_of(asked: datetime | None, endless: bool) -> datetime | None:
+    def end_of(end: datetime | None, endless: bool) -> datetime | None:
         """When a token ends of which that is asked; None is never."""
-        if asked is None and not endless:
+        if end is None and not endless:
             return timezone.now() + timedelta(days=settings.WEIR_TOKEN_DAYS)
-        return asked
+        return end

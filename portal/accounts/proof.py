@@ -66,7 +66,7 @@ def proving(view: View, *, reading: bool = False) -> View:
     """``view``, whose POST (with ``reading`` every request) waits until the session proved itself."""
 
     @wraps(view)
-    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         waits = (reading or request.method == "POST") and request.user.is_authenticated
         if not waits:
             return view(request, *args, **kwargs)
@@ -75,7 +75,7 @@ def proving(view: View, *, reading: bool = False) -> View:
             return view(request, *args, **kwargs)
         return _lead(request, to_proof(request))
 
-    return asked
+    return wrapper
 
 
 def to_proof(request: HttpRequest) -> HttpResponse:

@@ -48,8 +48,8 @@ def answer(request: HttpRequest, organization_slug: str) -> HttpResponseBase:
         context = {"sentence": "There is no answer of the provider in it. Begin again."}
         return render(request, "accounts/provider_refused.html", context, status=400)
     _name_host(request)
-    kept: HttpResponseBase = acs(request, organization_slug=organization_slug)
-    return kept
+    response: HttpResponseBase = acs(request, organization_slug=organization_slug)
+    return response
 
 
 @require_GET

@@ -92,8 +92,8 @@ class SessionStore(db.SessionStore):
             return
         self.row.seen_at = now
         self.row.expire_date = ends_at(self.row.began_at, now)
-        kept = Session.objects.filter(pk=self.row.pk)
-        kept.update(seen_at=now, expire_date=self.row.expire_date)
+        sessions = Session.objects.filter(pk=self.row.pk)
+        sessions.update(seen_at=now, expire_date=self.row.expire_date)
 
     async def _aget_session_from_db(self) -> Session | None:
         return await sync_to_async(self._get_session_from_db)()

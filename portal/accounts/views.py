@@ -28,6 +28,7 @@ from portal.accounts.forms import (
     TokenForm,
     address_of,
     lock_of,
+    token_terms,
 )
 from portal.accounts.identity import is_connected
 from portal.accounts.models import User
@@ -134,7 +135,7 @@ def issue_token(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, 400, token_form=form)
     try:
-        token, plain = doors.issue_token(request, person(request), **form.terms())
+        token, plain = doors.issue_token(request, person(request), **token_terms(form.cleaned_data))
     except ServiceError as refusal:
         form.add_error(None, str(refusal))
         return _page(request, 400, token_form=form)

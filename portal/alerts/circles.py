@@ -32,19 +32,19 @@ def second_circle(rule: Rule, now: datetime) -> list[User]:
         for user in User.objects.filter(username__in=rule.escalate_people, is_active=True)
     }
     if rule.escalate_team_id is not None:
-        held = Membership.objects.in_force(now).filter(
+        memberships = Membership.objects.in_force(now).filter(
             team=rule.escalate_team_id, user__is_active=True
         )
-        found |= {row.user_id: row.user for row in held.select_related("user")}
+        found |= {row.user_id: row.user for row in memberships.select_related("user")}
     chosen = [found[pk] for pk in sorted(found)]
     return chosen or _holders(rule.cluster, Capability.ADMINISTER, now)
 
 
 def _holders(cluster: Cluster, capability: Capability, now: datetime) -> list[User]:
     """Whoever may do that on the whole cluster."""
-    held = Membership.objects.in_force(now).filter(
+    memberships = Membership.objects.in_force(now).filter(
         team__queue__cluster=cluster, team__queue__parent=None, user__is_active=True
     )
-    rows = held.select_related("user", "persona").order_by("user_id")
+    rows = memberships.select_related("user", "persona").order_by("user_id")
     found = {row.user_id: row.user for row in rows if capability in row.persona.grants}
     return list(found.values())

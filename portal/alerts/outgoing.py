@@ -56,8 +56,8 @@ def _tell_failed(stream: Standing, cluster: Cluster, now: datetime) -> None:
 
 def _tell_over(stream: Standing, cluster: Cluster) -> None:
     """To whom was told that it fails."""
-    told = Notice.objects.filter(kind=Kind.ALERT, source__startswith=_of(stream))
-    last = told.order_by("-pk").first()
+    notices = Notice.objects.filter(kind=Kind.ALERT, source__startswith=_of(stream))
+    last = notices.order_by("-pk").first()
     if last is None or last.source.endswith(OVER):
         return
     people = User.objects.filter(notices__source=last.source)

@@ -61,7 +61,7 @@ class RuleRow:
         return words.fires(self.rule)
 
     @property
-    def told(self) -> str:
+    def audience(self) -> str:
         return words.whom(self.rule)
 
     @property
@@ -110,9 +110,9 @@ def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[RuleR
     of: dict[int, list[Firing]] = defaultdict(list)
     for one in firings(rules, now - SPAN):
         of[one.rule_id].append(one)
-    told = [(rule, *_value(rule, now)) for rule in rules]
-    about = _About.of(user, told)
-    found = [_row(rule, value, who, about, of[rule.pk], now) for rule, value, who in told]
+    readings = [(rule, *_value(rule, now)) for rule in rules]
+    about = _About.of(user, readings)
+    found = [_row(rule, value, who, about, of[rule.pk], now) for rule, value, who in readings]
     order = list(RuleState)
     return sorted(found, key=lambda row: order.index(row.verdict))
 
@@ -122,8 +122,8 @@ def _value(rule: Rule, now: datetime) -> tuple[float, int]:
     all, and what none has seen, is worked out now."""
     if rule.value is not None and rule.figure not in OF_PROCESSES:
         return rule.value, rule.who
-    told = series(rule, np.array([now.timestamp()]))
-    return float(told.values[-1]), int(told.who[-1])
+    reading = series(rule, np.array([now.timestamp()]))
+    return float(reading.values[-1]), int(reading.who[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class _About:
     queues: Mapping[int, Queue]
 
     @classmethod
-    def of(cls, user: User, told: Iterable[tuple[Rule, float, int]]) -> _About:
+    def of(cls, user: User, readings: Iterable[tuple[Rule, float, int]]) -> _About:
         """Two queries at most."""
-        named = [(rule.figure, who) for rule, _, who in told if who]
+        named = [(rule.figure, who) for rule, _, who in readings if who]
         works = [who for figure, who in named if figure in OF_WORK]
         queues = [who for figure, who in named if figure in OF_QUEUES]
         seen = visible_workloads(user).select_related("cluster", "queue")
@@ -183,19 +183,19 @@ def _mark(one: Firing, now: datetime) -> Mark:
 def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Tried:
     """``rule``, which need not be saved, over what was measured."""
     times = moments(now)
-    told = series(rule, times)
-    spells = fired(rule, times, told.values)
+    course = series(rule, times)
+    spells = fired(rule, times, course.values)
     earlier: list[Fired] = []
     if before is not None:
-        old = told if _same_figure(rule, before) else series(before, times)
+        old = course if _same_figure(rule, before) else series(before, times)
         earlier = fired(before, times, old.values)
-    names = visible_workloads(user).in_bulk({int(told.who[one.first]) for one in spells})
+    names = visible_workloads(user).in_bulk({int(course.who[one.first]) for one in spells})
     shown = [
-        _spell(rule, number, one, times, earlier, names.get(int(told.who[one.first])))
+        _spell(rule, number, one, times, earlier, names.get(int(course.who[one.first])))
         for number, one in enumerate(spells, 1)
     ]
     return Tried(
-        rule, before, times, told, shown, len(earlier), math.fsum(one.for_s for one in shown)
+        rule, before, times, course, shown, len(earlier), math.fsum(one.for_s for one in shown)
     )
 
 

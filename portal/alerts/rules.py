@@ -166,8 +166,8 @@ def end_firings(rule: Rule, now: datetime) -> None:
 
 def acknowledge(firing: Firing, *, by: User, now: datetime) -> None:
     """Somebody looks after it. Raises ServiceError where it is over, or somebody does already."""
-    held = Firing.objects.filter(pk=firing.pk, until=None, acknowledged_at=None)
-    if not held.update(acknowledged_at=now, acknowledged_by=by.get_username()):
+    firings = Firing.objects.filter(pk=firing.pk, until=None, acknowledged_at=None)
+    if not firings.update(acknowledged_at=now, acknowledged_by=by.get_username()):
         raise ServiceError(
             "moved_on", "It is over, or somebody has acknowledged it.", "See the page again."
         )

@@ -136,11 +136,11 @@ def _wait_p90(rule: Rule, times: Floats) -> Series:
     waits = starts - epochs([submitted for _, submitted in found])
     lows = np.searchsorted(starts, times - P90_OF.total_seconds(), side="right")
     highs = np.searchsorted(starts, times, side="right")
-    told = Series.unknown(times)
+    course = Series.unknown(times)
     for i, (low, high) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
         if high - low >= LEAST:
-            told.values[i] = np.quantile(waits[low:high], 0.9)
-    return told
+            course.values[i] = np.quantile(waits[low:high], 0.9)
+    return course
 
 
 def _ninth_decile(started: QuerySet[Workload]) -> float:
@@ -219,7 +219,7 @@ def _evicted_again(rule: Rule, times: Floats) -> Series:
     columns = rows.order_by("at").values_list("at", "workload_id", "workload__finished_at")
     found = [(at.timestamp(), pk, ended) for at, pk, ended in columns]
     over = sorted({(ended.timestamp(), pk) for _, pk, ended in found if ended}, reverse=True)
-    told, counts = Series.unknown(times), Counter[int]()
+    course, counts = Series.unknown(times), Counter[int]()
     low = high = 0
     for i, now in enumerate(times.tolist()):
         while high < len(found) and found[high][0] <= now:
@@ -231,8 +231,8 @@ def _evicted_again(rule: Rule, times: Floats) -> Series:
         while over and over[-1][0] <= now:
             counts.pop(over.pop()[1], None)
         top = max(counts.items(), key=lambda pair: pair[1], default=(0, 0))
-        told.values[i], told.who[i] = top[1], top[0]
-    return told
+        course.values[i], course.who[i] = top[1], top[0]
+    return course
 
 
 def _in_vain(rule: Rule, times: Floats) -> Series:
@@ -243,10 +243,10 @@ def _in_vain(rule: Rule, times: Floats) -> Series:
     if rule.gpu_class is not None:
         rows = rows.filter(gpu_class=rule.gpu_class)
     found = epochs(list(rows.order_by("at").values_list("at", flat=True)))
-    told = Series.unknown(times)
+    course = Series.unknown(times)
     until = np.searchsorted(found, times, side="right")
-    told.values[:] = until - np.searchsorted(found, times - DAY.total_seconds(), side="right")
-    return told
+    course.values[:] = until - np.searchsorted(found, times - DAY.total_seconds(), side="right")
+    return course
 
 
 def _oversubscribed(rule: Rule, times: Floats) -> Series:
@@ -267,11 +267,11 @@ def _oversubscribed(rule: Rule, times: Floats) -> Series:
 
 def _steps(times: Floats, starts: Floats, worst: list[tuple[float, int]]) -> Series:
     """The last (milli-GPU, class) that began before each moment."""
-    told = Series.unknown(times)
+    course = Series.unknown(times)
     for i, at in enumerate((np.searchsorted(starts, times, side="right") - 1).tolist()):
         if at >= 0:
-            told.values[i], told.who[i] = worst[at][0] / MILLI, worst[at][1]
-    return told
+            course.values[i], course.who[i] = worst[at][0] / MILLI, worst[at][1]
+    return course
 
 
 def _mirror_stale(rule: Rule, times: Floats) -> Series:
@@ -284,19 +284,19 @@ def _mirror_stale(rule: Rule, times: Floats) -> Series:
         at__lte=_at(times[-1]),
     ).order_by("at")
     found = list(rows.values_list("at", "lag_s"))
-    told = Series.unknown(times)
+    course = Series.unknown(times)
     which = np.searchsorted(times, epochs([at for at, _ in found]))
     for i, (_, lag_s) in zip(which.tolist(), found, strict=True):
-        told.values[i] = np.fmax(told.values[i], lag_s or 0.0)
-    return told
+        course.values[i] = np.fmax(course.values[i], lag_s or 0.0)
+    return course
 
 
 def _engine_stalled(rule: Rule, times: Floats) -> Series:
     """Real seconds since the last finished cycle; of now alone, as nobody keeps when there was none."""
-    told, cluster = Series.unknown(times), rule.cluster
+    course, cluster = Series.unknown(times), rule.cluster
     if cluster.planned_at is not None and cluster.mode != ClusterMode.PAUSED:
-        told.values[-1] = max(0.0, (timezone.now() - cluster.planned_at).total_seconds())
-    return told
+        course.values[-1] = max(0.0, (timezone.now() - cluster.planned_at).total_seconds())
+    return course
 
 
 def _budget(rule: Rule, times: Floats) -> Series:
@@ -304,12 +304,12 @@ def _budget(rule: Rule, times: Floats) -> Series:
     now = _at(times[-1])
     known = Budget.objects.filter(_leaves(rule)).select_related("queue__cluster")
     rows = in_force(known, rule.cluster)
-    told = Series.unknown(times)
+    course = Series.unknown(times)
     for one in spendings(rule.cluster, rows, now):
         days = (one.budget.end - one.runs_out).days if one.runs_out else 0
-        if not told.values[-1] >= days:
-            told.values[-1], told.who[-1] = days, one.budget.queue_id
-    return told
+        if not course.values[-1] >= days:
+            course.values[-1], course.who[-1] = days, one.budget.queue_id
+    return course
 
 
 READ: Mapping[Figure, Callable[[Rule, Floats], Series]] = {

@@ -69,7 +69,7 @@ def _first(rule: Rule, firing: Firing, by: User) -> tuple[Iterable[User], bool]:
 
 def _send(rule: Rule, firing: Firing, user: User, circle: int, stands_in: bool) -> Receipt:
     cluster = rule.cluster
-    due = due_at(user, Kind.ALERT, timezone.now(), cluster.display_time_zone)
+    at = due_at(user, Kind.ALERT, timezone.now(), cluster.display_time_zone)
     wanted = ways_of(user)[Kind.ALERT]
     ways = dict.fromkeys(["bell", *(way.value for way, _ in places_of(user) if way in wanted)])
     tell(
@@ -78,4 +78,4 @@ def _send(rule: Rule, firing: Firing, user: User, circle: int, stands_in: bool) 
         lines=[["Rule", words.fires(rule)], ["Test", "Nothing fires; somebody tries who would hear."]],
         address=reverse("web:alerts", args=[cluster.name]),
     )  # fmt: skip
-    return Receipt(user.get_username(), circle, tuple(ways) if due else (), due, stands_in)
+    return Receipt(user.get_username(), circle, tuple(ways) if at else (), at, stands_in)

@@ -133,15 +133,15 @@ def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
     """Of two that look at once the second finds what the first has written; a rule that was edited or deleted
     meanwhile is left to the next look.
     """
-    held = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
-    if held is None or as_json(held) != as_json(rule):
+    current = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
+    if current is None or as_json(current) != as_json(rule):
         return
     firing = Firing.objects.filter(rule=rule, until=None).first()
     if firing is not None:
         _go_on(rule, firing, value, now)
         return
-    over_since = (held.over_since or _began(rule, value, now)) if is_over(rule, value) else None
-    if over_since != held.over_since:
+    over_since = (current.over_since or _began(rule, value, now)) if is_over(rule, value) else None
+    if over_since != current.over_since:
         Rule.objects.filter(pk=rule.pk).update(over_since=over_since)
     if over_since is not None and now - over_since >= timedelta(seconds=rule.for_s):
         _begin(rule, value, who, now, over_since)

@@ -59,8 +59,8 @@ def fires(rule: Rule) -> str:
         Figure.MIRROR_STALE: f"the picture is older than {bound}",
     }[Figure(rule.figure)]
     place = scope(rule)
-    held = f", for {duration(rule.for_s)}" if rule.for_s else ""
-    return f"{place}: {said}{held}" if place else f"{said}{held}"
+    span = f", for {duration(rule.for_s)}" if rule.for_s else ""
+    return f"{place}: {said}{span}" if place else f"{said}{span}"
 
 
 def title(rule: Rule) -> str:

@@ -12,10 +12,11 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 
 from portal.accounts import doors
+from portal.accounts.forms import token_terms
 from portal.accounts.models import ApiToken, Scope, Session
 from portal.api.bodies import body_of
 from portal.api.nouns import Noun
-from portal.api.people import NewTokenSerializer, TokenRequestSerializer, TokenSerializer
+from portal.api.people import TOKEN, NewTokenSerializer, TokenSerializer
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import RowSerializer, named
 from portal.teams import directory
@@ -139,7 +140,7 @@ class ServiceAccounts(TeamAccounts):
 class ServiceTokens(TeamAccounts):
     at, key = f"{ServiceAccounts.at}/{ServiceAccounts.key}/tokens", "<int:pk>"
     names = ("service_tokens", "service_token")
-    serializer_class, takes, shows_new = TokenSerializer, TokenRequestSerializer, NewTokenSerializer
+    serializer_class, takes, shows_new = TokenSerializer, TOKEN, NewTokenSerializer
     is_listed, shown_once = False, "token"
 
     @property
@@ -151,7 +152,7 @@ class ServiceTokens(TeamAccounts):
 
     def make(self) -> Any:
         """Make a token for it. The answer is the only place its text is ever shown."""
-        account, terms = self.account, self.sent.terms()
+        account, terms = self.account, token_terms(self.given)
         return service.issue_token(self.person, account, **terms, request=self.request)
 
     def remove(self, row: ApiToken) -> None:

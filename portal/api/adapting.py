@@ -102,7 +102,7 @@ class AdaptingParameterView(AdaptingView):
     def get(self, name: str) -> Any:
         """One of them, with what was tried. For operators."""
         self.check_reading()
-        return self._told(name)
+        return self._answer(name)
 
     @call(AdaptingParameterSerializer, takes=PinSerializer)
     def put(self, name: str) -> Any:
@@ -112,9 +112,9 @@ class AdaptingParameterView(AdaptingView):
             raise Http404
         pinned = self.given["is_pinned"]
         trials.pin(cluster=self.cluster, name=name, is_pinned=pinned, author=self.person)
-        return self._told(name)
+        return self._answer(name)
 
-    def _told(self, name: str) -> Any:
+    def _answer(self, name: str) -> Any:
         found = (one for one in adapting(self.cluster).standings if one.parameter.name == name)
         one = next(found, None)
         if one is None:

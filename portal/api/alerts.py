@@ -166,21 +166,21 @@ class Alerts(ClusterNoun):
         return get_object_or_404(visible(self.person, self.watched()), pk=self.kwargs["pk"])
 
     def get_object(self) -> Any:
-        return self._told(self.edited_row())
+        return self._answer(self.edited_row())
 
-    def _told(self, rule: Rule) -> Any:
+    def _answer(self, rule: Rule) -> Any:
         (row,) = (row for row in self.rows() if row.rule.pk == rule.pk)
         return _as_json(row)
 
     def make(self) -> Any:
         """Watch for something more."""
         cluster = self.watched()
-        return self._told(save(by=self.person, cluster=cluster, wish=self._wish({})))
+        return self._answer(save(by=self.person, cluster=cluster, wish=self._wish({})))
 
     def change(self, row: Rule) -> Any:
         """Change what is sent of a rule. What fires ends with it, unless only the second circle changed."""
         wish = self._wish(wished(row))
-        return self._told(save(by=self.person, cluster=self.cluster, wish=wish, rule=row))
+        return self._answer(save(by=self.person, cluster=self.cluster, wish=wish, rule=row))
 
     def remove(self, row: Any) -> None:
         """Watch for it no longer. What fires by it ends."""
@@ -217,7 +217,7 @@ class Alerts(ClusterNoun):
         """Look after what fires: the second circle is not told of it."""
         rule = self.edited_row()
         acknowledge_rule(rule, by=self.person, now=self.cluster.now())
-        return self._told(rule)
+        return self._answer(rule)
 
     @verb("test", HeardSerializer, many=True)
     def test(self) -> Any:

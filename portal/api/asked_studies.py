@@ -32,17 +32,17 @@ class AskWhatIfSerializer(AskSerializer):
         required=False, default=what_if.DAYS, min_value=1, max_value=what_if.MOST_DAYS
     )
 
-    def ask(self, cluster: Cluster, author: str, told: dict[str, Any]) -> Study:
+    def ask(self, cluster: Cluster, author: str, data: dict[str, Any]) -> Study:
         return what_if.ask(
-            cluster=cluster, author=author, document=told["changes"], days=told["days"]
+            cluster=cluster, author=author, document=data["changes"], days=data["days"]
         )
 
 
 class AskNowSerializer(AskWhatIfSerializer):
     """What changes would do now; answered at once."""
 
-    def ask(self, cluster: Cluster, author: str, told: dict[str, Any]) -> Study:
-        return what_if.ask(cluster=cluster, author=author, document=told["changes"], replays=False)
+    def ask(self, cluster: Cluster, author: str, data: dict[str, Any]) -> Study:
+        return what_if.ask(cluster=cluster, author=author, document=data["changes"], replays=False)
 
 
 class AskCapacitySerializer(AskSerializer):
@@ -77,9 +77,9 @@ class AskCapacitySerializer(AskSerializer):
         help_text="GPUs from one number to the next; 0: whole nodes.",
     )
 
-    def ask(self, cluster: Cluster, author: str, told: dict[str, Any]) -> Study:
-        queue = _queue(cluster, told.pop("queue"))
-        return capacities.ask(cluster=cluster, author=author, queue=queue, **told)
+    def ask(self, cluster: Cluster, author: str, data: dict[str, Any]) -> Study:
+        queue = _queue(cluster, data.pop("queue"))
+        return capacities.ask(cluster=cluster, author=author, queue=queue, **data)
 
 
 def _queue(cluster: Cluster, name: str) -> Queue | None:
@@ -143,11 +143,11 @@ class AskExperimentSerializer(AskSerializer):
         many=True, help_text="Those beside A, which is as in force."
     )
 
-    def ask(self, cluster: Cluster, author: str, told: dict[str, Any]) -> Study:
-        warm_up, trace = timedelta(days=told.pop("warm_up_days")), told.pop("trace", None)
+    def ask(self, cluster: Cluster, author: str, data: dict[str, Any]) -> Study:
+        warm_up, trace = timedelta(days=data.pop("warm_up_days")), data.pop("trace", None)
         sent = TraceAsked(trace["name"], trace.get("content")) if trace else None
-        asked = asking.Question(**told, warm_up=warm_up, trace=sent)
-        return asking.ask(cluster=cluster, author=author, asked=asked)
+        question = asking.Question(**data, warm_up=warm_up, trace=sent)
+        return asking.ask(cluster=cluster, author=author, question=question)
 
 
 Asking = AskWhatIfSerializer | AskNowSerializer | AskCapacitySerializer | AskExperimentSerializer

@@ -9,6 +9,17 @@ from typing import Any
 from django import forms
 from rest_framework import serializers
 
+from portal.boundary.fields import (
+    GpusField,
+    HoursField,
+    MinutesField,
+    MomentField,
+    NodeLabelField,
+    ScaledField,
+)
+from portal.boundary.reading import within_calendar
+from portal.selectors import fields
+
 Body = type[serializers.Serializer[Any]]
 Options = dict[str, Any]
 TEXTS: Mapping[str, str] = {
@@ -28,6 +39,8 @@ def body_of(
 ) -> Body:
     """What reads a body with the fields of ``form``; ``name`` is the API's document's.
 
+    A field that is typed in a unit is read in the one of its name: seconds, or GPUs.
+
     ``needs``: those that have to be sent, where a call changes only what is sent of a row; without it those
     that the form requires, and one left out is what the form left empty is. ``otherwise``: fields that the
     API reads in its own way, in place of the form's.
@@ -38,12 +51,13 @@ def body_of(
             return field_of(declared, required=declared.required, has_default=True)
         return field_of(declared, required=field in needs, has_default=False)
 
-    fields = {
-        field: otherwise.get(field) or read(field, declared)
-        for field, declared in form.base_fields.items()
+    taken = {
+        field: declared for field, declared in form.base_fields.items() if field not in otherwise
     }
-    made = type(f"{name}Serializer", (serializers.Serializer,), {**otherwise, **fields})
-    made.__doc__ = None
+    read_so = {field: read(field, declared) for field, declared in taken.items()}
+    own = {field: one for field, one in otherwise.items() if one is not None}
+    made = type(f"{name}Serializer", (serializers.Serializer,), {**read_so, **own})
+    made.__doc__ = form.__dict__.get("__doc__")
     return made
 
 
@@ -54,9 +68,10 @@ def field_of(declared: forms.Field, *, required: bool, has_default: bool) -> Any
     make, options, empty = KINDS[type(declared)](declared)
     texts = {TEXTS[key]: text for key, text in declared.error_messages.items() if key in TEXTS}
     options |= {"required": required, "help_text": str(declared.help_text), "error_messages": texts}
+    if empty is None and not declared.required:
+        options["allow_null"] = True
     if not required and has_default:
         options["default"] = empty if declared.initial is None else declared.initial
-        options["allow_null"] = empty is None
         del options["required"]
     return make(**options)
 
@@ -101,7 +116,7 @@ def _day(declared: forms.DateField) -> Parts:
 
 
 def _choice(declared: forms.ChoiceField) -> Parts:
-    return serializers.ChoiceField, {"choices": declared.choices}, None
+    return serializers.ChoiceField, {"choices": declared.choices}, declared.initial
 
 
 def _row(declared: forms.ModelChoiceField[Any]) -> Parts:
@@ -109,8 +124,40 @@ def _row(declared: forms.ModelChoiceField[Any]) -> Parts:
     return serializers.SlugRelatedField, options, None
 
 
+def _rows(declared: forms.ModelMultipleChoiceField[Any]) -> Parts:
+    make, options, _ = _row(declared)
+    return make, {**options, "many": True}, []
+
+
+def _gpus(declared: GpusField) -> Parts:
+    return fields.GpusField, _bounds(declared), None
+
+
+def _seconds(declared: ScaledField) -> Parts:
+    bounds = _bounds(declared).items()
+    scaled = {name: None if most is None else int(most * declared.scale) for name, most in bounds}
+    return serializers.IntegerField, scaled, None
+
+
+def _moment(declared: MomentField) -> Parts:
+    return serializers.DateTimeField, {"validators": [within_calendar]}, None
+
+
+def _labels(declared: NodeLabelField) -> Parts:
+    child = serializers.CharField(max_length=63, allow_blank=True)
+    return serializers.DictField, {"child": child}, {}
+
+
 def _bounds(declared: forms.IntegerField) -> Options:
     return {"min_value": declared.min_value, "max_value": declared.max_value}
+
+
+def name_field(**more: Any) -> Any:
+    """The name of a row that the call looks up among those of its person."""
+    return serializers.CharField(max_length=63, **more)
+
+
+NOT_NAMED: Mapping[str, Any] = {"required": False, "allow_blank": True}
 
 
 KINDS: Mapping[type[forms.Field], Callable[[Any], Parts]] = {
@@ -122,5 +169,11 @@ KINDS: Mapping[type[forms.Field], Callable[[Any], Parts]] = {
     forms.DateField: _day,
     forms.ChoiceField: _choice,
     forms.ModelChoiceField: _row,
+    forms.ModelMultipleChoiceField: _rows,
+    GpusField: _gpus,
+    HoursField: _seconds,
+    MinutesField: _seconds,
+    MomentField: _moment,
+    NodeLabelField: _labels,
 }
 """By the very class: one that inherits, such as a FloatField of an IntegerField, checks otherwise."""

@@ -38,8 +38,8 @@ def call(
             view.takes = takes
             row = handler(view, **{step: kwargs[step] for step in steps & kwargs.keys()})
             context = view.get_serializer_context()
-            told = gives(row, many=many, context=context).data if gives else None
-            return Response(told, status=answered)
+            body = gives(row, many=many, context=context).data if gives else None
+            return Response(body, status=answered)
 
         shown = gives(many=True) if gives and many else gives
         return extend_schema(

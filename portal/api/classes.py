@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -12,15 +11,9 @@ from portal.accounts.models import Scope
 from portal.api.bodies import body_of
 from portal.api.nouns import ClusterNoun, Noun
 from portal.api.scope import RowSerializer
-from portal.boundary.reading import one_line
-from portal.setup.forms import PriorityForm
+from portal.setup.forms import GpuClassForm, PriorityForm
 from scheduling.models import GpuClass, PriorityClass
-from scheduling.services.clusters.classes import (
-    LEAST_SLO_S,
-    MOST_SLO_S,
-    save_gpu_class,
-    save_priority_class,
-)
+from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
 
 
 class GpuClassSerializer(RowSerializer[GpuClass]):
@@ -39,33 +32,13 @@ class GpuClassSerializer(RowSerializer[GpuClass]):
         ]
 
 
-class GpuClassWriteSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=63, validators=[one_line])
-    resource_name = serializers.CharField(max_length=200, required=False, validators=[one_line])
-    node_labels = serializers.DictField(
-        child=serializers.CharField(max_length=63, allow_blank=True), required=False
-    )
-    exchange_rate = serializers.DecimalField(
-        max_digits=9, decimal_places=4, min_value=Decimal(0), required=False
-    )
-    price_per_gpu_hour = serializers.DecimalField(
-        max_digits=10, decimal_places=4, min_value=Decimal(0), required=False
-    )
-    wait_slo_s = serializers.IntegerField(
-        min_value=LEAST_SLO_S,
-        max_value=MOST_SLO_S,
-        required=False,
-        allow_null=True,
-        help_text="Seconds that the P90 wait is meant to stay under; null: no SLO.",
-    )
-
-
 class GpuClasses(ClusterNoun):
     """GPU classes of a cluster, in the order every page shows them."""
 
     at, key, names = "gpu-classes", "<str:name>", ("gpu_classes", "gpu_class")
     one = "One GPU class."
-    serializer_class, takes = GpuClassSerializer, GpuClassWriteSerializer
+    serializer_class = GpuClassSerializer
+    takes = body_of(GpuClassForm, "GpuClassWrite", needs=("name",))
     write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True

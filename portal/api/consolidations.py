@@ -70,12 +70,12 @@ class Consolidations(OperatedView, ClusterNoun):
 
     def make(self) -> Any:
         """Have the next cycle move work together until so many more nodes are whole."""
-        told = self.given
+        body = self.given
         return consolidation_orders.order(
             cluster=self.cluster,
-            gpu_class=self._gpu_class(told["gpu_class"]),
-            nodes=told["nodes"],
-            most_moves=told["most_moves"],
+            gpu_class=self._gpu_class(body["gpu_class"]),
+            nodes=body["nodes"],
+            most_moves=body["most_moves"],
             author=self.person,
         )
 

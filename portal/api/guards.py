@@ -99,7 +99,7 @@ def takes_key(view: object, method: str) -> bool:
 def guarded(view: Any, method: str, handler: Handler) -> Handler:
     """``handler`` of ``view`` behind what its headers ask for."""
     if tells_version(view, method):
-        return _told(view, handler)
+        return _with_etag(view, handler)
     if method in SAFE_METHODS:
         return handler
     if takes_version(view, method):
@@ -107,7 +107,7 @@ def guarded(view: Any, method: str, handler: Handler) -> Handler:
     return _once(view, handler) if takes_key(view, method) else handler
 
 
-def _told(view: Any, handler: Handler) -> Handler:
+def _with_etag(view: Any, handler: Handler) -> Handler:
     def act(request: Request, *args: Any, **kwargs: Any) -> Response:
         answer = handler(request, *args, **kwargs)
         answer.headers["ETag"] = versions.etag(_fields(view, lambda: answer.data))

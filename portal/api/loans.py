@@ -127,7 +127,7 @@ class LoansView(ClusterView):
         led = frozenset() if self.is_schema else led_of(self.person, self.cluster)
         return {**super().get_serializer_context(), "led": led}
 
-    def told(self, loan: QuotaLoan) -> Response:
+    def answer(self, loan: QuotaLoan) -> Response:
         fresh = get_object_or_404(self.get_queryset(), pk=loan.pk)
         return Response(LoanSerializer(fresh, context=self.get_serializer_context()).data)
 
@@ -151,24 +151,24 @@ class Loans(LoansView, ClusterNoun):
 
     def make(self) -> Any:
         """Ask for a loan, or offer one to a queue; nothing changes before the other side consents."""
-        told = self.given
-        offer = _offer(self.person, self.cluster, told.get("offer"))
+        body = self.given
+        offer = _offer(self.person, self.cluster, body.get("offer"))
         mine, seen = led_queues(self.person), visible_queues(self.person)
-        asks = told["kind"] == "ask"
+        asks = body["kind"] == "ask"
         lender = (
             offer.lender
             if offer
-            else _queue(self.cluster, seen if asks else mine, told["lender"], "lender")
+            else _queue(self.cluster, seen if asks else mine, body["lender"], "lender")
         )
-        borrower = _queue(self.cluster, mine if asks else seen, told["borrower"], "borrower")
+        borrower = _queue(self.cluster, mine if asks else seen, body["borrower"], "borrower")
         made = doors.propose(
             by=self.person,
             lender=lender,
             borrower=borrower,
-            reason=told["reason"],
+            reason=body["reason"],
             asks=asks,
             offer=offer,
-            **_terms(self.cluster, told),
+            **_terms(self.cluster, body),
         )
         return self.get_queryset().get(pk=made.pk)
 
@@ -180,7 +180,7 @@ class LoanAct(LoansView):
         return reverse("api:loan", args=[self.cluster.name, self.kwargs["pk"]])
 
     def version(self) -> Any:
-        return self.told(self.get_object()).data
+        return self.answer(self.get_object()).data
 
     @extend_schema(
         operation_id="clusters_loans_act_create",
@@ -194,9 +194,9 @@ class LoanAct(LoansView):
         act = act_of(self.person, loan, verb)
         if act is None:
             raise NotFound
-        told = sent(LoanActSerializer, request).validated_data
-        gpus = round(told["gpus"] * MILLI) if "gpus" in told else None
-        return self.told(act(self.person, loan, LoanTerms(gpus, told.get("note", ""))))
+        body = sent(LoanActSerializer, request).validated_data
+        gpus = round(body["gpus"] * MILLI) if "gpus" in body else None
+        return self.answer(act(self.person, loan, LoanTerms(gpus, body.get("note", ""))))
 
 
 class Offers(ClusterNoun):
@@ -213,9 +213,9 @@ class Offers(ClusterNoun):
 
     def make(self) -> Any:
         """Offer idle nominal quota of a queue that you lead; you consent to each loan of it."""
-        told = self.given
-        lender = _queue(self.cluster, led_queues(self.person), told["lender"], "lender")
-        made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, told))
+        body = self.given
+        lender = _queue(self.cluster, led_queues(self.person), body["lender"], "lender")
+        made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, body))
         return self.get_queryset().get(pk=made.pk)
 
     def remove(self, row: LoanOffer) -> None:
@@ -224,16 +224,16 @@ class Offers(ClusterNoun):
         doors.withdraw_offer(by=self.person, offer=row)
 
 
-def _terms(cluster: Cluster, told: Mapping[str, Any]) -> dict[str, Any]:
-    found = GpuClass.objects.filter(cluster=cluster, name=told["gpu_class"]).first()
+def _terms(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
+    found = GpuClass.objects.filter(cluster=cluster, name=body["gpu_class"]).first()
     if found is None:
         names = ", ".join(cluster.gpu_classes.values_list("name", flat=True))
         raise ServiceError(
-            "no_class", f"There is no GPU class {told['gpu_class']}.", f"Use one of {names}.",
+            "no_class", f"There is no GPU class {body['gpu_class']}.", f"Use one of {names}.",
             field="gpu_class",
         )  # fmt: skip
-    gpus = round(told["gpus"] * MILLI)
-    return {"gpu_class": found, "gpus": gpus, "until": told["until"], "notice_h": told["notice_h"]}
+    gpus = round(body["gpus"] * MILLI)
+    return {"gpu_class": found, "gpus": gpus, "until": body["until"], "notice_h": body["notice_h"]}
 
 
 def _queue(cluster: Cluster, rows: QuerySet[Queue], name: str, field: str) -> Queue:

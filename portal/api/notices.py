@@ -87,7 +87,7 @@ class NoticePreferences(PersonView):
     serializer_class = PreferencesSerializer
     write_scope = Scope.ALL
 
-    def _told(self) -> dict[str, Any]:
+    def _answer(self) -> dict[str, Any]:
         hours = hours_of(self.person)
         preferences, ways = preferences_of(self.person), ways_of(self.person)
         return {
@@ -100,12 +100,12 @@ class NoticePreferences(PersonView):
 
     @call(PreferencesSerializer)
     def get(self) -> Any:
-        return self._told()
+        return self._answer()
 
     @call(PreferencesSerializer, takes=PreferencesSerializer)
     def put(self) -> Any:
         inbox.set_preferences(self.person, **self.given)
-        return self._told()
+        return self._answer()
 
 
 class WebhookSerializer(RowSerializer[Webhook]):

@@ -121,8 +121,8 @@ class Noun(ViewSetMixin, ListModelMixin, RetrieveModelMixin, PersonView):
         """What the API's document says of this action."""
         action, about = str(self.action), type(self).__doc__
         act = getattr(type(self), ACTS.get(action, action if action not in READS else ""), None)
-        told = about if action in ("list", "create") else self.one
-        return cleandoc((act and act.__doc__) or told or "")
+        text = about if action in ("list", "create") else self.one
+        return cleandoc((act and act.__doc__) or text or "")
 
     @classmethod
     def addresses(cls) -> list[URLPattern]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import generics, serializers
 
 from portal.accounts import doors
 from portal.accounts.capabilities import MEANINGS, Capability
+from portal.accounts.forms import TokenForm, token_terms
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Scope, User
 from portal.api.bodies import body_of
 from portal.api.errors import refuse
 from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView, RowSerializer, named
-from portal.boundary.reading import one_line
 from portal.teams import people
 from portal.teams.access import is_admin, is_operator
 from portal.teams.forms import PersonForm
@@ -87,32 +85,24 @@ class TokenSerializer(RowSerializer[ApiToken]):
         ]
 
 
-class TokenRequestSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=63, validators=[one_line])
-    scopes = serializers.ListField(
+TOKEN = body_of(
+    TokenForm,
+    "TokenRequest",
+    needs=("name",),
+    scopes=serializers.ListField(
         child=serializers.ChoiceField(choices=Scope.choices),
         max_length=len(Scope),
         required=False,
         help_text="What it may be used for; reading alone unless told.",
-    )
-    days = serializers.IntegerField(
+    ),
+    days=serializers.IntegerField(
         min_value=1,
         max_value=LONGEST_TOKEN_DAYS,
         allow_null=True,
         required=False,
         help_text="How long it lives; null: without end, where that is allowed.",
-    )
-
-    def terms(self) -> dict[str, Any]:
-        """Of the token: no end where nothing was said of one, and none ever where ``days`` is null."""
-        given = self.validated_data
-        days = given.get("days")
-        return {
-            "name": given["name"],
-            "scopes": [Scope(scope) for scope in given.get("scopes", [])],
-            "expires_at": None if days is None else timezone.now() + timedelta(days=days),
-            "endless": days is None and "days" in given,
-        }
+    ),
+)
 
 
 class NewTokenSerializer(TokenSerializer):
@@ -126,7 +116,7 @@ class Tokens(Noun):
     """Your API tokens. Only their digests are kept."""
 
     at, key, names = "tokens", "<int:pk>", ("tokens", "token")
-    serializer_class, takes, shows_new = TokenSerializer, TokenRequestSerializer, NewTokenSerializer
+    serializer_class, takes, shows_new = TokenSerializer, TOKEN, NewTokenSerializer
     write_scope = Scope.ALL
     shown_once = "token"
     make_scope = SESSION_ONLY
@@ -138,7 +128,7 @@ class Tokens(Noun):
     def make(self) -> Any:
         """Make a token, in a session: one made with a stolen token would outlive it. Its text is shown this
         once."""
-        return doors.issue_token(self.request, self.person, **self.sent.terms())
+        return doors.issue_token(self.request, self.person, **token_terms(self.given))
 
     def remove(self, row: ApiToken) -> None:
         """Revoke a token; it stops working at once."""

@@ -10,15 +10,16 @@ from rest_framework import serializers
 
 from portal.accounts.capabilities import Reach
 from portal.accounts.models import Persona, Scope
+from portal.api.bodies import body_of
 from portal.api.nouns import Noun, verb
 from portal.api.scope import RowSerializer, named
-from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
 from portal.teams.access import is_admin
 from portal.teams.people import visible_personas
+from portal.teams.persona_form import PersonaForm
 from portal.teams.persona_preview import preview
 from portal.teams.personas import PersonaValues, delete_persona, save_persona
-from scheduling.models import GpuClass, PriorityClass
+from scheduling.models import GpuClass
 
 REACHES = [reach.value for reach in Reach]
 
@@ -53,33 +54,32 @@ class PersonaSerializer(RowSerializer[Persona]):
         ]
 
 
-class PersonaWriteSerializer(serializers.Serializer[Any]):
-    """``grants``: capability to reach. Classes that are not named: every one."""
+class ClassNamesField(serializers.ListField):
+    """GPU classes by name: of every cluster that has one of it."""
 
-    name = serializers.CharField(max_length=63, validators=[one_line])
-    grants = serializers.DictField(child=serializers.ChoiceField(choices=REACHES), required=False)
-    approves_gpus = GpusField(required=False, allow_null=True)
-    priority_classes: Any = serializers.SlugRelatedField(
-        slug_field="name", many=True, queryset=PriorityClass.objects.all(), required=False
-    )
-    gpu_classes = serializers.ListField(child=serializers.CharField(max_length=63), required=False)
-    max_gpus_per_workload = GpusField(required=False, allow_null=True)
-    max_gpus_at_once = GpusField(required=False, allow_null=True)
-    max_run_time_s = serializers.IntegerField(
-        required=False, allow_null=True, min_value=0, max_value=2**31 - 1
-    )
-    preemptible_only = serializers.BooleanField(required=False)
-    interactive = serializers.BooleanField(required=False)
+    child = serializers.CharField(max_length=63)
 
-    def validate_gpu_classes(self, names: list[str]) -> list[GpuClass]:
+    def to_internal_value(self, data: Any) -> Any:
+        names = super().to_internal_value(data)
         found = list(GpuClass.objects.filter(name__in=names))
-        missing = set(names) - {c.name for c in found}
+        missing = set(names) - {one.name for one in found}
         if missing:
-            raise serializers.ValidationError(f"There is no GPU class {sorted(missing)[0]}.")
+            raise serializers.ValidationError(f"There is no GPU class {min(missing)}.")
         return found
 
-    def values(self) -> PersonaValues:
-        return PersonaValues(**self.validated_data)
+
+PERSONA = body_of(
+    PersonaForm,
+    "PersonaWrite",
+    grants=serializers.DictField(
+        child=serializers.ChoiceField(choices=REACHES),
+        required=False,
+        help_text="Capability to reach.",
+    ),
+    gpu_classes=ClassNamesField(
+        required=False, help_text=PersonaForm.base_fields["gpu_classes"].help_text
+    ),
+)
 
 
 class PersonaHolderSerializer(serializers.Serializer[Any]):
@@ -125,7 +125,7 @@ class Personas(Noun):
 
     at, key, names = "personas", "<str:name>", ("personas", "persona")
     one = "One persona. For who administers."
-    serializer_class, takes = PersonaSerializer, PersonaWriteSerializer
+    serializer_class, takes = PersonaSerializer, PERSONA
     write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True
@@ -138,17 +138,19 @@ class Personas(Noun):
 
     def make(self) -> Any:
         """Make a persona. For who administers."""
-        return save_persona(by=self.person, values=self.sent.values())
+        return save_persona(by=self.person, values=PersonaValues(**self.given))
 
     def change(self, row: Persona) -> Any:
         """Change it: what is not sent is set to its default."""
-        return save_persona(by=self.person, values=self.sent.values(), persona=row)
+        return save_persona(by=self.person, values=PersonaValues(**self.given), persona=row)
 
     def remove(self, row: Persona) -> None:
         """Remove it, while nobody has it."""
         delete_persona(by=self.person, persona=row)
 
-    @verb("preview", PersonaPreviewSerializer, takes=PersonaWriteSerializer)
+    @verb("preview", PersonaPreviewSerializer, takes=PERSONA)
     def preview(self) -> Any:
         """What saving this would do; nothing is saved. What is not sent is set to its default."""
-        return preview(by=self.person, persona=self.get_object(), values=self.sent.values())
+        return preview(
+            by=self.person, persona=self.get_object(), values=PersonaValues(**self.given)
+        )

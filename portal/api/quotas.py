@@ -171,28 +171,28 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
     @extend_schema(request=ChangeRequestSerializer, responses={201: QuotaChangeSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Change quotas below a queue you lead. Saving changes no pod; the next cycle sees it."""
-        asked = sent(ChangeRequestSerializer, request)
-        change = self._save(asked.validated_data)
+        body = sent(ChangeRequestSerializer, request)
+        change = self._save(body.validated_data)
         mine = {"seen": {cell["queue"] for cell in change.cells}}
         answer = QuotaChangeSerializer(change, context=mine).data
         return Response(answer, status=status.HTTP_201_CREATED)
 
-    def _save(self, asked: dict[str, Any]) -> QuotaChange:
+    def _save(self, data: dict[str, Any]) -> QuotaChange:
         seen = visible_queues(self.person).filter(cluster=self.cluster)
-        queue = get_object_or_404(seen, name=asked["queue"])
-        check_cells(self.person, self.cluster, asked["cells"])
+        queue = get_object_or_404(seen, name=data["queue"])
+        check_cells(self.person, self.cluster, data["cells"])
         try:
             return save(
                 queue=queue,
-                cells=[as_cell(cell) for cell in asked["cells"]],
+                cells=[as_cell(cell) for cell in data["cells"]],
                 author=self.person,
-                reason=asked["reason"],
-                effective_from=asked.get("effective_from"),
-                effective_until=asked.get("effective_until"),
-                version=asked.get("version"),
+                reason=data["reason"],
+                effective_from=data.get("effective_from"),
+                effective_until=data.get("effective_until"),
+                version=data.get("version"),
             )
         except QuotaError as refused:
-            raise serializers.ValidationError(_faults(refused, asked["cells"])) from refused
+            raise serializers.ValidationError(_faults(refused, data["cells"])) from refused
 
 
 def check_cells(person: User, cluster: Cluster, cells: list[dict[str, Any]]) -> None:
@@ -278,9 +278,9 @@ class QuotaRevert(ClusterView):
             cluster=self.cluster, queue__in=dividable_queues(self.person)
         )
         change = get_object_or_404(mine.select_related("cluster", "queue"), pk=pk)
-        asked = sent(RevertSerializer, request)
+        body = sent(RevertSerializer, request)
         try:
-            made = revert(change=change, author=self.person, reason=asked.validated_data["reason"])
+            made = revert(change=change, author=self.person, reason=body.validated_data["reason"])
         except QuotaError as refused:
             raise serializers.ValidationError(_faults(refused, [])) from refused
         seen = {"seen": {cell["queue"] for cell in visible_cells(self.person, made)}}
@@ -304,21 +304,21 @@ class QuotaPreview(ClusterView):
     def post(self, request: Request, cluster: str) -> Response:
         """What an edit of quotas would do now: who starts, leaves or waits longer, and whose fair share
         moves. Nothing is saved; others' workloads are not named."""
-        asked = sent(EditSerializer, request)
-        cells = asked.validated_data["cells"]
+        body = sent(EditSerializer, request)
+        cells = body.validated_data["cells"]
         check_cells(self.person, self.cluster, cells)
         changes = changes_of(map(as_cell, cells))
-        kept = preview(self.cluster, with_loans(self.cluster, changes))
-        return Response(self._told(kept, cells))
+        answer = preview(self.cluster, with_loans(self.cluster, changes))
+        return Response(self._answer(answer, cells))
 
-    def _told(self, kept: Json, cells: Iterable[Mapping[str, Any]]) -> Json:
+    def _answer(self, answer: Json, cells: Iterable[Mapping[str, Any]]) -> Json:
         about = {cell["gpu_class"]: cell["queue"] for cell in cells}
-        told: Json = {}
+        body: Json = {}
         for name, queue in about.items():
-            seen = seen_by(self.person, self.cluster, kept, about=queue, gpu_class=name)
+            seen = seen_by(self.person, self.cluster, answer, about=queue, gpu_class=name)
             if seen is None:
                 continue
             one = document(seen)
             rows = [{**row, "gpu_class": name} for row in one.pop("queues")]
-            told = {**one, "queues": [*told.get("queues", []), *rows]}
-        return told
+            body = {**one, "queues": [*body.get("queues", []), *rows]}
+        return body

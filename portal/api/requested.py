@@ -7,14 +7,15 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.api.bodies import NOT_NAMED, body_of, name_field
 from portal.api.scope import RowSerializer, named
 from portal.approvals import doors
+from portal.approvals.forms import DecisionForm, RequestForm
 from portal.approvals.models import Comment, QuotaRequest, Step
 from portal.approvals.moves import title
-from portal.approvals.states import Figure, Kind
+from portal.approvals.states import Kind
 from portal.approvals.who import verbs
-from portal.approvals.wishes import MOST_REASON
-from portal.boundary.reading import one_line, printable, within_calendar
+from portal.boundary.reading import printable
 from portal.selectors.fields import GpusField
 from portal.teams.reading import reader_of
 from scheduling.services.words.sentences import queue_of
@@ -69,64 +70,28 @@ class RequestSerializer(RowSerializer[QuotaRequest]):
         return title(request)
 
     def get_giver(self, request: QuotaRequest) -> str:
-        told = queue_of(request.giver, reader_of(self.context["request"])) or ""
-        return told.rpartition("/")[2]
+        path = queue_of(request.giver, reader_of(self.context["request"])) or ""
+        return path.rpartition("/")[2]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_may(self, request: QuotaRequest) -> list[str]:
         return sorted(verbs(self.context["request"].user, request))
 
 
-class WishSerializer(serializers.Serializer[Any]):
-    """What is asked for. A quota or a boost names queue, class and GPUs; a queue its name and the one above;
-    access one class."""
-
-    kind = serializers.ChoiceField(choices=Kind.choices)
-    queue = serializers.CharField(
-        max_length=63, help_text="That gets it; of a new queue, the one above."
-    )
-    gpu_class = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    priority_class = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    figure = serializers.ChoiceField(
-        choices=Figure.choices, required=False, default=Figure.NOMINAL.value
-    )
-    gpus = GpusField(required=False, allow_null=True, help_text="How many more.")
-    giver = serializers.CharField(
-        max_length=63, required=False, allow_blank=True, help_text="A queue beside it that gives."
-    )
-    name = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    starts_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Null: with the approval.",
-        validators=[within_calendar],
-    )  # fmt: skip
-    ends_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Null: no end.", validators=[within_calendar]
-    )
-    reason = serializers.CharField(
-        max_length=MOST_REASON, required=False, allow_blank=True, validators=[printable]
-    )
-    draft = serializers.BooleanField(
+WISH = body_of(
+    RequestForm,
+    "Wish",
+    kind=serializers.ChoiceField(choices=Kind.choices),
+    queue=name_field(help_text="That gets it; of a new queue, the one above."),
+    gpu_class=name_field(**NOT_NAMED),
+    priority_class=name_field(**NOT_NAMED),
+    giver=name_field(help_text="A queue beside it that gives.", **NOT_NAMED),
+    draft=serializers.BooleanField(
         required=False, default=False, help_text="Keep it to yourself; submit it later."
-    )
-
-
-class GrantSerializer(serializers.Serializer[Any]):
-    """Why, and of what is granted how much, until when and from whom; left out: as it is asked."""
-
-    note = serializers.CharField(max_length=doors.MOST_NOTE, validators=[one_line])
-    gpus = GpusField(required=False, allow_null=True)
-    ends_at = serializers.DateTimeField(
-        required=False, allow_null=True, validators=[within_calendar]
-    )
-    giver = serializers.CharField(max_length=63, required=False, allow_blank=True)
-
-
-class NoteSerializer(serializers.Serializer[Any]):
-    note = serializers.CharField(max_length=doors.MOST_NOTE, validators=[one_line])
-
-
-class ForwardSerializer(serializers.Serializer[Any]):
-    note = serializers.CharField(
-        max_length=doors.MOST_NOTE, required=False, allow_blank=True, validators=[one_line]
-    )
-    giver = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    ),
+)
+NOTE = body_of(DecisionForm, "Note", needs=("note",), gpus=None, ends_at=None, giver=None)
+GRANT = body_of(DecisionForm, "Grant", needs=("note",), giver=name_field(**NOT_NAMED))
+FORWARD = body_of(
+    DecisionForm, "Forward", needs=(), gpus=None, ends_at=None, giver=name_field(**NOT_NAMED)
+)

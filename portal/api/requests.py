@@ -14,19 +14,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
+from portal.api.bodies import body_of
 from portal.api.nouns import ClusterNoun, verb
 from portal.api.requested import (
-    ForwardSerializer,
-    GrantSerializer,
-    NoteSerializer,
+    FORWARD,
+    GRANT,
+    NOTE,
+    WISH,
     RequestCommentSerializer,
     RequestSerializer,
-    WishSerializer,
 )
 from portal.api.scope import ClusterView, RowSerializer, named
 from portal.approvals import automatic, doors, previews
+from portal.approvals.forms import RuleForm
 from portal.approvals.models import ApprovalRule, QuotaRequest
-from portal.approvals.states import Figure, Kind, Verb
+from portal.approvals.states import Verb
 from portal.approvals.waiting import narrowed
 from portal.approvals.who import askable_queues, check, visible_requests
 from portal.approvals.wishes import Wish, WishError
@@ -63,28 +65,16 @@ class RequestsView(ClusterView):
     def fresh(self, request: QuotaRequest) -> QuotaRequest:
         return get_object_or_404(self.get_queryset(), pk=request.pk)
 
-    def wish(self, asked: dict[str, Any]) -> Wish:
+    def wish(self, data: dict[str, Any]) -> Wish:
         """Raises ServiceError at a queue that the person may not ask for, or does not see."""
         mine = askable_queues(self.person).filter(cluster=self.cluster)
-        queue = mine.select_related("cluster", "parent").filter(name=asked["queue"]).first()
+        queue = mine.select_related("cluster", "parent").filter(name=data["queue"]).first()
         if queue is None:
             raise _no_queue("queue", "Name a queue for which you may ask.")
-        return Wish(
-            kind=Kind(asked["kind"]),
-            queue=queue,
-            gpu_class=asked.get("gpu_class", ""),
-            priority_class=asked.get("priority_class", ""),
-            figure=Figure(asked["figure"]),
-            gpus=asked.get("gpus"),
-            giver=self.giver(asked),
-            name=asked.get("name", ""),
-            starts_at=asked.get("starts_at"),
-            ends_at=asked.get("ends_at"),
-            reason=asked.get("reason", ""),
-        )
+        return Wish.of_sent({**data, "queue": queue, "giver": self.giver(data)})
 
-    def giver(self, asked: dict[str, Any]) -> Queue | None:
-        name = asked.get("giver", "")
+    def giver(self, data: dict[str, Any]) -> Queue | None:
+        name = data.get("giver", "")
         if not name:
             return None
         seen = visible_queues(self.person).filter(cluster=self.cluster, parent__isnull=False)
@@ -109,7 +99,7 @@ class Requests(RequestsView, ClusterNoun):
 
     at, key, names = "requests", "<int:pk>", ("requests", "request")
     one = "One request with its life and its comments."
-    takes = WishSerializer
+    takes = WISH
     is_located = True
     decides = frozenset(
         {"submit", "forward", "approve", "ask_changes", "reject", "revoke", "withdraw", "renew"}
@@ -146,27 +136,27 @@ class Requests(RequestsView, ClusterNoun):
         """Hand your draft to whoever decides."""
         return self._decided(Verb.SUBMIT, doors.submit)
 
-    @verb("forward", RequestSerializer, takes=ForwardSerializer)
+    @verb("forward", RequestSerializer, takes=FORWARD)
     def forward(self) -> Any:
         """The lead's step: to an approver, and from whom it is taken."""
         return self._decided(Verb.FORWARD, self._forward)
 
-    @verb("approve", RequestSerializer, takes=GrantSerializer)
+    @verb("approve", RequestSerializer, takes=GRANT)
     def approve(self) -> Any:
         """Grant it, or less of it. The next cycle sees it."""
         return self._decided(Verb.APPROVE, self._approve)
 
-    @verb("ask-changes", RequestSerializer, takes=NoteSerializer)
+    @verb("ask-changes", RequestSerializer, takes=NOTE)
     def ask_changes(self) -> Any:
         """Back to its author, with what should be otherwise."""
         return self._decided(Verb.ASK_CHANGES, doors.ask_changes)
 
-    @verb("reject", RequestSerializer, takes=NoteSerializer)
+    @verb("reject", RequestSerializer, takes=NOTE)
     def reject(self) -> Any:
         """Refuse it, with why in a word to its author."""
         return self._decided(Verb.REJECT, doors.reject)
 
-    @verb("revoke", RequestSerializer, takes=NoteSerializer)
+    @verb("revoke", RequestSerializer, takes=NOTE)
     def revoke(self) -> Any:
         """Take back what was granted, from now on."""
         return self._decided(Verb.REVOKE, doors.revoke)
@@ -189,24 +179,24 @@ class Requests(RequestsView, ClusterNoun):
     def _decided(self, may: Verb | None, act: Callable[..., QuotaRequest]) -> QuotaRequest:
         """Whether the person may comes before what was sent is read. How much an approver grants is for the
         door to say; without ``may`` all of it is."""
-        asked = self.get_object()
+        quota_request = self.get_object()
         if may is not None:
-            check(self.person, asked, may, gpus=0)
-        told = self.given if self.takes is not None else {}
-        return self.fresh(act(by=self.person, request=asked, **told))
+            check(self.person, quota_request, may, gpus=0)
+        body = self.given if self.takes is not None else {}
+        return self.fresh(act(by=self.person, request=quota_request, **body))
 
-    def _forward(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
-        note = told.get("note", "")
-        return doors.forward(by=by, request=request, giver=self.giver(told), note=note)
+    def _forward(self, *, by: User, request: QuotaRequest, **data: Any) -> QuotaRequest:
+        note = data.get("note", "")
+        return doors.forward(by=by, request=request, giver=self.giver(data), note=note)
 
-    def _approve(self, *, by: User, request: QuotaRequest, **told: Any) -> QuotaRequest:
+    def _approve(self, *, by: User, request: QuotaRequest, **data: Any) -> QuotaRequest:
         return doors.approve(
             by=by,
             request=request,
-            note=told["note"],
-            gpus=told.get("gpus"),
-            ends_at=told.get("ends_at"),
-            giver=self.giver(told),
+            note=data["note"],
+            gpus=data.get("gpus"),
+            ends_at=data.get("ends_at"),
+            giver=self.giver(data),
             expected=previews.attached(request),
         )
 
@@ -222,22 +212,22 @@ class RequestPreview(RequestsView):
         responses={200: {"type": "object", "additionalProperties": True}},
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        asked = self.get_object()
+        quota_request = self.get_object()
         gpus = FiniteField(min_value=0.001, max_value=MAX_GPUS, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
-        milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
-        kept = plans.plan_now(self.cluster, REQUEST, of_request(asked, milli))
-        if "fault" in kept:
+        milli = min(quota_request.gpus or 0, round(most * MILLI)) if most else None
+        answer = plans.plan_now(self.cluster, REQUEST, of_request(quota_request, milli))
+        if "fault" in answer:
             raise ServiceError(
-                "cannot_plan", kept["fault"],
+                "cannot_plan", answer["fault"],
                 "Have its author change it, or decide without a plan and say why.",
             )  # fmt: skip
         seen = previews.seen_by(
             self.person,
             self.cluster,
-            kept,
-            about=asked.place.rpartition("/")[2],
-            gpu_class=asked.gpu_class,
+            answer,
+            about=quota_request.place.rpartition("/")[2],
+            gpu_class=quota_request.gpu_class,
         )
         return Response({} if seen is None else previews.document(seen))
 
@@ -252,23 +242,13 @@ class RuleSerializer(RowSerializer[ApprovalRule]):
         fields = ["queue", "below_gpus", "most_days", "from_siblings", "author", "at"]
 
 
-class SetRuleSerializer(serializers.Serializer[Any]):
-    """What queues directly below are given at once; null takes the rule away."""
-
-    below_gpus = GpusField(allow_null=True)
-    most_days = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=automatic.MOST_DAYS
-    )
-    from_siblings = serializers.BooleanField(required=False, default=False)
-
-
 @extend_schema_view(update=extend_schema(responses={200: RuleSerializer, 204: None}))
 class RequestRules(ClusterNoun):
     """Approval rules of the queues that you see."""
 
     at, key, names = "request-rules", "<str:queue>", ("request_rules", "request_rule")
     one = "The rule of a queue that you see."
-    serializer_class, takes = RuleSerializer, SetRuleSerializer
+    serializer_class, takes = RuleSerializer, body_of(RuleForm, "SetRule", needs=("below_gpus",))
     lookup_field, lookup_url_kwarg = "queue__name", "queue"
     write_scope = Scope.QUOTAS
 

@@ -73,7 +73,7 @@ class Operation(AutoSchema):
 
     def _guards(self) -> list[str]:
         asks = {guards.IF_MATCH: guards.takes_version, guards.KEY: guards.takes_key}
-        return [name for name, asked in asks.items() if asked(self.view, self.method)]
+        return [name for name, test in asks.items() if test(self.view, self.method)]
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         drawn = super().get_operation(*args, **kwargs)
@@ -96,15 +96,15 @@ class Operation(AutoSchema):
 
     def get_summary(self) -> str:
         """The first sentence of what it does, which a reference shows beside its path."""
-        told = self._says()
-        return " ".join(told.partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
+        text = self._says()
+        return " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
 
     def get_description(self) -> str:  # type: ignore[override] # spectacular takes no arguments
-        told = self._says()
+        text = self._says()
         scope = scope_of(self.view, self.method)
         if scope is None or scope == Scope.READ:
-            return told
-        return f"{told}\n\nA token needs the scope `{scope}`.".strip()
+            return text
+        return f"{text}\n\nA token needs the scope `{scope}`.".strip()
 
 
 def add_errors(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]:

@@ -30,9 +30,9 @@ Written = TypeVar("Written", bound=Model)
 
 def sent(kind: type[Sent], request: Request) -> Sent:
     """The body of the call, read and right. Raises ValidationError."""
-    asked = kind(data=request.data)
-    asked.is_valid(raise_exception=True)
-    return asked
+    body = kind(data=request.data)
+    body.is_valid(raise_exception=True)
+    return body
 
 
 def named(by: str = "name", **more: Any) -> Any:

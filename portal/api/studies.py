@@ -101,17 +101,17 @@ class AnsweredSerializer(StudySerializer):
 
     def get_answer(self, study: Study) -> dict[str, Any]:
         if study.kind == StudyKind.CAPACITY:
-            told = capacity(study.cluster, study, self.context["person"]).as_dict()
-            return {key: told[key] for key in told if key not in ("report", "cluster", "study")}
+            report = capacity(study.cluster, study, self.context["person"]).as_dict()
+            return {key: report[key] for key in report if key not in ("report", "cluster", "study")}
         return _compared(study) if study.kind in EXPERIMENTS else dict(study.answer)
 
 
 def _compared(study: Study) -> dict[str, Any]:
     found = results(study)
-    told = document(study, found)
-    for row, one in zip(found.rows, told["variants"], strict=True):
+    body = document(study, found)
+    for row, one in zip(found.rows, body["variants"], strict=True):
         one["lacks"] = lacking(study, found, row) if row.variant.letter != BASE else []
-    return told
+    return body
 
 
 class LetterSerializer(serializers.Serializer[Any]):
@@ -135,7 +135,9 @@ KIND = OpenApiParameter(
     "kind", str, many=True, enum=StudyKind.values, description="All unless told."
 )
 ASK = PolymorphicProxySerializer(
-    "AskStudy", {str(kind): asked for kind, asked in ASKED.items()}, resource_type_field_name="kind"
+    "AskStudy",
+    {str(kind): serializer for kind, serializer in ASKED.items()},
+    resource_type_field_name="kind",
 )
 
 
@@ -190,10 +192,10 @@ class Studies(OperatedView, ClusterNoun):
                 "unknown_kind", "It is not said what kind of study it is.",
                 f"Use {', '.join(ASKED)}.", field="kind",
             )  # fmt: skip
-        asked = ASKED[kind](data=data)
-        asked.is_valid(raise_exception=True)
-        told = {key: value for key, value in asked.validated_data.items() if key != "kind"}
-        return asked.ask(self.cluster, self.person.get_username(), told)
+        serializer = ASKED[kind](data=data)
+        serializer.is_valid(raise_exception=True)
+        values = {key: value for key, value in serializer.validated_data.items() if key != "kind"}
+        return serializer.ask(self.cluster, self.person.get_username(), values)
 
     def remove(self, row: Study) -> None:
         doors.cancel_or_drop(row, self.person.get_username())

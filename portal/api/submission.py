@@ -69,8 +69,8 @@ class TopologySerializer(serializers.Serializer[Any]):
     def validate(self, attrs: Json) -> dict[str, str]:
         levels = [key for key in ("segment_required", "segment_preferred") if key in attrs]
         if ("segment_size" in attrs) != (len(levels) == 1):
-            told = "Say the size of a segment and its level, required or preferred."
-            raise serializers.ValidationError({"segment_size": [told]})
+            sentence = "Say the size of a segment and its level, required or preferred."
+            raise serializers.ValidationError({"segment_size": [sentence]})
         return {key: str(value) for key, value in attrs.items()}
 
 
@@ -185,22 +185,22 @@ class SubmittedSerializer(serializers.Serializer[Any]):
         return {name: part for name, part in made.items() if name != "members"}
 
 
-def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
+def submit(user: User, cluster: Cluster, data: Mapping[str, Any]) -> Json:
     """Creates what ``asked`` (checked by SubmitSerializer) describes; the object as made.
 
     Raises ValidationError with every fault at its field, or the service's ServiceError.
     """
-    manifest = asked["manifest"] if "manifest" in asked else build(cluster, asked)
-    never = asked.get("even_if_never", False)
+    manifest = data["manifest"] if "manifest" in data else build(cluster, data)
+    never = data.get("even_if_never", False)
     with at_fields():
-        if "array" not in asked:
+        if "array" not in data:
             return submit_manifest(user, cluster, manifest, even_if_never=never)
         made = arrays.submit(
             user,
             cluster,
             manifest,
-            count=asked["array"],
-            at_once=asked.get("array_at_once"),
+            count=data["array"],
+            at_once=data.get("array_at_once"),
             even_if_never=never,
         )
         return {**made[0], "members": [one["metadata"] for one in made]}
@@ -216,13 +216,13 @@ def at_fields() -> Iterator[None]:
         raise serializers.ValidationError(faults) from refused
 
 
-def build(cluster: Cluster, asked: Mapping[str, Any]) -> Json:
+def build(cluster: Cluster, data: Mapping[str, Any]) -> Json:
     """The manifest of the fields. Raises ServiceError at the field at fault."""
-    given = {name: value for name, value in asked.items() if name not in NO_FIELDS}
+    given = {name: value for name, value in data.items() if name not in NO_FIELDS}
     given["kind"] = Kind(given.get("kind", Kind.TRAINING))
-    queue = Queue.objects.filter(cluster=cluster, name=asked["queue"]).first()
+    queue = Queue.objects.filter(cluster=cluster, name=data["queue"]).first()
     given["namespace"] = (queue.namespace if queue else "") or "default"
-    given["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])
+    given["gpu_classes"] = gpu_classes(cluster, data["gpu_classes"])
     return build_job_manifest(**given)
 
 

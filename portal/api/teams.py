@@ -8,14 +8,15 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
-from portal.accounts.models import Persona, Scope, User
+from portal.accounts.models import Scope, User
+from portal.api.bodies import body_of, name_field
 from portal.api.calls import call
 from portal.api.errors import refuse
 from portal.api.nouns import Noun
 from portal.api.scope import PersonView, RowSerializer, named
-from portal.boundary.reading import one_line
 from portal.teams import people
 from portal.teams.access import team_queues, visible_queues
+from portal.teams.forms import MemberForm, TeamForm
 from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Membership, Team
 from portal.teams.people import led_teams, visible_teams
@@ -41,26 +42,13 @@ class TeamSerializer(RowSerializer[Team]):
         fields = ["name", "cluster", "queue", "members"]
 
 
-class NewTeamSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=63, validators=[one_line])
-    cluster = serializers.CharField(max_length=63)
-    queue = serializers.CharField(max_length=63)
-
-    def place(self, person: User) -> Queue:
-        given = self.validated_data
-        seen = visible_queues(person).filter(cluster__name=given["cluster"], name=given["queue"])
-        found = seen.select_related("cluster").first()
-        if found is None:
-            refuse("queue", f"There is no queue {given['queue']} in {given['cluster']}.")
-        return found
-
-
 class Teams(Noun):
     """Your teams and those below them, with their members."""
 
     at, key, names = "teams", "<str:name>", ("teams", "team")
     one = "One team with its members."
-    serializer_class, takes = TeamSerializer, NewTeamSerializer
+    serializer_class = TeamSerializer
+    takes = body_of(TeamForm, "NewTeam", cluster=name_field(), queue=name_field())
     write_scope = Scope.ALL
     lookup_field = "name"
     is_for_admins = True
@@ -85,13 +73,20 @@ class Teams(Noun):
         people.delete_team(by=self.person, team=row)
 
     def _save(self, team: Team | None) -> Team:
-        place = self.sent.place(self.person)
-        return people.save_team(by=self.person, name=self.given["name"], queue=place, team=team)
+        name, queue = self.given["name"], self._place(**self.given)
+        return people.save_team(by=self.person, name=name, queue=queue, team=team)
+
+    def _place(self, *, cluster: str, queue: str, **_: Any) -> Queue:
+        seen = visible_queues(self.person).filter(cluster__name=cluster, name=queue)
+        found = seen.select_related("cluster").first()
+        if found is None:
+            refuse("queue", f"There is no queue {queue} in {cluster}.")
+        return found
 
 
-class GivenSerializer(serializers.Serializer[Any]):
-    persona = serializers.CharField(max_length=63)
-    until = serializers.DateTimeField(required=False, allow_null=True)
+GIVEN = body_of(
+    MemberForm, "Given", user=None, until=serializers.DateTimeField(required=False, allow_null=True)
+)
 
 
 class TeamMember(PersonView):
@@ -112,20 +107,15 @@ class TeamMember(PersonView):
     def _membership(self, name: str, username: str) -> Membership:
         return get_object_or_404(self._team(name).memberships, user__username=username)
 
-    @call(MemberSerializer, takes=GivenSerializer)
+    @call(MemberSerializer, takes=GIVEN)
     def put(self, name: str, username: str) -> Any:
         """Give the persona, in place of one they have there."""
-        team = self._team(name)
-        given = self.given
+        team, given = self._team(name), self.given
         person = User.objects.filter(username=username).first()
-        persona = Persona.objects.filter(name=given["persona"]).first()
         if person is None:
             refuse("user", "Nobody has that user name. Add them first.")
-        if persona is None:
-            refuse("persona", f"There is no persona {given['persona']}.")
-        return set_member(
-            by=self.person, team=team, person=person, persona=persona, until=given.get("until")
-        )
+        persona, until = given["persona"], given.get("until")
+        return set_member(by=self.person, team=team, person=person, persona=persona, until=until)
 
     @call()
     def delete(self, name: str, username: str) -> None:

@@ -43,12 +43,12 @@ class VersionMismatch(APIException):
 
 def fields_of(data: Any, apart: Set[str] = frozenset()) -> dict[str, str]:
     """Field -> what it says, as text that is the same for the same. Rows of a list go by their ``field``."""
-    told = json.loads(JSONRenderer().render(data))
-    if isinstance(told, list):
-        told = {row["field"]: row for row in told}
+    body = json.loads(JSONRenderer().render(data))
+    if isinstance(body, list):
+        body = {row["field"]: row for row in body}
     return {
         name: json.dumps(value, sort_keys=True)
-        for name, value in sorted(told.items())
+        for name, value in sorted(body.items())
         if name not in apart
     }
 

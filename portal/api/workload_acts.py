@@ -182,9 +182,9 @@ class ComparedSerializer(serializers.Serializer[Any]):
 
 
 def asked_in(request: Request) -> Change:
-    asked = ChangeSerializer(data=request.data)
-    asked.is_valid(raise_exception=True)
-    said = dict(asked.validated_data)
+    serializer = ChangeSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    said = dict(serializer.validated_data)
     for name in ("gpu_classes", "after"):
         if name in said:
             said[name] = tuple(said[name])

@@ -11,7 +11,7 @@ from portal.api.ledger import EvictionSerializer, ToldSerializer
 from portal.api.scope import RowSerializer
 from portal.selectors.costs import Cost, cost_of, gpu_seconds, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
-from scheduling.models import Prediction, ToldStart, Transition, Workload
+from scheduling.models import Prediction, ToldStart, Transition, Workload, WorkloadEdit
 from scheduling.services.queues.leads import standing
 from scheduling.services.starts.tell import PredictedStart, predicted_start
 from scheduling.services.words import endings
@@ -35,6 +35,15 @@ class ToldStartSerializer(RowSerializer[ToldStart]):
     class Meta:
         model = ToldStart
         fields = ["at", "p50_at", "p90_at", "change", "breaks", "cause", "note"]
+
+
+class WorkloadEditSerializer(RowSerializer[WorkloadEdit]):
+    """What somebody did to it while it waited. ``actor`` is empty for what was done on the cluster itself,
+    ``before`` null until a cycle saw it."""
+
+    class Meta:
+        model = WorkloadEdit
+        fields = ["at", "kind", "actor", "before", "after"]
 
 
 class RunTimeSerializer(RowSerializer[Prediction]):
@@ -224,7 +233,7 @@ class LearnedCheckpointSerializer(serializers.Serializer[Outlook]):
         help_text="The nearest who announce theirs and are enough.",
     )
     told = serializers.IntegerField(
-        source="learned.told", help_text="Workloads that announced (own: intervals) ..."
+        source="learned.announcing", help_text="Workloads that announced (own: intervals) ..."
     )
     seen = serializers.IntegerField(source="learned.seen", help_text="... of so many.")
     presumed_at = serializers.DateTimeField(
@@ -239,6 +248,7 @@ class WorkloadDetailSerializer(WorkloadSerializer):
     transitions = TransitionSerializer(many=True, read_only=True)
     evictions = EvictionSerializer(many=True, read_only=True)
     told_starts = ToldStartSerializer(many=True, read_only=True)
+    edits = WorkloadEditSerializer(many=True, read_only=True)
     cost = serializers.SerializerMethodField(
         help_text="So far; null for those who may not read costs."
     )
@@ -252,6 +262,7 @@ class WorkloadDetailSerializer(WorkloadSerializer):
             "transitions",
             "evictions",
             "told_starts",
+            "edits",
             "cost",
             "learned_checkpoint",
         ]

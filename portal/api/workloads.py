@@ -70,16 +70,18 @@ class Workloads(ClusterNoun):
         if self.action != "retrieve":
             return rows
         evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
-        return rows.prefetch_related("told_starts", Prefetch("evictions", queryset=evictions))
+        return rows.prefetch_related(
+            "told_starts", "edits", Prefetch("evictions", queryset=evictions)
+        )
 
     def make(self) -> Any:
         """Submit: the Job that a manifest or the named fields describe, created as you.
 
         The workload shows in lists as soon as the cluster reports it.
         """
-        asked = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
-        asked.is_valid(raise_exception=True)
-        return submit(self.person, self.cluster, asked.validated_data)
+        serializer = SubmitSerializer(data=self.request.data, context={"cluster": self.cluster})
+        serializer.is_valid(raise_exception=True)
+        return submit(self.person, self.cluster, serializer.validated_data)
 
     @verb("cancel", WorkloadSerializer, code=202)
     def cancel(self) -> Any:
@@ -148,9 +150,9 @@ class Workloads(ClusterNoun):
     def log(self) -> Any:
         """The last lines that one container wrote. The cluster decides whether you may read them."""
         work = self._workload()
-        asked = LogQuerySerializer(data=self.request.query_params)
-        asked.is_valid(raise_exception=True)
-        return logs.log(work, user=reads_as(self.person, work), **asked.validated_data)
+        serializer = LogQuerySerializer(data=self.request.query_params)
+        serializer.is_valid(raise_exception=True)
+        return logs.log(work, user=reads_as(self.person, work), **serializer.validated_data)
 
     @verb("events", EventsSerializer, by="get")
     def events(self) -> Any:

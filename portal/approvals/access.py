@@ -27,8 +27,8 @@ def service_classes(cluster: Cluster) -> ServiceClasses:
     given = in_force(cluster)
     if not given:
         return found
-    more = [wide for held in found.held for wide in _widened(held, given)]
-    return replace(found, held=(*found.held, *more))
+    more = [wide for one in found.classes for wide in _widened(one, given)]
+    return replace(found, classes=(*found.classes, *more))
 
 
 def in_force(cluster: Cluster) -> list[Given]:
@@ -50,30 +50,33 @@ def in_force(cluster: Cluster) -> list[Given]:
     ]
 
 
-def _widened(held: ServiceClass, given: Iterable[Given]) -> Iterable[ServiceClass]:
+def _widened(service: ServiceClass, given: Iterable[Given]) -> Iterable[ServiceClass]:
     """The same person's class of service in each queue that was given something."""
     for path in sorted({place for place, _, _ in given}):
-        where = _common(held, path)
+        where = _common(service, path)
         if where is None:
             continue
         mine = [one for one in given if is_within(where, one[0])]
         gpus = frozenset(gpu_class for _, gpu_class, _ in mine if gpu_class)
         priorities = frozenset(priority for _, _, priority in mine if priority)
         wide = replace(
-            held,
+            service,
             path=where,
-            below=held.below,
-            gpu_classes=None if held.gpu_classes is None else held.gpu_classes | gpus,
+            below=service.below,
+            gpu_classes=None if service.gpu_classes is None else service.gpu_classes | gpus,
             priority_classes=None
-            if held.priority_classes is None
-            else held.priority_classes | priorities,
+            if service.priority_classes is None
+            else service.priority_classes | priorities,
         )
-        if (wide.gpu_classes, wide.priority_classes) != (held.gpu_classes, held.priority_classes):
+        if (wide.gpu_classes, wide.priority_classes) != (
+            service.gpu_classes,
+            service.priority_classes,
+        ):
             yield wide
 
 
-def _common(held: ServiceClass, path: str) -> str | None:
+def _common(service: ServiceClass, path: str) -> str | None:
     """The highest queue where both hold; None where they never meet."""
-    if is_within(held.path, path):
-        return held.path
-    return path if held.reaches(path) else None
+    if is_within(service.path, path):
+        return service.path
+    return path if service.reaches(path) else None

@@ -42,12 +42,12 @@ def advance(cluster: Cluster) -> int:
     """The due steps of ``cluster``, in order: beginnings, then warnings of an end, then ends."""
     now = cluster.now()
     rows = QuotaRequest.objects.filter(cluster=cluster)
-    due: list[tuple[QuerySet[QuotaRequest], Callable[[QuotaRequest], None]]] = [
+    steps: list[tuple[QuerySet[QuotaRequest], Callable[[QuotaRequest], None]]] = [
         (rows.filter(state=State.SCHEDULED, starts_at__lte=now), _begin),
         (rows.filter(state=State.ACTIVE, ends_at__lte=now + NOTICE, ends_at__gt=now), _near_end),
         (rows.filter(state__in=GRANTED, ends_at__lte=now), _expire),
     ]
-    return sum(_take_step(request, step) for found, step in due for request in _related(found))
+    return sum(_take_step(request, step) for found, step in steps for request in _related(found))
 
 
 def advance_loans(cluster: Cluster) -> int:
@@ -57,8 +57,8 @@ def advance_loans(cluster: Cluster) -> int:
     rows = running.select_related("cluster", "lender__cluster", "borrower", "gpu_class", "term")
     over = rows.filter(term__ends_at__lte=now)
     soon = rows.filter(term__ends_at__gt=now, term__ends_at__lte=now + LOAN_NOTICE, warned=False)
-    due = [(loan, loans.end) for loan in over] + [(loan, loans.near_end) for loan in soon]
-    return sum(_take_step(loan, step) for loan, step in due)
+    steps = [(loan, loans.end) for loan in over] + [(loan, loans.near_end) for loan in soon]
+    return sum(_take_step(loan, step) for loan, step in steps)
 
 
 def _related(rows: QuerySet[QuotaRequest]) -> list[QuotaRequest]:

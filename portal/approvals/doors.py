@@ -178,13 +178,13 @@ def approve(
 def _cut(request: QuotaRequest, gpus: int | None) -> int | None:
     if not request.is_about_quota:
         return None
-    asked = request.gpus or 0
-    granted = asked if gpus is None else gpus
-    if not 0 < granted <= asked:
+    amount = request.gpus or 0
+    granted = amount if gpus is None else gpus
+    if not 0 < granted <= amount:
         raise ServiceError(
             "bad_amount",
-            f"The request is for {asked / 1000:g}.",
-            f"Grant more than 0 and up to {asked / 1000:g}, or reject it.",
+            f"The request is for {amount / 1000:g}.",
+            f"Grant more than 0 and up to {amount / 1000:g}, or reject it.",
             field="gpus",
         )
     return granted

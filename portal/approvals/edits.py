@@ -37,11 +37,11 @@ def planned(cluster: Cluster, cells: Iterable[QuotaCell]) -> Json:
     return or_fault(lambda: {**preview(cluster, with_loans(cluster, changes)), "changes": changes})
 
 
-def expectation(kept: Mapping[str, Any]) -> str:
+def expectation(answer: Mapping[str, Any]) -> str:
     """What was expected of a saved edit, in numbers; empty where nothing was planned."""
-    if "lines" not in kept:
+    if "lines" not in answer:
         return ""
-    return outcome_of((line["kind"], is_late(line)) for line in kept["lines"])
+    return outcome_of((line["kind"], is_late(line)) for line in answer["lines"])
 
 
 def save(
@@ -137,15 +137,15 @@ def _keep_replay(
 
 def _base(queue: Queue, cells: Iterable[QuotaCell]) -> list[Json]:
     """The changes that put back what is in force now, cell by cell."""
-    held = {row.queue.name: row.values for row in grid(queue, queue.cluster.now()).rows}
+    before = {row.queue.name: row.values for row in grid(queue, queue.cluster.now()).rows}
     back = [
         QuotaCell(
             cell.queue,
             cell.gpu_class,
             cell.field,
-            as_typed(cell.field, held[cell.queue][cell.gpu_class].get(cell.field)),
+            as_typed(cell.field, before[cell.queue][cell.gpu_class].get(cell.field)),
         )
         for cell in cells
-        if cell.gpu_class in held.get(cell.queue, ())
+        if cell.gpu_class in before.get(cell.queue, ())
     ]
     return changes_of(back)

@@ -35,17 +35,17 @@ def move(
         raise ValueError(f"{verb} does not lead to {to}")
     now = request.cluster.now()
     # Locks the row, so that what it was is what it is until the end of the transaction.
-    held = QuotaRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
+    row = QuotaRequest.objects.select_for_update(of=("self",)).get(pk=request.pk)
     mine = QuotaRequest.objects.filter(pk=request.pk, state__in=sources)
     if not mine.update(state=to, since=now, **columns):
-        raise _moved_on(held, now)
+        raise _moved_on(row, now)
     for name, value in {**columns, "state": to, "since": now}.items():
         setattr(request, name, value)
     Step.objects.create(
-        request=request, at=now, verb=verb, by=by, before=held.state, after=to, note=note[:500]
+        request=request, at=now, verb=verb, by=by, before=row.state, after=to, note=note[:500]
     )
     if verb != Verb.SAVE:
-        tell(request, f"request.{verb}", by=by, note=note, before=held.state)
+        tell(request, f"request.{verb}", by=by, note=note, before=row.state)
     request.cluster.touch()
     return request
 
@@ -81,7 +81,7 @@ def tell(
 def as_event(request: QuotaRequest) -> dict[str, Any]:
     """What it is about as an event tells it, what it does not say left out. The giver stands in the change
     of quotas, for whoever may read of both sides."""
-    told: dict[str, Any] = {
+    event: dict[str, Any] = {
         "kind": request.kind,
         "gpu_class": request.gpu_class,
         "priority_class": request.priority_class,
@@ -90,7 +90,7 @@ def as_event(request: QuotaRequest) -> dict[str, Any]:
         "starts_at": request.starts_at.isoformat() if request.starts_at else "",
         "ends_at": request.ends_at.isoformat() if request.ends_at else "",
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in event.items() if value}
 
 
 def title(request: QuotaRequest) -> str:

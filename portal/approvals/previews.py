@@ -169,15 +169,15 @@ class ReadablePreview:
     @property
     def enough(self) -> Lesser | None:
         """The smallest amount that gives the same fair share and as many starts today."""
-        asked = next((one for one in self.lesser if one.is_asked), None)
-        if asked is None:
+        wish = next((one for one in self.lesser if one.is_asked), None)
+        if wish is None:
             return None
         same = (
             one
             for one in self.lesser
             if not one.is_asked
-            and abs(one.fair_share - asked.fair_share) < 0.05
-            and one.starts == asked.starts
+            and abs(one.fair_share - wish.fair_share) < 0.05
+            and one.starts == wish.starts
         )
         return next(same, None)
 
@@ -188,9 +188,9 @@ def is_late(line: Mapping[str, Any]) -> bool:
 
 def outcome_of(moves: Iterable[tuple[str, bool]]) -> str:
     """What moves, of (kind, whether only once the grace is over)."""
-    told = list(moves)
-    now = _counts([kind for kind, late in told if not late])
-    late = [kind for kind, is_late_ in told if is_late_]
+    lines = list(moves)
+    now = _counts([kind for kind, late in lines if not late])
+    late = [kind for kind, is_late_ in lines if is_late_]
     return f"{now}; once the grace is over, {_counts(late)}" if late else now
 
 
@@ -200,49 +200,49 @@ def _counts(kinds: Sequence[str]) -> str:
     start = f"{starts} {'starts' if starts == 1 else 'start'}" if starts else ""
     leave = f"{leaves} {'is' if leaves == 1 else 'are'} evicted" if leaves else ""
     wait = f"{waits} {'waits' if waits == 1 else 'wait'} longer" if waits else ""
-    told = [part for part in (start, leave, wait) if part]
-    return and_list(told) if told else "nobody starts and nobody leaves"
+    parts = [part for part in (start, leave, wait) if part]
+    return and_list(parts) if parts else "nobody starts and nobody leaves"
 
 
 def seen_by(
-    person: Person, cluster: Cluster, kept: Mapping[str, Any], *, about: str, gpu_class: str
+    person: Person, cluster: Cluster, answer: Mapping[str, Any], *, about: str, gpu_class: str
 ) -> ReadablePreview | None:
     """``kept`` as the person may read it; ``about`` is the queue that gets. None where there is no plan."""
-    if not kept:
+    if not answer:
         return None
-    if "fault" in kept:
-        return ReadablePreview(None, 0.0, (), (), (), 0.0, kept["fault"])
-    shares = _shares(person, cluster, kept, gpu_class)
+    if "fault" in answer:
+        return ReadablePreview(None, 0.0, (), (), (), 0.0, answer["fault"])
+    shares = _shares(person, cluster, answer, gpu_class)
     return ReadablePreview(
-        at=datetime.fromisoformat(kept["at"]),
-        took_s=kept["took_s"],
-        lines=tuple(_lines(person, cluster, kept["lines"])),
+        at=datetime.fromisoformat(answer["at"]),
+        took_s=answer["took_s"],
+        lines=tuple(_lines(person, cluster, answer["lines"])),
         shares=shares,
-        lesser=tuple(_told_lesser(kept, about)),
+        lesser=tuple(_told_lesser(answer, about)),
         most=max((max(row.before, row.after) for row in shares), default=0.0),
-        sums=_sums(person, cluster, kept.get("sums", ())),
+        sums=_sums(person, cluster, answer.get("sums", ())),
     )
 
 
-def _sums(person: Person, cluster: Cluster, kept: Sequence[Json]) -> tuple[QuotaSum, ...]:
-    if not kept:
+def _sums(person: Person, cluster: Cluster, rows: Sequence[Json]) -> tuple[QuotaSum, ...]:
+    if not rows:
         return ()
     seen = set(visible_queues(person).filter(cluster=cluster).values_list("name", flat=True))
-    return tuple(QuotaSum(**one) for one in kept if one["parent"] in seen)
+    return tuple(QuotaSum(**one) for one in rows if one["parent"] in seen)
 
 
 OTHERS = "another team"
 
 
 def _lines(person: Person, cluster: Cluster, lines: Iterable[Json]) -> Iterable[TouchedWork]:
-    told = sorted(
+    rows = sorted(
         lines, key=lambda line: (is_late(line), ORDER.index(line["kind"]), line["workload"])
     )
     near = Queue.objects.filter(places(person, Capability.SEE), cluster=cluster)
     paths = dict(near.values_list("name", "path"))
-    works = _works(cluster, [line["workload"] for line in told if line["queue"] in paths])
+    works = _works(cluster, [line["workload"] for line in rows if line["queue"] in paths])
     reader = Reading(person)
-    for line in told:
+    for line in rows:
         mine = line["queue"] in paths
         yield TouchedWork(
             kind=line["kind"],
@@ -278,20 +278,20 @@ def _works(cluster: Cluster, names: list[str]) -> dict[str, Workload]:
 
 
 def _shares(
-    person: Person, cluster: Cluster, kept: Mapping[str, Any], gpu_class: str
+    person: Person, cluster: Cluster, answer: Mapping[str, Any], gpu_class: str
 ) -> tuple[ShareRow, ...]:
     """Queues that the person sees, those whose figures move and those beside them, in order of the tree."""
-    mine = {row["queue"]: row for row in kept["shares"] if row["gpu_class"] == gpu_class}
-    changed = {name: (before, after) for name, before, after in kept.get("figures", ())}
+    mine = {row["queue"]: row for row in answer["shares"] if row["gpu_class"] == gpu_class}
+    changed = {name: (before, after) for name, before, after in answer.get("figures", ())}
     found = cluster.gpu_classes.filter(name=gpu_class).first()
     if found is None or not mine:
         return ()
     queues = [q for q in visible_queues(person).filter(cluster=cluster) if q.name in mine]
-    edited = {one["queue"] for one in kept.get("changes", ()) if one["gpu_class"] == gpu_class}
-    told = [q for q in _near(queues, changed.keys() | edited, mine) if not q.is_root]
-    most = max((max(mine[q.name]["fair_share"]) for q in told), default=0.0) or 1.0
-    least = min((q.path.count("/") for q in told), default=0)
-    return tuple(_share(q, mine[q.name], changed, found, most, least) for q in told)
+    edited = {one["queue"] for one in answer.get("changes", ()) if one["gpu_class"] == gpu_class}
+    near = [q for q in _near(queues, changed.keys() | edited, mine) if not q.is_root]
+    most = max((max(mine[q.name]["fair_share"]) for q in near), default=0.0) or 1.0
+    least = min((q.path.count("/") for q in near), default=0)
+    return tuple(_share(q, mine[q.name], changed, found, most, least) for q in near)
 
 
 def _near(queues: list[Queue], changed: Collection[str], mine: Mapping[str, Json]) -> list[Queue]:
@@ -339,14 +339,14 @@ def _share(
     )
 
 
-def _told_lesser(kept: Mapping[str, Any], about: str) -> Iterable[Lesser]:
-    for row in kept["lesser"]:
+def _told_lesser(answer: Mapping[str, Any], about: str) -> Iterable[Lesser]:
+    for row in answer["lesser"]:
         share = row["fair_share"].get(about, 0.0)
         yield Lesser(row["gpus"], share, row["starts"], row["leaves"], is_asked=False)
-    own = next((row["fair_share"][1] for row in kept["shares"] if row["queue"] == about), 0.0)
-    kinds = [line["kind"] for line in kept["lines"]]
-    if kept["lesser"]:
-        yield Lesser(kept["gpus"], own, kinds.count(STARTS), kinds.count(LEAVES), is_asked=True)
+    own = next((row["fair_share"][1] for row in answer["shares"] if row["queue"] == about), 0.0)
+    kinds = [line["kind"] for line in answer["lines"]]
+    if answer["lesser"]:
+        yield Lesser(answer["gpus"], own, kinds.count(STARTS), kinds.count(LEAVES), is_asked=True)
 
 
 def document(seen: ReadablePreview) -> Json:

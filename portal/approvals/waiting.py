@@ -22,11 +22,15 @@ def narrowed(rows: QuerySet[QuotaRequest], user: User, chosen: str) -> QuerySet[
     return rows.filter(wanted.get(chosen, Q()))
 
 
+def to_decide(user: User, cluster: Cluster) -> QuerySet[QuotaRequest]:
+    """Those that the person may see and somebody is to decide, or the person to change."""
+    return narrowed(visible_requests(user).filter(cluster=cluster), user, "decide")
+
+
 def needing(user: User, cluster: Cluster) -> int:
     """How many wait for this person: to decide, or to change what they asked for."""
-    rows = visible_requests(user).filter(cluster=cluster)
     decider = Decider(user)
     return sum(
         row.author_id == user.pk if row.state == State.CHANGES else decider.has_turn(row)
-        for row in narrowed(rows, user, "decide")
+        for row in to_decide(user, cluster)
     )

@@ -26,11 +26,11 @@ def visible_requests(user: Person) -> QuerySet[QuotaRequest]:
     is its author's alone."""
     if not isinstance(user, User):
         return QuotaRequest.objects.none()
-    told = Q(pk__in=[])
+    condition = Q(pk__in=[])
     for capability in (Capability.SEE, Capability.APPROVE):
         near = Queue.objects.filter(places(user, capability))
-        told |= Q(queue__in=near) | Q(giver__in=near)
-    rows = QuotaRequest.objects.filter(Q(author=user) | (told & ~Q(state=State.DRAFT)))
+        condition |= Q(queue__in=near) | Q(giver__in=near)
+    rows = QuotaRequest.objects.filter(Q(author=user) | (condition & ~Q(state=State.DRAFT)))
     return rows.select_related(
         "cluster", "queue__parent", "giver", "author__service_account", "author__made_by",
         "forwarder", "decider",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +66,14 @@ class Wish:
             Figure(request.figure), request.gpus, request.giver, request.name,
             request.starts_at, request.ends_at, request.reason,
         )  # fmt: skip
+
+    @classmethod
+    def of_sent(cls, sent: Mapping[str, Any]) -> Wish:
+        """By page or by API, with its rows found; what is left out is empty."""
+        wish = cls(
+            **{one.name: sent[one.name] for one in fields(cls) if sent.get(one.name) is not None}
+        )
+        return replace(wish, kind=Kind(wish.kind), figure=Figure(wish.figure or Figure.NOMINAL))
 
     @property
     def is_about_quota(self) -> bool:
@@ -196,10 +204,10 @@ def _amount_faults(wish: Wish, now: datetime, reader: User) -> Iterator[ServiceE
 
 def no_class(wish: Wish) -> ServiceError:
     names = list(wish.queue.cluster.gpu_classes.values_list("name", flat=True))
-    told = f"{wish.queue.cluster} has no GPU class {wish.gpu_class}."
+    sentence = f"{wish.queue.cluster} has no GPU class {wish.gpu_class}."
     if not wish.gpu_class:
-        told = "No GPU class is named."
-    return _at("gpu_class", "no_class", told, f"Ask for one of {', '.join(names)}.")
+        sentence = "No GPU class is named."
+    return _at("gpu_class", "no_class", sentence, f"Ask for one of {', '.join(names)}.")
 
 
 def _limit_faults(wish: Wish, found: GpuClass, now: datetime) -> Iterator[ServiceError]:
@@ -246,14 +254,14 @@ def _parent_faults(
     if (wish.gpus or 0) <= most:
         return
     has = f"{figure(all_)} {found.name}"
-    told = f"{parent.name} {'has' if parent.is_root else 'was given'} {has} in all"
+    sentence = f"{parent.name} {'has' if parent.is_root else 'was given'} {has} in all"
     other = _whom(wish, found, now, reader)
     ways = [f"ask for {figure(most)} at most"] if most else []
     ways += [other] if other else [] if parent.is_root else [f"ask for more for {parent.name}"]
     yield _at(
         "gpus",
         "more_than_parent",
-        f"{told}, and {wish.queue.name} has {figure(own)} of it.",
+        f"{sentence}, and {wish.queue.name} has {figure(own)} of it.",
         f"{', or '.join(ways)}.".capitalize() if ways else "",
     )
 
@@ -279,14 +287,16 @@ def _queue_faults(wish: Wish, reader: User) -> Iterator[ServiceError]:
     taken = Queue.objects.filter(cluster=wish.queue.cluster, name=wish.name)
     if taken.exists():
         seen = visible_queues(reader).filter(pk__in=taken).exists()
-        told = f"{wish.queue.cluster} has a queue named {wish.name}."
-        yield _at("name", "name_taken", told, "Choose another name.") if seen else name_refused()
-    held = Workload.objects.filter(queue=wish.queue).exclude(state=State.FINISHED).count()
-    if held:
+        sentence = f"{wish.queue.cluster} has a queue named {wish.name}."
+        yield (
+            _at("name", "name_taken", sentence, "Choose another name.") if seen else name_refused()
+        )
+    count = Workload.objects.filter(queue=wish.queue).exclude(state=State.FINISHED).count()
+    if count:
         yield _at(
             "queue",
             "parent_holds_workloads",
-            f"{wish.queue.name} holds {held} unfinished workload{'s' * (held > 1)}, and only leaves may.",
+            f"{wish.queue.name} holds {count} unfinished workload{'s' * (count > 1)}, and only leaves may.",
             "Ask for it beside that queue, below the one above.",
         )
 
@@ -303,14 +313,14 @@ def _access_faults(wish: Wish) -> Iterator[ServiceError]:
         return
     if wish.priority_class and not PriorityClass.objects.filter(name=wish.priority_class).exists():
         names = ", ".join(PriorityClass.objects.values_list("name", flat=True))
-        told = f"There is no priority class {wish.priority_class}."
-        yield _at("priority_class", "no_class", told, f"Ask for one of {names}.")
+        sentence = f"There is no priority class {wish.priority_class}."
+        yield _at("priority_class", "no_class", sentence, f"Ask for one of {names}.")
         return
     if _open_to_all(wish):
         field = "gpu_class" if wish.gpu_class else "priority_class"
         what = wish.gpu_class or wish.priority_class
-        told = f"Everybody who submits to {wish.queue.name} may use {what} already."
-        yield _at(field, "has_it", told, "Nothing has to be asked for.")
+        sentence = f"Everybody who submits to {wish.queue.name} may use {what} already."
+        yield _at(field, "has_it", sentence, "Nothing has to be asked for.")
 
 
 def _open_to_all(wish: Wish) -> bool:

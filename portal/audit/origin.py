@@ -27,7 +27,7 @@ class RequestOrigin(events.Origin):
         super().__init__(via=Via.API if is_api(request) else Via.PAGE)
         self.request, self.id = request, uuid.uuid4().hex
 
-    def told(self, kind: str, cluster: Cluster | None, queue: str) -> dict[str, str]:
+    def event(self, kind: str, cluster: Cluster | None, queue: str) -> dict[str, str]:
         token = getattr(self.request, "auth", None)
         address = self.request.META.get("REMOTE_ADDR", "")
         return {

@@ -113,9 +113,9 @@ def in_json(response: HttpResponseBase) -> HttpResponse:
     known = (
         OF_STATUS.get(response.status_code) or OF_STATUS[400 if response.status_code < 500 else 500]
     )
-    kept = {name: response[name] for name in ("Allow", "Retry-After") if name in response}
+    headers = {name: response[name] for name in ("Allow", "Retry-After") if name in response}
     body = {"code": known.code, "sentence": known.sentence, "remedy": known.remedy}
-    return JsonResponse(body, status=response.status_code, headers=kept)
+    return JsonResponse(body, status=response.status_code, headers=headers)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

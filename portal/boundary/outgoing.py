@@ -135,9 +135,9 @@ def _ip(text: str) -> Address:
 def _lookup(host: str, port: int) -> list[str]:
     """Every address of ``host``, as the system says; none where it knows none or takes too long."""
     pool = ThreadPoolExecutor(1)
-    asked = pool.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    lookup = pool.submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     try:
-        return list(dict.fromkeys(str(row[4][0]) for row in asked.result(LOOKUP_S)))
+        return list(dict.fromkeys(str(row[4][0]) for row in lookup.result(LOOKUP_S)))
     except (OSError, UnicodeError, TimeoutError):
         return []
     finally:

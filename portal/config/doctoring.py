@@ -59,15 +59,15 @@ def _note(topic: str, sentence: str, remedy: str) -> Item:
 
 
 def _settings() -> Iterator[Item]:
-    told = checks.run_checks(tags=[checks.Tags.security], include_deployment_checks=True)
-    told = [one for one in told if not one.is_silenced()]
-    errors = [one for one in told if one.level >= checks.ERROR]
+    messages = checks.run_checks(tags=[checks.Tags.security], include_deployment_checks=True)
+    messages = [one for one in messages if not one.is_silenced()]
+    errors = [one for one in messages if one.level >= checks.ERROR]
     for one in errors:
         yield _fault("settings", f"{one.id}: {one.msg}", one.hint or "")
-    if warned := ", ".join(sorted(str(one.id) for one in told if one not in errors)):
+    if warned := ", ".join(sorted(str(one.id) for one in messages if one not in errors)):
         remedy = "python manage.py check --deploy says each; most go with WEIR_TLS=true."
         yield _note("settings", f"They could be safer: {warned}.", remedy)
-    if not told:
+    if not messages:
         yield _good("settings", "Nothing is insecure.")
 
 

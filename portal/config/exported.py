@@ -117,16 +117,16 @@ def _installation() -> Iterator[Metric]:
 
 
 def _streams() -> Iterator[Metric]:
-    now, told = timezone.now(), streams(timezone.now())
+    now, rows = timezone.now(), streams(timezone.now())
     yield _gauge(
         "weir_stream_lag_seconds", "How long what waits could have gone out.", ("stream",),
-        (((one.name,), one.lag_s) for one in told),
+        (((one.name,), one.lag_s) for one in rows),
     )  # fmt: skip
     yield _gauge(
         "weir_stream_failing_seconds", "Since a target takes nothing; 0 where it does.", ("stream",),
         (
             ((one.name,), (now - one.failing_since).total_seconds() if one.failing_since else 0.0)
-            for one in told
+            for one in rows
         ),
     )  # fmt: skip
 
@@ -171,8 +171,8 @@ def _gpus() -> Iterator[Metric]:
         (((cluster, name), float(all_) / MILLI) for cluster, name, _, all_ in of_root),
     )  # fmt: skip
     idle = IdleSpell.objects.filter(until=None).order_by()
-    held = idle.values_list("workload__cluster__name", "gpu_class__name").annotate(held=Sum("gpus"))
+    gpus = idle.values_list("workload__cluster__name", "gpu_class__name").annotate(held=Sum("gpus"))
     yield _gauge(
         "weir_idle_gpus", "Held, and nothing runs on them.", ("cluster", "gpu_class"),
-        (((cluster, name), held / MILLI) for cluster, name, held in held),
+        (((cluster, name), gpus / MILLI) for cluster, name, gpus in gpus),
     )  # fmt: skip

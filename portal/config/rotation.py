@@ -62,10 +62,10 @@ def _column(name: str, purpose: str) -> Callable[[Any], bool]:
 
 
 def _factor(row: Authenticator) -> bool:
-    held = dict(_of_factor(row.data))
-    row.data = {**row.data, **held}
+    values = dict(_of_factor(row.data))
+    row.data = {**row.data, **values}
     row.save(update_fields=["data"])
-    return bool(held)
+    return bool(values)
 
 
 def _of_factor(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -57,7 +57,6 @@ def _duties() -> Iterator[Duty]:
     yield Duty(f"{s}forecast_starts", share=0.1)
     yield Duty(f"{s}request_predictions", 30.0)
     yield Duty(f"{s}predict", share=0.05)
-    yield Duty(f"{s}answer_run_time", is_awaited=True)
     yield Duty(f"{s}request_learning", 300.0)
     yield Duty(f"{s}learn", lane=STUDIES, share=0.1)
     yield Duty(f"{s}request_demand", 900.0)

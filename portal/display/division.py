@@ -99,11 +99,13 @@ class Division:
         kids = self.children(queue)
         total = self.ready if queue.is_root else self.share(queue).fair_share
         guaranteed = sum(kid.guaranteed for kid in kids)
-        kept = sum(kid.kept_back for kid in kids)
+        kept_back = sum(kid.kept_back for kid in kids)
         note = "ready" if queue.is_root else "its fair share"
-        if kept > 0:
-            note += f", of which {gpus(kept)} {'is' if kept == MILLI else 'are'} kept back"
-        return Level(queue, note, total, guaranteed, max(0.0, total - guaranteed - kept))
+        if kept_back > 0:
+            note += (
+                f", of which {gpus(kept_back)} {'is' if kept_back == MILLI else 'are'} kept back"
+            )
+        return Level(queue, note, total, guaranteed, max(0.0, total - guaranteed - kept_back))
 
     def steps(self, queue: Queue) -> list[Step]:
         """The guarantee, then what it borrows. With one borrower every lender is known by name;

@@ -96,7 +96,7 @@ class Bar:
     borrowed: Span | None
     pending: Span | None
     lent: Span | None
-    kept: Span | None
+    kept_back: Span | None
     limit: str | None
     nominal: str
     potential: str | None
@@ -149,7 +149,7 @@ def bar(
         borrowed=on.span(held_inside, one.allocated),
         pending=on.span(one.allocated, hatch_end),
         lent=on.span(max(kept_to, one.nominal - one.lent), one.nominal),
-        kept=on.span(idle_from, kept_to),
+        kept_back=on.span(idle_from, kept_to),
         limit=None if one.limit is None else on.percent(one.limit),
         nominal=on.percent(one.granted),
         potential=_potential(one, on),

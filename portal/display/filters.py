@@ -122,9 +122,9 @@ class WorkloadFilter(OfCluster):
 
     def of_class(self, queryset: QuerySet[Workload], name: str, value: str) -> QuerySet[Workload]:
         """Those that hold ``value``; of those that hold nothing, the ones that asked for it."""
-        asked = Q(gpu_class=None, asked__contains=f'"{value}"')
+        wish = Q(gpu_class=None, asked__contains=f'"{value}"')
         return queryset.alias(asked=Cast("gpu_classes", TextField())).filter(
-            Q(gpu_class__name=value) | asked
+            Q(gpu_class__name=value) | wish
         )
 
 

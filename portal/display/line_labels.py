@@ -36,12 +36,12 @@ class Label:
 
 def roomy(labels: Iterable[Label], *, wide_px: float, narrow_px: float) -> list[Label]:
     """Those that stand clear of the ones before them on a wide page, the most important first."""
-    kept: list[Label] = []
+    survivors: list[Label] = []
     for label in labels:
-        if _clear(label, kept, wide_px):
-            narrow = _clear(label, [k for k in kept if k.narrow], narrow_px)
-            kept.append(replace(label, narrow=narrow))
-    return kept
+        if _clear(label, survivors, wide_px):
+            narrow = _clear(label, [k for k in survivors if k.narrow], narrow_px)
+            survivors.append(replace(label, narrow=narrow))
+    return survivors
 
 
 def _clear(label: Label, others: Sequence[Label], width_px: float) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from portal.display.format import duration, gpus_counted, zone
+from portal.display.format import duration, gpus_counted, when, zone
 from portal.display.line_labels import Label, roomy
 
 WIDE_PX, NARROW_PX = 1080, 320
@@ -36,6 +36,9 @@ TICK_STEPS_S = (
 )
 
 
+Span = tuple[datetime, datetime]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """From ``at`` on it is in ``state`` and holds ``gpus`` milli-GPU."""
@@ -56,8 +59,8 @@ class Stretch:
 
     @property
     def text(self) -> str:
-        held = f" on {gpus_counted(self.gpus)}" if self.kind == RUNNING and self.gpus else ""
-        return f"{WORD[self.kind]} {duration(self.end - self.start)}{held}"
+        size = f" on {gpus_counted(self.gpus)}" if self.kind == RUNNING and self.gpus else ""
+        return f"{WORD[self.kind]} {duration(self.end - self.start)}{size}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Timeline:
     now: float | None
     """Where now stands; None once it is finished."""
     band: tuple[float, float, float] | None
-    """Predicted end: P50, P90 and the width between them."""
+    """What is predicted, an end or a start: P50, P90 and the width between them."""
     text: str
     """The same as one sentence, for those who can't see it."""
 
@@ -81,25 +84,28 @@ def draw(
     now: datetime,
     zone_name: str,
     finished: datetime | None = None,
-    ends: tuple[datetime, datetime] | None = None,
+    ends: Span | None = None,
+    starts: Span | None = None,
 ) -> Timeline:
     """The line of ``steps`` (in order of time, at least one).
 
-    ``ends`` are P50 and P90 of the predicted end of what runs now, left out where nobody predicts.
+    ``ends`` are P50 and P90 of the predicted end of what runs now, ``starts`` of the start of what waits;
+    left out where nobody predicts.
     """
+    ahead = ends or starts
     until = finished or max(now, steps[-1].at)
     stretches = list(_stretches(steps, until))
-    scale = _Scale.over(stretches[0].start, until, finished is not None, ends)
+    scale = _Scale.over(stretches[0].start, until, finished is not None, ends, starts)
     placed = [_place(stretch, scale) for stretch in stretches]
     lost = [s for s in steps if s.state == "evicted"]
     return Timeline(
         stretches=placed,
         above=_roomy(_above(placed, None if finished else scale.x(until))),
         evicted=[scale.x(step.at) for step in lost],
-        below=_roomy(_below(lost, scale, ends, zone_name)),
+        below=_roomy(_below(lost, scale, ahead, "ends" if ends else "starts", now, zone_name)),
         ticks=_roomy(_ticks(scale, zone_name)),
         now=None if finished else scale.x(until),
-        band=_band(ends, scale) if ends else None,
+        band=_band(ahead, scale) if ahead else None,
         text=", then ".join(_in_words(s) for s in placed) + (", finished" if finished else ", now"),
     )
 
@@ -111,13 +117,15 @@ class _Scale:
 
     @classmethod
     def over(
-        cls, start: datetime, until: datetime, done: bool, ends: tuple[datetime, datetime] | None
+        cls, start: datetime, until: datetime, done: bool, ends: Span | None, starts: Span | None
     ) -> _Scale:
+        """A start to come stands on the line as a whole; a far end leaves room for what was."""
         past = max(1.0, (until - start).total_seconds())
         length = past if done else past / (1 - AHEAD)
+        if starts:
+            length = max(length, 1.04 * (starts[1] - start).total_seconds())
         if ends:
-            ahead = (ends[1] - start).total_seconds() * 1.04
-            length = max(length, min(ahead, 3 * past + 3600))
+            length = max(length, min(1.04 * (ends[1] - start).total_seconds(), 3 * past + 3600))
         return cls(start, length)
 
     @property
@@ -172,19 +180,24 @@ def _toward_room(x: float, text: str) -> Label:
 
 
 def _below(
-    lost: Sequence[Step], scale: _Scale, ends: tuple[datetime, datetime] | None, zone_name: str
+    lost: Sequence[Step],
+    scale: _Scale,
+    ahead: Span | None,
+    verb: str,
+    now: datetime,
+    zone_name: str,
 ) -> Iterator[Label]:
     local = zone(zone_name)
     for step in reversed(lost):
         x = scale.x(step.at)
         anchor = "start" if x < 12 else "end" if x > 88 else "middle"
         yield Label(x, "Evicted", anchor, f"{step.at.astimezone(local):%H:%M}")
-    if ends:
-        for name, at, anchor in zip(("P50", "P90"), ends, ("start", "end"), strict=True):
-            yield Label(scale.x(at), f"ends {name} {at.astimezone(local):%H:%M}", anchor)
+    if ahead:
+        for name, at, anchor in zip(("P50", "P90"), ahead, ("start", "end"), strict=True):
+            yield Label(scale.x(at), f"{verb} {name} {when(at, now, zone_name)}", anchor)
 
 
-def _band(ends: tuple[datetime, datetime], scale: _Scale) -> tuple[float, float, float]:
+def _band(ends: Span, scale: _Scale) -> tuple[float, float, float]:
     low, high = scale.x(ends[0]), scale.x(ends[1])
     return low, high, round(high - low, 3)
 

@@ -44,7 +44,7 @@ class Claim:
     answer: KeptReply | None = None
 
 
-def claim(user: User, key: str, asked: str) -> Claim:
+def claim(user: User, key: str, request: str) -> Claim:
     """``asked`` is all of the call that matters. Raises ServiceError: the key is no key or means another
     call, or the call is under way or was cut off."""
     if not KEY.fullmatch(key):
@@ -53,7 +53,7 @@ def claim(user: User, key: str, asked: str) -> Claim:
             "The Idempotency-Key is no key.",
             "Send 8 to 200 letters, digits or signs without spaces, such as a new UUID.",
         )
-    name, meant = _digest("key", key), _digest("asked", asked)
+    name, meant = _digest("key", key), _digest("asked", request)
     mine = KeptAnswer.objects.filter(user=user, key=name)
     mine.filter(at__lt=_oldest()).delete()
     try:
@@ -64,9 +64,9 @@ def claim(user: User, key: str, asked: str) -> Claim:
     return Claim(row, key)
 
 
-def _claim_of(row: KeptAnswer | None, key: str, asked: str) -> Claim:
+def _claim_of(row: KeptAnswer | None, key: str, request: str) -> Claim:
     """What is known of a key that is taken; without a ``row`` it was freed this moment."""
-    if row is not None and row.asked != asked:
+    if row is not None and row.asked != request:
         raise ServiceError(
             "key_reused",
             "This Idempotency-Key was sent with another call.",
@@ -87,16 +87,16 @@ def _claim_of(row: KeptAnswer | None, key: str, asked: str) -> Claim:
     )
 
 
-def settle(held: Claim, answer: KeptReply) -> None:
+def settle(claim: Claim, answer: KeptReply) -> None:
     """Keep the answer for whoever asks again."""
     text = json.dumps(asdict(answer))
-    held.row.answer = _cipher(held.key).encrypt(text.encode()).decode()
-    held.row.save(update_fields=["answer"])
+    claim.row.answer = _cipher(claim.key).encrypt(text.encode()).decode()
+    claim.row.save(update_fields=["answer"])
 
 
-def release(held: Claim) -> None:
+def release(claim: Claim) -> None:
     """Nothing was done: the key is free again."""
-    held.row.delete()
+    claim.row.delete()
 
 
 def forget() -> int:

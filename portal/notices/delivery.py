@@ -84,8 +84,8 @@ def claim(now: datetime, without: set[Place] = frozenset()) -> Letter | None:  #
 
 def settle(letter: Letter, **what: object) -> bool:
     """Say what came of it; False where the claim has run out and somebody else holds the letter."""
-    held = Letter.objects.filter(pk=letter.pk, claim=letter.claim, state=LetterState.WAITING)
-    return bool(held.update(claim="", claimed_until=None, **what))
+    rows = Letter.objects.filter(pk=letter.pk, claim=letter.claim, state=LetterState.WAITING)
+    return bool(rows.update(claim="", claimed_until=None, **what))
 
 
 def _deliver(letter: Letter) -> bool:

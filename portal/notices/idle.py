@@ -34,13 +34,13 @@ def look_all() -> None:
 def look(cluster: Cluster) -> None:
     """Tell of each spell that is long enough, and was not told of within the day."""
     now = cluster.now()
-    due = going_on(cluster).filter(
+    spells = going_on(cluster).filter(
         Q(told_at=None) | Q(told_at__lte=now - AGAIN),
         Q(kept_until=None) | Q(kept_until__lte=now),
         since__lte=now - timedelta(seconds=cluster.idle_after_s),
         workload__state__in=HOLDING,
     )
-    for spell in due.select_related("workload__queue", "workload__cluster", "gpu_class"):
+    for spell in spells.select_related("workload__queue", "workload__cluster", "gpu_class"):
         _tell(spell, now)
 
 
@@ -48,8 +48,8 @@ def look(cluster: Cluster) -> None:
 def nudge(spell: IdleSpell, *, by: User) -> None:
     """Tell again now. Raises ServiceError where it is over, or was told of just before."""
     now = spell.workload.cluster.now()
-    held = IdleSpell.objects.select_for_update(of=("self",)).filter(pk=spell.pk, until=None)
-    again = held.select_related("workload__queue", "workload__cluster", "gpu_class").first()
+    rows = IdleSpell.objects.select_for_update(of=("self",)).filter(pk=spell.pk, until=None)
+    again = rows.select_related("workload__queue", "workload__cluster", "gpu_class").first()
     if again is None:
         raise ServiceError("moved_on", "Its GPUs are no longer idle.", "See the page again.")
     if again.told_at is not None and again.told_at > now - SOONEST:
@@ -62,11 +62,11 @@ def nudge(spell: IdleSpell, *, by: User) -> None:
 
 def _tell(spell: IdleSpell, now: datetime, asked_by: str = "") -> None:
     work, cluster = spell.workload, spell.workload.cluster
-    held, for_ = gpus_counted(spell.gpus), duration(now - spell.since)
+    size, for_ = gpus_counted(spell.gpus), duration(now - spell.since)
     for user in _whom(spell, now):
         tell(
             user, Kind.IDLE, cluster, source=f"idle {spell.pk} {spell.told + 1}", about=work.name,
-            title=f"Nothing has run on {held} of {work.name} for {for_}.",
+            title=f"Nothing has run on {size} of {work.name} for {for_}.",
             lines=_lines(spell, user, now, asked_by),
             address=reverse("web:workload", args=[cluster.name, work.uid]),
         )  # fmt: skip
@@ -80,11 +80,11 @@ def _lines(spell: IdleSpell, user: User, now: datetime, asked_by: str) -> list[l
         lines.append(["Memory", f"{memory(spell.memory_mib)} of each are taken meanwhile."])
     if asked_by:
         lines.append(["Asked by", f"{asked_by}."])
-    due = culled_at(spell, cluster)
+    at = culled_at(spell, cluster)
     zone = user.display_time_zone or cluster.display_time_zone
     said = "Give them back by cancelling it, if nothing more is to run."
-    if due is not None:
-        said = f"It is cancelled at {when(max(due, now), now, zone)} unless something runs, or you keep it."
+    if at is not None:
+        said = f"It is cancelled at {when(max(at, now), now, zone)} unless something runs, or you keep it."
     return [*lines, ["Next", said]]
 
 
@@ -93,5 +93,5 @@ def _whom(spell: IdleSpell, now: datetime) -> Iterable[User]:
     owner = User.objects.filter(username=work.user, is_active=True)
     if owner.exists() or work.queue is None:
         return owner
-    held = Membership.objects.in_force(now).filter(team__queue=work.queue)
-    return User.objects.filter(pk__in=held.values("user"), is_active=True).order_by("pk")
+    memberships = Membership.objects.in_force(now).filter(team__queue=work.queue)
+    return User.objects.filter(pk__in=memberships.values("user"), is_active=True).order_by("pk")

@@ -122,14 +122,14 @@ def tell(
     at: datetime | None = None,
 ) -> None:
     """One notice, unless the person wants none of the kind or was told already."""
-    due = due_at(user, kind, timezone.now(), cluster.display_time_zone)
-    if due is None or not user.is_active:
+    time = due_at(user, kind, timezone.now(), cluster.display_time_zone)
+    if time is None or not user.is_active:
         return
     notice, made = Notice.objects.get_or_create(
         user=user,
         source=source,
         defaults={
-            "kind": kind, "cluster": cluster, "at": at or cluster.now(), "due_at": due,
+            "kind": kind, "cluster": cluster, "at": at or cluster.now(), "due_at": time,
             "about": about[:300], "title": title[:300], "lines": lines, "address": address,
         },
     )  # fmt: skip

@@ -50,8 +50,8 @@ def look(cluster: Cluster) -> None:
     for forecast in _soon(cluster, people, now):
         _tell_soon(people[forecast.workload.user], forecast, now)
     people = _wanting(Kind.MOVED)
-    for told in _moved(cluster, people, now):
-        _tell_moved(people[told.workload.user], told)
+    for move in _moved(cluster, people, now):
+        _tell_moved(people[move.workload.user], move)
     people = _wanting(Kind.LATE)
     for outcome in _late(cluster, people, now):
         _tell_late(people[outcome.workload.user], outcome, now)
@@ -80,8 +80,8 @@ def _soon(cluster: Cluster, people: Iterable[str], now: datetime) -> list[StartF
         for row in rows.select_related("workload__cluster").order_by("p50_at")[:AT_ONCE]
         if _since(row) < now - SOON
     ]
-    told = _sources_with_notice(_soon_source(row) for row in found)
-    return [row for row in found if _soon_source(row) not in told]
+    sources = _sources_with_notice(_soon_source(row) for row in found)
+    return [row for row in found if _soon_source(row) not in sources]
 
 
 def _sources_with_notice(sources: Iterable[str]) -> set[str]:
@@ -105,8 +105,8 @@ def _moved(cluster: Cluster, people: Iterable[str], now: datetime) -> list[ToldS
         workload__state__in=WAITING, workload__user__in=list(people),
     )  # fmt: skip
     found = list(rows.select_related("workload__cluster").order_by("-at", "-pk")[:AT_ONCE])
-    told = _sources_with_notice(_moved_source(row) for row in found)
-    return [row for row in found if _moved_source(row) not in told]
+    sources = _sources_with_notice(_moved_source(row) for row in found)
+    return [row for row in found if _moved_source(row) not in sources]
 
 
 def _moved_source(row: ToldStart) -> str:
@@ -144,12 +144,12 @@ def _late(cluster: Cluster, people: Iterable[str], now: datetime) -> list[Foreca
         WAS_TOLD, at_submission=True, started_at=None, told_at__lt=now, workload__in=waiting
     )
     source = Concat(Value(LATE), Cast("workload_id", CharField()))
-    told = Notice.objects.filter(
+    notices = Notice.objects.filter(
         user__username=OuterRef("workload__user"), source=OuterRef("source")
     )
     rows = rows.annotate(source=source, due_s=_Seconds("told_at") + F("p90_s"))
     # The database compares: a look reads those who are late, not all who wait.
-    found = rows.filter(due_s__lt=now.timestamp()).exclude(Exists(told)).order_by("due_s", "pk")
+    found = rows.filter(due_s__lt=now.timestamp()).exclude(Exists(notices)).order_by("due_s", "pk")
     return list(found.select_related("workload__cluster")[:AT_ONCE])
 
 
@@ -172,13 +172,13 @@ def _known_at(outcome: ForecastOutcome) -> datetime:
 
 def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
     work = forecast.workload
-    told = predicted_start(forecast, now)
-    assert told.p90 is not None  # noqa: S101 - asked for
-    soon = f"in about {duration(told.p50 - now)}" if told.p50 else "any moment"
+    start = predicted_start(forecast, now)
+    assert start.p90 is not None  # noqa: S101 - asked for
+    soon = f"in about {duration(start.p50 - now)}" if start.p50 else "any moment"
     _tell(
         user, Kind.SOON, work, source=_soon_source(forecast),
         title=f"{work.name} starts {soon}.",
-        lines=[["By", f"{_time(user, work.cluster, told.p90)} in nine of ten cases."]],
+        lines=[["By", f"{_time(user, work.cluster, start.p90)} in nine of ten cases."]],
     )  # fmt: skip
 
 
@@ -186,9 +186,9 @@ def _tell_late(user: User, outcome: ForecastOutcome, now: datetime) -> None:
     work, zone = outcome.workload, outcome.workload.cluster
     first = outcome.told_at + timedelta(seconds=outcome.p50_s)
     lines = [["Forecast then", _band(user, zone, first, _known_at(outcome))]]
-    told = predicted_start(StartForecast.objects.filter(workload=work).first(), now)
-    if told.p50 is not None:
-        lines.append(["Next", f"It is expected to start in {duration(told.p50 - now)}."])
+    start = predicted_start(StartForecast.objects.filter(workload=work).first(), now)
+    if start.p50 is not None:
+        lines.append(["Next", f"It is expected to start in {duration(start.p50 - now)}."])
     _tell(
         user, Kind.LATE, work, source=f"{LATE}{work.pk}",
         title=f"{work.name} has waited {duration(now - work.submitted_at)}, longer than predicted.",
@@ -231,8 +231,8 @@ def _spent(cluster: Cluster) -> Iterator[tuple[User, Quota, float]]:
 
 
 def _members(quota: Quota, now: datetime) -> Iterable[User]:
-    held = Membership.objects.in_force(now).filter(team__queue=quota.queue)
-    return User.objects.filter(Q(pk__in=held.values("user")), is_active=True).order_by("pk")
+    memberships = Membership.objects.in_force(now).filter(team__queue=quota.queue)
+    return User.objects.filter(Q(pk__in=memberships.values("user")), is_active=True).order_by("pk")
 
 
 def _tell_budget(user: User, cluster: Cluster, quota: Quota, used: float) -> None:

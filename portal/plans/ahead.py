@@ -24,10 +24,10 @@ Question = tuple[Cluster, str, dict[str, Any]]
 
 def ask_ahead() -> int:
     """Ask for what was never planned or too long ago; for how many."""
-    asked = [one for one in _waiting() if _is_due(*one)][:MOST]
-    for cluster, kind, question in asked:
+    questions = [one for one in _waiting() if _is_due(*one)][:MOST]
+    for cluster, kind, question in questions:
         asking.ask(cluster, kind, question, anew=True)
-    return len(asked)
+    return len(questions)
 
 
 def _waiting() -> Iterator[Question]:

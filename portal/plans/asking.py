@@ -22,11 +22,13 @@ from kombu.exceptions import OperationalError
 
 from portal.accounts.models import User
 from portal.plans import starts
-from portal.plans.kinds import IN_PLACE, KINDS
+from portal.plans.kinds import IN_PLACE, KINDS, RUN_TIME
 from portal.plans.models import PlanQuestion
 from portal.plans.starts import CHANGED, NOTHING_ASKED, PredictedStarts, change_question
 from portal.teams.changing import Compared
 from scheduling.models import Cluster, Workload
+from scheduling.services import run_times
+from scheduling.services.run_times import Expected
 from scheduling.services.workloads.change import Change
 
 log = logging.getLogger(__name__)
@@ -168,12 +170,28 @@ def ask_starts(
     cluster: Cluster, kind: str, question: Json, *, wait_s: float = 0.0
 ) -> PredictedStarts:
     """When it would start, as far as a worker said within ``wait_s`` seconds."""
+    state = _ask_and_wait(cluster, kind, question, wait_s)
+    return starts.read(state.answer, cluster.now(), is_open=state.is_open and state.answer is None)
+
+
+def ask_run_times(
+    cluster: Cluster, question: Json | None, *, wait_s: float
+) -> dict[str, Expected] | None:
+    """By class how long it would run, empty where there is nothing to ask; None where no worker said so
+    within ``wait_s`` seconds."""
+    if question is None:
+        return {}
+    found = _ask_and_wait(cluster, RUN_TIME, question, wait_s).answer
+    return None if found is None else run_times.expected_of(found)
+
+
+def _ask_and_wait(cluster: Cluster, kind: str, question: Json, wait_s: float) -> PlanState:
     state = ask(cluster, kind, question)
     until = time.monotonic() + wait_s
     while state.answer is None and time.monotonic() < until:
         time.sleep(LOOKS_EVERY_S)
         state = look(cluster, kind, question) or state
-    return starts.read(state.answer, cluster.now(), is_open=state.is_open and state.answer is None)
+    return state
 
 
 def starts_of(

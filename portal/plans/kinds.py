@@ -17,6 +17,7 @@ from portal.approvals.wishes import Wish
 from portal.plans import starts
 from portal.selectors import sooner as changes
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
+from scheduling.services import run_times
 from scheduling.services.clusters.consolidation import Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
@@ -24,8 +25,8 @@ from scheduling.services.queues.save import cells_back
 from scheduling.services.studies.whatif.preview import preview
 
 Json = dict[str, Any]
-REQUEST, WISH, LOAN, REVERT, CHANGES, NODES, SOONER = (
-    "request", "wish", "loan", "revert", "changes", "nodes", "sooner",
+REQUEST, WISH, LOAN, REVERT, CHANGES, NODES, SOONER, RUN_TIME = (
+    "request", "wish", "loan", "revert", "changes", "nodes", "sooner", "run_time",
 )  # fmt: skip
 IN_PLACE: Mapping[str, tuple[str, ...]] = {starts.DRAFT: ("person",), starts.CHANGED: ("person",)}
 """By kind, what of a question stays: the next one of that takes the place of the one before."""
@@ -43,39 +44,39 @@ def of_request(request: QuotaRequest, gpus: int | None = None, giver: Queue | No
     }
 
 
-def _request(cluster: Cluster, asked: Json) -> Json:
-    request = QuotaRequest.objects.select_related("queue__cluster").get(pk=asked["request"])
-    request.giver = _queue(asked["giver"])
+def _request(cluster: Cluster, question: Json) -> Json:
+    request = QuotaRequest.objects.select_related("queue__cluster").get(pk=question["request"])
+    request.giver = _queue(question["giver"])
 
     def plan() -> Json:
-        return previews.of_wish(Wish.of(request), cluster.now(), gpus=asked["gpus"])
+        return previews.of_wish(Wish.of(request), cluster.now(), gpus=question["gpus"])
 
     return or_fault(plan)
 
 
 def of_wish(wish: Wish) -> Json:
     """The question what it would do, as it is typed."""
-    told = wish.columns()
-    ends: dict[str, datetime | None] = {name: told[name] for name in ("starts_at", "ends_at")}
+    columns = wish.columns()
+    ends: dict[str, datetime | None] = {name: columns[name] for name in ("starts_at", "ends_at")}
     return {
-        **{name: told[name] for name in ("gpu_class", "priority_class", "gpus", "name")},
+        **{name: columns[name] for name in ("gpu_class", "priority_class", "gpus", "name")},
         **{name: at.isoformat() if at else None for name, at in ends.items()},
-        "kind": str(told["kind"]),
-        "figure": str(told["figure"]),
+        "kind": str(columns["kind"]),
+        "figure": str(columns["figure"]),
         "queue": wish.queue.pk,
-        "giver": told["giver"] and told["giver"].pk,
+        "giver": columns["giver"] and columns["giver"].pk,
     }
 
 
-def _wish(cluster: Cluster, asked: Json) -> Json:
-    told: dict[str, Any] = {
-        name: asked[name] for name in ("gpu_class", "priority_class", "gpus", "name")
+def _wish(cluster: Cluster, question: Json) -> Json:
+    fields: dict[str, Any] = {
+        name: question[name] for name in ("gpu_class", "priority_class", "gpus", "name")
     }
     for name in ("starts_at", "ends_at"):
-        told[name] = datetime.fromisoformat(asked[name]) if asked[name] else None
+        fields[name] = datetime.fromisoformat(question[name]) if question[name] else None
     wish = Wish(
-        kind=Kind(asked["kind"]), figure=Figure(asked["figure"]), giver=_queue(asked["giver"]),
-        queue=Queue.objects.select_related("cluster").get(pk=asked["queue"]), **told,
+        kind=Kind(question["kind"]), figure=Figure(question["figure"]), giver=_queue(question["giver"]),
+        queue=Queue.objects.select_related("cluster").get(pk=question["queue"]), **fields,
     )  # fmt: skip
     return or_fault(lambda: previews.of_wish(wish, cluster.now()))
 
@@ -89,22 +90,22 @@ def of_loan(loan: QuotaLoan, gpus: int) -> Json:
     return {"loan": loan.pk, "since": str(loan.since), "gpus": gpus}
 
 
-def _loan(cluster: Cluster, asked: Json) -> Json:
+def _loan(cluster: Cluster, question: Json) -> Json:
     rows = QuotaLoan.objects.select_related("cluster", "lender", "borrower", "gpu_class")
-    return loans.planned(rows.get(pk=asked["loan"]), asked["gpus"])
+    return loans.planned(rows.get(pk=question["loan"]), question["gpus"])
 
 
-def _revert(cluster: Cluster, asked: Json) -> Json:
-    return edits.planned(cluster, cells_back(QuotaChange.objects.get(pk=asked["change"])))
+def _revert(cluster: Cluster, question: Json) -> Json:
+    return edits.planned(cluster, cells_back(QuotaChange.objects.get(pk=question["change"])))
 
 
-def _changes(cluster: Cluster, asked: Json) -> Json:
-    return or_fault(lambda: preview(cluster, asked["changes"]))
+def _changes(cluster: Cluster, question: Json) -> Json:
+    return or_fault(lambda: preview(cluster, question["changes"]))
 
 
-def _nodes(cluster: Cluster, asked: Json) -> Json:
+def _nodes(cluster: Cluster, question: Json) -> Json:
     try:
-        found = asking.freed(cluster, asked["gpu_class"], asked["nodes"])
+        found = asking.freed(cluster, question["gpu_class"], question["nodes"])
     except ServiceError as refused:
         return {"fault": str(refused)}
     return {"at": cluster.now().isoformat(), **asdict(found)}
@@ -114,16 +115,16 @@ def freed_of(answer: Json) -> Freed:
     """What a consolidation would do, of an answer without a fault."""
     names = ("whole", "becomes_whole", "starts")
     moves = tuple(Move(**move) for move in answer["moves"])
-    told = {**answer, **{name: tuple(answer[name]) for name in names}, "moves": moves}
-    del told["at"]
-    return Freed(**told)
+    values = {**answer, **{name: tuple(answer[name]) for name in names}, "moves": moves}
+    del values["at"]
+    return Freed(**values)
 
 
-def _sooner(cluster: Cluster, asked: Json) -> Json:
+def _sooner(cluster: Cluster, question: Json) -> Json:
     """The changes are kept with the workload, for all who may choose among the same."""
-    work = Workload.objects.select_related("cluster", "queue").get(pk=asked["work"])
+    work = Workload.objects.select_related("cluster", "queue").get(pk=question["work"])
     try:
-        changes.sooner(User.objects.get(pk=asked["person"]), work)
+        changes.sooner(User.objects.get(pk=question["person"]), work)
     except ServiceError as refused:
         return {"fault": str(refused)}
     return {}
@@ -131,5 +132,6 @@ def _sooner(cluster: Cluster, asked: Json) -> Json:
 
 KINDS: Mapping[str, Callable[[Cluster, Json], Json]] = {
     REQUEST: _request, WISH: _wish, LOAN: _loan, REVERT: _revert, CHANGES: _changes, NODES: _nodes,
-    SOONER: _sooner, starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
+    SOONER: _sooner, RUN_TIME: run_times.answer,
+    starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
 }  # fmt: skip

@@ -44,16 +44,16 @@ def _without_secrets(said: Any) -> Any:
     return [_without_secrets(part) for part in said] if isinstance(said, list) else said
 
 
-def of_draft(cluster: Cluster, asked: Json) -> Json:
+def of_draft(cluster: Cluster, question: Json) -> Json:
     """The answer to a ``draft_question``."""
-    user = User.objects.get(pk=asked["person"])
+    user = User.objects.get(pk=question["person"])
 
     def plan() -> Mapping[str, StartForecast]:
-        draft = submission.asked_of(user, cluster, asked["manifest"])
+        draft = submission.asked_of(user, cluster, question["manifest"])
         if draft is None:
             return {}
-        goes_on = _Time(cluster, DRAFT, asked).goes_on
-        return starts.of_draft(cluster, draft.observed, asked["gpu_classes"], goes_on)
+        goes_on = _Time(cluster, DRAFT, question).goes_on
+        return starts.of_draft(cluster, draft.observed, question["gpu_classes"], goes_on)
 
     return _document(cluster, plan)
 
@@ -70,15 +70,15 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def of_change(cluster: Cluster, asked: Json) -> Json:
+def of_change(cluster: Cluster, question: Json) -> Json:
     """The answer to a ``change_question``: of ``before`` and ``after``."""
-    user = User.objects.get(pk=asked["person"])
-    work = Workload.objects.select_related("cluster", "queue").get(pk=asked["work"])
+    user = User.objects.get(pk=question["person"])
+    work = Workload.objects.select_related("cluster", "queue").get(pk=question["work"])
 
     def plan() -> Mapping[str, StartForecast]:
-        drafted, keeps_back = changing.drafted(user, work, _change(asked["change"]))
-        goes_on = _Time(cluster, CHANGED, asked).goes_on
-        return starts.of_change(work, drafted.after, goes_on, held=keeps_back is not None)
+        drafted, keeps_back = changing.drafted(user, work, _change(question["change"]))
+        goes_on = _Time(cluster, CHANGED, question).goes_on
+        return starts.of_change(work, drafted.after, goes_on, on_hold=keeps_back is not None)
 
     return _document(cluster, plan)
 
@@ -93,8 +93,8 @@ def _change(said: Json) -> Change:
 class _Time:
     """Until its seconds are used up, or its person asks something else."""
 
-    def __init__(self, cluster: Cluster, kind: str, asked: Json) -> None:
-        self._rows = PlanQuestion.objects.filter(cluster=cluster, kind=kind, question=asked)
+    def __init__(self, cluster: Cluster, kind: str, question: Json) -> None:
+        self._rows = PlanQuestion.objects.filter(cluster=cluster, kind=kind, question=question)
         self._until_s = time.thread_time() + MOST_S
 
     def goes_on(self) -> bool:
@@ -128,9 +128,9 @@ NOTHING_ASKED = PredictedStarts({}, is_open=False)
 
 def read(answer: Json | None, now: datetime, *, is_open: bool) -> PredictedStarts:
     """What the ``answer`` of a worker says at ``now``, or that there is none yet."""
-    kept = (answer or {}).get("starts", {})
+    starts = (answer or {}).get("starts", {})
     return PredictedStarts(
-        {k: predicted_start(_read(one), now) for k, one in kept.items()}, is_open
+        {k: predicted_start(_read(one), now) for k, one in starts.items()}, is_open
     )
 
 

@@ -169,28 +169,28 @@ def spendings(cluster: Cluster, budgets: Iterable[Budget], now: datetime) -> lis
     days is read from samples. Three queries for each day on which one began, and three more."""
     tz = zone(cluster.display_time_zone)
     today = now.astimezone(tz).date()
-    due = [one for one in budgets if one.begin <= today]
-    if not due:
+    begun = [one for one in budgets if one.begin <= today]
+    if not begun:
         return []
-    since = min(*(one.begin for one in due), today - timedelta(days=LEARNED))
-    daily = _daily(cluster, {one.queue_id for one in due}, since, now, tz)
-    spent = _spent(cluster, due, now, tz)
+    since = min(*(one.begin for one in begun), today - timedelta(days=LEARNED))
+    daily = _daily(cluster, {one.queue_id for one in begun}, since, now, tz)
+    spent = _spent(cluster, begun, now, tz)
     return [
         _spending(one, _held_to(daily.get(one.queue_id, {}), one, amount, today), today)
-        for one, amount in zip(due, spent, strict=True)
+        for one, amount in zip(begun, spent, strict=True)
     ]
 
 
-def _spent(cluster: Cluster, due: Sequence[Budget], now: datetime, tz: ZoneInfo) -> list[float]:
+def _spent(cluster: Cluster, budgets: Sequence[Budget], now: datetime, tz: ZoneInfo) -> list[float]:
     """What the work below each one's queue cost in its time up to ``now``."""
     classes = classes_of(cluster)
     changes = changes_of(classes)
     costs: dict[tuple[date, date], dict[int, float]] = {}
-    for begin, end in sorted({(one.begin, one.end) for one in due}):
+    for begin, end in sorted({(one.begin, one.end) for one in budgets}):
         until = min(now, datetime.combine(end + timedelta(days=1), time(), tz))
         parts = cut(classes, changes, datetime.combine(begin, time(), tz), until)
         costs[begin, end] = _costs(cluster, parts)
-    return [costs[one.begin, one.end].get(one.queue_id, 0.0) for one in due]
+    return [costs[one.begin, one.end].get(one.queue_id, 0.0) for one in budgets]
 
 
 def _costs(cluster: Cluster, parts: Iterable[Stretch]) -> dict[int, float]:
@@ -233,9 +233,11 @@ def _daily(
             .values_list("queue_id", "day", "gpu_class_id")
             .annotate(held=gpu_s("allocated_gpus"))
         )  # fmt: skip
-        for queue, day, pk, held in rows:
+        for queue, day, pk, gpu_seconds in rows:
             costs = found.setdefault(queue, {})
-            costs[day.date()] = costs.get(day.date(), 0.0) + held / PER_GPU_HOUR * part.prices[pk]
+            costs[day.date()] = (
+                costs.get(day.date(), 0.0) + gpu_seconds / PER_GPU_HOUR * part.prices[pk]
+            )
     return found
 
 

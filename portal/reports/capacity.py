@@ -104,7 +104,7 @@ class Hindsight:
     gpu_class: GpuClass
     gpus: float
     """Of the rung that comes nearest to what was ready in those days."""
-    told: Rung
+    forecast: Rung
     came_s: float
     workloads: int
     demand: float | None = None
@@ -115,7 +115,7 @@ class Hindsight:
     @property
     def holds(self) -> bool:
         """Whether what came lies in the middle 90 % of the replays."""
-        return _holds(self.told, self.came_s)
+        return _holds(self.forecast, self.came_s)
 
 
 def _holds(rung: Rung, came_s: float) -> bool:
@@ -146,9 +146,9 @@ class CapacityReport:
 
     def as_dict(self) -> dict[str, Any]:
         study = self.study
-        told = None
+        row = None
         if study is not None:
-            told = {
+            row = {
                 "id": study.pk, "state": study.state, "progress": study.progress, "author": study.author,
                 "begin": study.period[0].isoformat(), "end": study.period[1].isoformat(), "days": study.days,
                 "queue": self.queue.path if self.queue else "",
@@ -156,7 +156,7 @@ class CapacityReport:
                 "replications": study.replays, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
             }  # fmt: skip
         tables = {table.name: table.as_dicts() for table in self.tables()}
-        return {"report": "capacity", "cluster": self.cluster.name, "study": told, **tables}
+        return {"report": "capacity", "cluster": self.cluster.name, "study": row, **tables}
 
 
 def _pressing(one: Answer) -> tuple[int, float]:
@@ -218,11 +218,11 @@ def _hindsights(cluster: Cluster) -> tuple[Hindsight, ...]:
         if not curve.is_told or name not in came:
             continue
         ready = then[name].ready / MILLI if name in then else curve.installed
-        told = nearest(curve.rungs, ready)
+        rung = nearest(curve.rungs, ready)
         found.append(
             Hindsight(
-                study, until, classes[name], told.gpus, told, came[name].p90_s, came[name].workloads,
-                _ratio(before.get(name), then.get(name)), _same(again.get(name), told.gpus),
+                study, until, classes[name], rung.gpus, rung, came[name].p90_s, came[name].workloads,
+                _ratio(before.get(name), then.get(name)), _same(again.get(name), rung.gpus),
             )
         )  # fmt: skip
     return tuple(found)
@@ -312,8 +312,9 @@ def _came_table(report: CapacityReport) -> Table:
     )  # fmt: skip
     rows: Sequence[Iterable[Cell]] = [
         (
-            one.gpu_class.name, one.gpus, one.study.period[1], one.until, one.told.median_s, one.told.low_s,
-            one.told.high_s, one.came_s, one.workloads, str(one.holds).lower(), one.demand,
+            one.gpu_class.name, one.gpus, one.study.period[1], one.until, one.forecast.median_s,
+            one.forecast.low_s, one.forecast.high_s, one.came_s, one.workloads, str(one.holds).lower(),
+            one.demand,
             *((one.again.median_s, one.again.low_s, one.again.high_s) if one.again else (None, None, None)),
         )
         for one in report.came

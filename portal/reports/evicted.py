@@ -168,7 +168,7 @@ class Evicted:
         return [pk for pk, queue in self.scope.queues.items() if name in {"", queue.name}]
 
     def newest(self, count: int = SHOWN) -> list[Single]:
-        return self._told(self._rows().order_by("-at", "-pk")[:count])
+        return self._singles(self._rows().order_by("-at", "-pk")[:count])
 
     def count(self) -> int:
         return self._rows().count()
@@ -179,7 +179,7 @@ class Evicted:
         most = [pk for pk, n in counts.most_common(SHOWN) if n > 1]
         rows = evictions_in(self.scope, self.filters).filter(workload__in=most)
         by_work: dict[int, list[Single]] = defaultdict(list)
-        for one in self._told(rows.select_related(*PARTIES).order_by("at", "pk")):
+        for one in self._singles(rows.select_related(*PARTIES).order_by("at", "pk")):
             by_work[one.eviction.workload_id].append(one)
         found = [Again(tuple(singles)) for singles in by_work.values()]
         return sorted(found, key=lambda one: (-one.times, -one.lost, one.first.name))
@@ -191,10 +191,10 @@ class Evicted:
             "asked_gpus", "lost_gpu_hours", f"lost_{unit}", "ran_again_after_s", "sentence", "cycle",
             "allowed_by", "in_vain",
         )  # fmt: skip
-        rows = [_cells(one) for one in self._told(self._rows().order_by("at", "pk"))]
+        rows = [_cells(one) for one in self._singles(self._rows().order_by("at", "pk"))]
         return Table("evictions", "Single evictions", columns, rows)
 
-    def _told(self, rows: Iterable[Eviction]) -> list[Single]:
+    def _singles(self, rows: Iterable[Eviction]) -> list[Single]:
         found = list(rows)
         back = _ran_again(found)
         return [self._one(row, back.get(row.pk)) for row in found]

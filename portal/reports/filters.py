@@ -120,8 +120,8 @@ class ReportFilters:
         pairs += self._narrowing()
         if {"range", "from", "to"} & set(changes):
             changes = {"range": "", "from": "", "to": "", **changes}
-        kept = [(key, value) for key, value in pairs if key not in changes]
-        return urlencode(kept + [(key, value) for key, value in changes.items() if value])
+        rest = [(key, value) for key, value in pairs if key not in changes]
+        return urlencode(rest + [(key, value) for key, value in changes.items() if value])
 
     def permanent_query(self) -> str:
         """The query with its range spelt out: it shows the same view next year."""

@@ -181,8 +181,8 @@ def forecast(cluster: Cluster, filters: ReportFilters, user: User) -> ForecastRe
 
 def about(report: ForecastReport, name: str) -> ForecastReport:
     """The same, with the class called ``name`` as the chosen one; as it is where none is told of it."""
-    told = (row for row in report.rows if row.gpu_class.name == name and row.is_told)
-    chosen = next(told, None)
+    rows = (row for row in report.rows if row.gpu_class.name == name and row.is_told)
+    chosen = next(rows, None)
     if chosen is None or report.queue is None:
         return report
     return replace(report, chosen=chosen, past=_past(report.queue, chosen))
@@ -265,13 +265,13 @@ def _by_the_hour(resolution: Resolution | None) -> Resolution:
 
 def _most_pressing(rows: Iterable[ClassAhead]) -> ClassAhead | None:
     """Of those told: what passes first, else what comes nearest."""
-    told = [row for row in rows if row.passing is not None and row.capacity > 0]
+    pressing = [row for row in rows if row.passing is not None and row.capacity > 0]
 
     def key(row: ClassAhead) -> tuple[float, float]:
         middle = row.passing.middle if row.passing else None
         return middle.timestamp() if middle else math.inf, -(row.peak or 0.0) / row.capacity
 
-    return min(told, key=key, default=None)
+    return min(pressing, key=key, default=None)
 
 
 def _past(queue: Queue, chosen: ClassAhead) -> Past | None:
@@ -301,12 +301,12 @@ def _class_table(report: ForecastReport) -> Table:
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = []
     for row in report.rows:
-        at, told = row.passing, row.row
+        at, forecast = row.passing, row.row
         rows.append((
             row.gpu_class.name, row.installed if report.is_whole else None, row.capacity, row.mean,
             row.above_hours, row.hours_above,
             row.peak, at.middle if at else None, at.early if at else None, at.late if at else None,
-            told.slope_per_week if told else None, told.made_at if told else None,
+            forecast.slope_per_week if forecast else None, forecast.made_at if forecast else None,
             "" if row.is_told else row.why_not,
         ))  # fmt: skip
     return Table("classes", "Demand against capacity by GPU class", columns, rows)
@@ -315,12 +315,12 @@ def _class_table(report: ForecastReport) -> Table:
 def _ahead(report: ForecastReport, name: str, step: timedelta) -> list[tuple[Cell, ...]]:
     found: list[tuple[Cell, ...]] = []
     for row in report.rows:
-        told = row.row
-        if told is None or told.why_not:
+        forecast = row.row
+        if forecast is None or forecast.why_not:
             continue
-        bands = zip(*(getattr(told, name)[band] for band in BANDS), strict=True)
+        bands = zip(*(getattr(forecast, name)[band] for band in BANDS), strict=True)
         found += [
-            (told.made_at + i * step, row.gpu_class.name, *gpus) for i, gpus in enumerate(bands)
+            (forecast.made_at + i * step, row.gpu_class.name, *gpus) for i, gpus in enumerate(bands)
         ]
     return found
 

@@ -197,7 +197,7 @@ def fragmentation(cluster: Cluster, filters: ReportFilters, user: User) -> Fragm
 
 
 def _now(scope: Scope) -> tuple[tuple[ClassNow, ...], tuple[Scattered, ...]]:
-    sizes, kept = MemberSizes(scope.cluster), _kept_back(scope)
+    sizes, kept_back = MemberSizes(scope.cluster), _kept_back(scope)
     found: dict[int, list[Scattered]] = defaultdict(list)
     rows = Node.objects.filter(
         cluster=scope.cluster, ready=True, gpu_class__in=list(scope.classes)
@@ -207,7 +207,7 @@ def _now(scope: Scope) -> tuple[tuple[ClassNow, ...], tuple[Scattered, ...]]:
         lost = left_over(node.free_gpus, wanted[node.gpu_class_id])
         found[node.gpu_class_id].append(Scattered(node, node.free_gpus, lost))
     now = tuple(
-        _class_now(c, found[pk], kept.get(pk, 0), wanted[pk], sizes.is_pending(c))
+        _class_now(c, found[pk], kept_back.get(pk, 0), wanted[pk], sizes.is_pending(c))
         for pk, c in scope.classes.items()
     )
     worst = [one for places in found.values() for one in places if one.fragmented]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
 
@@ -24,6 +24,7 @@ from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter
 from portal.teams.access import visible_workloads
 from scheduling.models import Action, Cluster, Decision, Reason, Workload
+from scheduling.services.tables.among import among
 from scheduling.services.tables.instants import Epoch
 
 SHOWN = 12
@@ -76,8 +77,7 @@ BY_REASON: Mapping[str, Cause] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Waited:
+class Waited(NamedTuple):
     """Of one workload, seconds within the range: in all, and by cause."""
 
     pk: int
@@ -174,10 +174,11 @@ def waited(scope: Scope, filters: ReportFilters) -> Iterator[Waited]:
     )
     for pk, queue, submitted_s, started_s, finished_s in columns:
         begin = max(start_s, submitted_s)
-        end = min(x for x in (started_s, finished_s, end_s) if x is not None)
+        end = end_s if started_s is None else min(end_s, started_s)
+        end = end if finished_s is None else min(end, finished_s)
         if end > begin:
-            told = reasons.get(pk, [])
-            yield Waited(pk, queue, begin, end - begin, _by_cause(told, begin, end))
+            course = reasons.get(pk, [])
+            yield Waited(pk, queue, begin, end - begin, _by_cause(course, begin, end))
 
 
 def _works(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
@@ -187,8 +188,8 @@ def _works(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
     rows = Workload.objects.filter(
         begun | never,
         workload_filter(filters),
+        among("queue", scope.leaves),
         cluster=scope.cluster,
-        queue__in=list(scope.leaves),
         submitted_at__lt=filters.end,
     )
     if filters.gpu_classes:
@@ -201,22 +202,22 @@ def _reasons(works: QuerySet[Workload], end: datetime) -> dict[int, list[tuple[f
     rows = Decision.objects.filter(
         workload__in=works.values("pk"), action__in=WAITING_FOR, cycle__at__lt=end
     )
-    told = rows.order_by("workload_id", "cycle__at").values_list(
+    lines = rows.order_by("workload_id", "cycle__at").values_list(
         "workload_id", Epoch("cycle__at"), "reason"
     )
     return {
         pk: [(at, reason) for _, at, reason in mine]
-        for pk, mine in groupby(told, key=lambda row: row[0])
+        for pk, mine in groupby(lines, key=lambda row: row[0])
     }
 
 
-def _by_cause(told: Sequence[tuple[float, str]], begin: float, end: float) -> dict[str, float]:
-    if not told:
+def _by_cause(course: Sequence[tuple[float, str]], begin: float, end: float) -> dict[str, float]:
+    if not course:
         return {UNKNOWN.name: end - begin}
     spent: dict[str, float] = defaultdict(float)
-    for i, (at, reason) in enumerate(told):
+    for i, (at, reason) in enumerate(course):
         since = begin if i == 0 else max(begin, at)
-        until = min(end, told[i + 1][0]) if i + 1 < len(told) else end
+        until = min(end, course[i + 1][0]) if i + 1 < len(course) else end
         if until > since:
             spent[BY_REASON.get(reason, UNKNOWN).name] += until - since
     return dict(spent)

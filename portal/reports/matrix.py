@@ -29,7 +29,7 @@ class Evicting(NamedTuple):
     for_queue: int | None
     gpu_class: int
     gpus: int
-    asked: int
+    need: int
     lost_gpu_s: float
     cycle: int | None
     for_workload: int | None
@@ -134,10 +134,10 @@ def _top_queues(pairs: Counter[tuple[str, str]]) -> tuple[str, ...]:
         taken[evicted] += count
     outside = involved.pop(OUTSIDE, 0)
     ranked = sorted(involved, key=lambda name: (-involved[name], name))
-    kept = ranked if len(ranked) <= SHOWN + 1 else ranked[:SHOWN]
-    kept = sorted(kept, key=lambda name: (-taken[name], name))
-    rest = [OTHERS] if len(ranked) > len(kept) else []
-    return (*kept, *rest, *([OUTSIDE] if outside else []))
+    names = ranked if len(ranked) <= SHOWN + 1 else ranked[:SHOWN]
+    names = sorted(names, key=lambda name: (-taken[name], name))
+    rest = [OTHERS] if len(ranked) > len(names) else []
+    return (*names, *rest, *([OUTSIDE] if outside else []))
 
 
 def _fold(name: str, shown: tuple[str, ...]) -> str:

@@ -200,16 +200,16 @@ def _rows(scope: Scope, filters: ReportFilters) -> list[Evicting]:
 def _per_asked(rows: Sequence[Evicting]) -> tuple[float | None, float | None]:
     """(mean, worst) of GPUs evicted per GPU asked. One request may have several victims."""
     evicted: dict[tuple[int | None, int | None], int] = defaultdict(int)
-    asked: dict[tuple[int | None, int | None], int] = {}
+    requests: dict[tuple[int | None, int | None], int] = {}
     for row in rows:
-        if row.rule in BETWEEN and row.asked > 0:
+        if row.rule in BETWEEN and row.need > 0:
             request = row.cycle, row.for_workload
             evicted[request] += row.gpus
-            asked[request] = row.asked
-    if not asked:
+            requests[request] = row.need
+    if not requests:
         return None, None
-    ratios = [evicted[request] / asked[request] for request in asked]
-    return sum(evicted.values()) / sum(asked.values()), max(ratios)
+    ratios = [evicted[request] / requests[request] for request in requests]
+    return sum(evicted.values()) / sum(requests.values()), max(ratios)
 
 
 def _by_rule(rows: Sequence[Evicting], periods: Periods) -> dict[str, tuple[int, ...]]:

@@ -137,11 +137,11 @@ def _row(
     scope: Scope, key: Key, group: _Group, memory: Mapping[int, float], *, reads_costs: bool
 ) -> AskedRow:
     stem, queue, pk, gpus = key
-    asked = scope.classes[pk]
+    own = scope.classes[pk]
     activity = group.active_gpu_s / group.gpu_s
     peak = float(np.quantile(group.peaks, 0.95))
-    would, part = would_do(asked, gpus, activity, peak, memory, scope.classes)
-    cost = group.gpu_s / 3600 * float(asked.price_per_gpu_hour)
+    would, part = would_do(own, gpus, activity, peak, memory, scope.classes)
+    cost = group.gpu_s / 3600 * float(own.price_per_gpu_hour)
     return AskedRow(
         name=f"{stem}-*" if len(group.runs) > 1 else stem,
         queue=queue,
@@ -149,8 +149,8 @@ def _row(
         user=next(iter(group.users)) if len(group.users) == 1 else "",
         runs=len(group.runs),
         gpus=gpus,
-        gpu_class=asked.name,
-        position=asked.position,
+        gpu_class=own.name,
+        position=own.position,
         gpu_hours=group.gpu_s / 3600,
         memory_mib=peak,
         memory_total_mib=group.total_mib,
@@ -162,7 +162,7 @@ def _row(
 
 
 def would_do(
-    asked: GpuClass,
+    own: GpuClass,
     gpus: float,
     activity: float,
     peak_mib: float,
@@ -170,27 +170,25 @@ def would_do(
     classes: Mapping[int, GpuClass],
 ) -> tuple[str, float]:
     """(what would have done, the part of the cost that it saves); ("", 0) where it fits as asked."""
-    there = memory.get(asked.pk, 0.0)
+    there = memory.get(own.pk, 0.0)
     if gpus > 1:
         least = max(1.0, gpus * activity / FULL, gpus * peak_mib * ROOM / there if there else 0.0)
         fewer = gpus / 2 ** math.floor(math.log2(gpus / least)) if least < gpus else gpus
-        return (f"{fewer:g} × {asked.name}", 1 - fewer / gpus) if fewer < gpus else ("", 0.0)
-    fits = [
-        c for c in _cheaper(asked, classes.values()) if _fits(c, asked, activity, peak_mib, memory)
-    ]
+        return (f"{fewer:g} × {own.name}", 1 - fewer / gpus) if fewer < gpus else ("", 0.0)
+    fits = [c for c in _cheaper(own, classes.values()) if _fits(c, own, activity, peak_mib, memory)]
     if not fits:
         return "", 0.0
-    price = float(asked.price_per_gpu_hour)
+    price = float(own.price_per_gpu_hour)
     best = min(fits, key=lambda c: (c.price_per_gpu_hour, c.position))
     return f"1 × {best.name}", 1 - float(best.price_per_gpu_hour) / price
 
 
-def _cheaper(asked: GpuClass, classes: Iterable[GpuClass]) -> Sequence[GpuClass]:
-    return [c for c in classes if c.price_per_gpu_hour < asked.price_per_gpu_hour]
+def _cheaper(own: GpuClass, classes: Iterable[GpuClass]) -> Sequence[GpuClass]:
+    return [c for c in classes if c.price_per_gpu_hour < own.price_per_gpu_hour]
 
 
 def _fits(
-    other: GpuClass, asked: GpuClass, activity: float, peak_mib: float, memory: Mapping[int, float]
+    other: GpuClass, own: GpuClass, activity: float, peak_mib: float, memory: Mapping[int, float]
 ) -> bool:
-    beside = float(other.exchange_rate / asked.exchange_rate)
+    beside = float(other.exchange_rate / own.exchange_rate)
     return activity <= FULL * beside and peak_mib * ROOM <= memory.get(other.pk, 0.0)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.db.models import F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 
 from portal.display.periods import DAY_S, HOUR_S, Floats, epochs, step_s
@@ -16,6 +16,7 @@ from portal.reports.scope import Scope
 from portal.reports.usage import NO_SPANS, PER_GPU_HOUR, ClassOverTime, Readings, Spans, Usage
 from scheduling.models import Cluster, UsageSample, Workload
 from scheduling.models.ledger import Resolution
+from scheduling.services.tables.among import among
 
 FINEST_S = {Resolution.MINUTE: 60, Resolution.HOUR: HOUR_S, Resolution.DAY: DAY_S}
 SAMPLE = timedelta(hours=1)
@@ -48,7 +49,7 @@ OWN, TOP = "own_", "top_"
 
 def _both(scope: Scope) -> dict[str, Sum]:
     """Sums over leaves, which hold the work, and over tops, which carry what it is measured against."""
-    leaves, tops = Q(queue__in=list(scope.leaves)), Q(queue__in=list(scope.tops))
+    leaves, tops = among("queue", scope.leaves), among("queue", scope.tops)
     return {**_sums(leaves, OWN), **_sums(tops, TOP)}
 
 
@@ -61,7 +62,7 @@ def _rows(scope: Scope, filters: ReportFilters, queues: Iterable[int]) -> QueryS
     charged to nobody, and would be a share of GPU-hours that no other figure counts."""
     _, work = scope.once("firsts", lambda: _firsts(scope))
     return UsageSample.objects.filter(
-        queue__in=list(queues),
+        among("queue", queues),
         gpu_class__in=list(scope.classes),
         start__gte=filters.start if work is None else max(filters.start, work),
         start__lt=filters.end,
@@ -78,7 +79,11 @@ def best_resolution(scope: Scope, filters: ReportFilters) -> Resolution | None:
 def _first_there(
     rows: QuerySet[UsageSample], resolutions: Iterable[Resolution]
 ) -> Resolution | None:
-    return next((one for one in resolutions if rows.filter(resolution=one).exists()), None)
+    """Whether there are any is one question, of all of them."""
+    wanted = list(resolutions)
+    there = [Exists(rows.filter(resolution=one)) for one in wanted]
+    found = Cluster.objects.order_by().values_list(*there)[:1].get() if wanted else ()
+    return next((one for one, is_there in zip(wanted, found, strict=True) if is_there), None)
 
 
 def is_known(scope: Scope, filters: ReportFilters) -> bool:

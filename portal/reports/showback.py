@@ -228,13 +228,13 @@ def _user_rows(
         "", len(services), "", sum(o.gpu_hours for o in services), sum(o.cost for o in services),
         is_service=True,
     )  # fmt: skip
-    told = [*shown, *([as_services] if services else [])]
+    rows = [*shown, *([as_services] if services else [])]
     rest = UserRow(
         "", max(0, len(people) - SHOWN), "",
-        max(0.0, total.gpu_hours - sum(o.gpu_hours for o in told)),
-        max(0.0, total.charged - sum(o.charged for o in told)),
+        max(0.0, total.gpu_hours - sum(o.gpu_hours for o in rows)),
+        max(0.0, total.charged - sum(o.charged for o in rows)),
     )  # fmt: skip
-    return (*shown, *([rest] if rest.people or rest.charged > 0.005 else []), *told[len(shown) :])
+    return (*shown, *([rest] if rest.people or rest.charged > 0.005 else []), *rows[len(shown) :])
 
 
 @dataclass(slots=True)

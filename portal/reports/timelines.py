@@ -33,13 +33,13 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
     origin, count = whole.starts_s[0], len(whole.starts_s)
     lines, classes = {}, {}
     for pk in scope.classes:
-        held = spells.held(spells.classes == pk)
-        by_step = whole.spans.binned(held, origin, whole.step_s, count)
+        gpu_s = spells.gpu_s(spells.classes == pk)
+        by_step = whole.spans.binned(gpu_s, origin, whole.step_s, count)
         with np.errstate(invalid="ignore"):
             mean = by_step / whole.covered_s / 1000
         used = found.line(pk, whole.starts_s, mean)
         lines[pk] = _line(whole.lines.get(pk), mean, used)
-        usage = whole.classes.get(pk, Usage()).held(float(held.sum()) / PER_GPU_HOUR)
+        usage = whole.classes.get(pk, Usage()).of_known(float(gpu_s.sum()) / PER_GPU_HOUR)
         classes[pk] = measured.within(usage, found.of_class(pk))
     queues = {
         key: measured.within(usage, found.queues.get(key, (0.0, 0.0)))
@@ -63,7 +63,9 @@ def class_usage(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     spells = _Spells(scope, filters, samples.spans_of(scope, filters, resolution))
     found = measured.read(scope, filters, workload_filter(filters, "workload__"))
     return {
-        pk: measured.within(usage.held(spells.gpu_hours(spells.classes == pk)), found.of_class(pk))
+        pk: measured.within(
+            usage.of_known(spells.gpu_hours(spells.classes == pk)), found.of_class(pk)
+        )
         for pk, usage in capacity.items()
     }
 
@@ -104,17 +106,17 @@ class _Spells:
         last = np.append(workload[1:] != workload[:-1], True) if rows else np.empty(0, bool)
         ends = np.clip(np.where(last, high, ends), low, high)
         begins = np.clip(begins, low, high)
-        kept = (gpus > 0) & (ends > begins)
-        self.begins, self.ends, self.gpus = begins[kept] - low, ends[kept] - low, gpus[kept]
+        mask = (gpus > 0) & (ends > begins)
+        self.begins, self.ends, self.gpus = begins[mask] - low, ends[mask] - low, gpus[mask]
         self._low = low  # times count from here
-        self.queues: Ints = np.array(columns[3], dtype=np.int64)[kept]
+        self.queues: Ints = np.array(columns[3], dtype=np.int64)[mask]
         classes = [pk or 0 for pk in columns[4]]
-        self.classes: Ints = np.array(classes, dtype=np.int64)[kept]
+        self.classes: Ints = np.array(classes, dtype=np.int64)[mask]
 
     def gpu_hours(self, chosen: np.ndarray[Any, Any]) -> float:
-        return float(self.held(chosen).sum()) / PER_GPU_HOUR
+        return float(self.gpu_s(chosen).sum()) / PER_GPU_HOUR
 
-    def held(self, chosen: np.ndarray[Any, Any]) -> Floats:
+    def gpu_s(self, chosen: np.ndarray[Any, Any]) -> Floats:
         """Milli-GPU-seconds held in each span: differences of the integral over time."""
         return self._integral(chosen, self.spans.ends) - self._integral(chosen, self.spans.begins)
 
@@ -128,7 +130,7 @@ class _Spells:
         pairs = set(zip(self.queues.tolist(), self.classes.tolist(), strict=True))
         known = {**dict.fromkeys(sorted(pairs), Usage()), **whole.queues}
         return {
-            (queue, pk): Usage(capacity=usage.capacity).held(
+            (queue, pk): Usage(capacity=usage.capacity).of_known(
                 self.gpu_hours((self.queues == queue) & (self.classes == pk))
             )
             for (queue, pk), usage in known.items()

@@ -52,7 +52,7 @@ class Usage:
             idle=max(0.0, usage.measured - usage.used),
         )
 
-    def held(self, known: float) -> Usage:
+    def of_known(self, known: float) -> Usage:
         """The same capacity, of which ``known`` was held and nobody measured the use."""
         return Usage.of(installed=self.installed, capacity=self.capacity, known=known)
 

@@ -51,15 +51,15 @@ class IdleRow:
 class Nudges:
     """What became of spells that were told of in the range."""
 
-    told: int
+    count: int
     given_back: int
     used: int
     culled: int
-    kept: int
+    kept_on_purpose: int
     going_on: int
 
     def of_all(self, count: int) -> float | None:
-        return share(count, self.told)
+        return share(count, self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class UseReport:
     periods: Periods
     days: tuple[Day, ...]
     nudges: Nudges
-    asked: tuple[AskedRow, ...]
+    requests: tuple[AskedRow, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -150,7 +150,7 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
         periods=periods,
         days=_days(scope, readings, periods, nothing),
         nudges=_nudges(spells),
-        asked=asked_against_used(scope, filters, user, reads_costs=reads_costs),
+        requests=asked_against_used(scope, filters, user, reads_costs=reads_costs),
     )
 
 
@@ -214,12 +214,12 @@ def _row(
     scope: Scope, spell: IdleSpell, now: datetime, changes: Sequence[Change] | None
 ) -> IdleRow:
     """Its cost at the ``changes`` of prices, where the person reads them."""
-    held = Hold(spell.gpu_class_id, spell.since, now, spell.gpus / MILLI)
-    per_hour = float(spell.gpu_class.price_per_gpu_hour) * held.gpus
+    hold = Hold(spell.gpu_class_id, spell.since, now, spell.gpus / MILLI)
+    per_hour = float(spell.gpu_class.price_per_gpu_hour) * hold.gpus
     return IdleRow(
         spell,
         (now - spell.since).total_seconds(),
-        None if changes is None else charged([held], scope.classes, changes),
+        None if changes is None else charged([hold], scope.classes, changes),
         None if changes is None else per_hour,
         culled_at(spell, scope.cluster),
     )
@@ -252,15 +252,15 @@ def _days(scope: Scope, readings: Readings, periods: Periods, nothing: Floats) -
 
 
 def _nudges(spells: Sequence[IdleSpell]) -> Nudges:
-    told = [row for row in spells if row.told]
-    ended = [row.ended for row in told]
-    kept = sum(row.kept_until is not None for row in told)
+    nudges = [row for row in spells if row.told]
+    ended = [row.ended for row in nudges]
+    count = sum(row.kept_until is not None for row in nudges)
     return Nudges(
-        told=len(told),
+        count=len(nudges),
         given_back=ended.count(IdleEnd.GIVEN_BACK),
         used=ended.count(IdleEnd.USED),
         culled=ended.count(IdleEnd.CULLED),
-        kept=kept,
+        kept_on_purpose=count,
         going_on=ended.count(""),
     )
 
@@ -297,6 +297,6 @@ def _asked_table(report: UseReport) -> Table:
             row.name, row.queue, row.people, row.runs, row.gpus, row.gpu_class, row.gpu_hours,
             row.memory_mib, row.memory_total_mib, row.activity, row.would_do, row.saves,
         )
-        for row in report.asked
+        for row in report.requests
     ]  # fmt: skip
     return Table("asked", "Asked for against used", columns, rows)

@@ -216,9 +216,9 @@ def _evicted_since(
     waiting = rows.filter(gpu_class=None).values_list(
         Epoch("submitted_at"), Epoch("first_started_at"), "gpu_classes", _SIZE
     )
-    for submitted, started, asked, size in waiting:
-        if asked and asked[0] in by_name:
-            yield submitted, started, by_name[asked[0]], size
+    for submitted, started, wish, size in waiting:
+        if wish and wish[0] in by_name:
+            yield submitted, started, by_name[wish[0]], size
 
 
 def _before(scope: Scope, filters: ReportFilters) -> Spread | None:
@@ -261,14 +261,14 @@ def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
     asks = _Demands(scope, narrowed=bool(filters.gpu_classes))
     since: list[datetime] = []
     gpus, cancelled = 0.0, 0
-    for submitted, finished, each, members, asked in rows:
-        if not asks.counts(asked):
+    for submitted, finished, each, members, wish in rows:
+        if not asks.counts(wish):
             continue
         if finished is not None and finished < filters.end:
             cancelled += 1
             continue
         since.append(submitted)
-        gpus += asks.gpus(asked, each * members)
+        gpus += asks.gpus(wish, each * members)
     so_far = filters.end.timestamp() - epochs(since)
     longest = float(so_far.max()) if since else None
     again = [asks.gpus(names, gpus) for names, gpus in _again(scope, filters) if asks.counts(names)]

@@ -112,8 +112,8 @@ def utilization_finding(report: UtilizationReport) -> Finding:
 def _all_the_time(gpus: float, report: UtilizationReport) -> str:
     """'which is 12.3 GPUs all the time', and over how much of the range where that is not all known."""
     known = report.covered_hours
-    told, whole = span_of(known), span_label(report.filters)
-    over = "" if told == whole else f" of the {told} that are known"
+    span, whole = span_of(known), span_label(report.filters)
+    over = "" if span == whole else f" of the {span} that are known"
     return f"which is {gpus_counted(1000 * gpus)} all the time{over}"
 
 
@@ -129,12 +129,12 @@ def _most(rows: list[tuple[QueueRow, float]], count: int = 3) -> str:
 
 def use_finding(report: UseReport) -> Finding:
     total = report.total
-    held = held_idle(report)
+    idle = held_idle(report)
     cost = [row.per_hour for row in report.now if row.per_hour is not None]
     now = "Nothing that you may see idles now."
-    if held:
+    if idle:
         price = f", {money(sum(cost), report.cluster.currency)} an hour" if cost else ""
-        now = f"Now {held} of {counted(len(report.now), 'workload')} idle{price}."
+        now = f"Now {idle} of {counted(len(report.now), 'workload')} idle{price}."
     if not total.is_measured:
         return Finding("Nothing was measured in this range.", now)
     bold = f"{percent(total.used_share)} of what was allocated was really used"
@@ -157,10 +157,10 @@ def showback_finding(report: ShowbackReport) -> Finding:
 
 def _spent_soonest(report: ShowbackReport) -> str:
     """The budget that runs out first, if one does before its end."""
-    due = [(one.runs_out, one) for one in report.budgets if one.runs_out is not None]
-    if not due:
+    ends = [(one.runs_out, one) for one in report.budgets if one.runs_out is not None]
+    if not ends:
         return ""
-    day, one = min(due, key=lambda pair: (pair[0], pair[1].budget.queue.path))
+    day, one = min(ends, key=lambda pair: (pair[0], pair[1].budget.queue.path))
     name, end = one.budget.queue.name, one.at_end
     if one.left <= 0:
         return f"{name} has used its budget on {day.day} {day:%b}."

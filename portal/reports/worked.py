@@ -37,7 +37,7 @@ class WorkRow:
     work: Work
 
     @property
-    def held(self) -> float:
+    def gpu_hours(self) -> float:
         """GPU-hours."""
         return self.work.held_gpu_s / HOUR_S
 
@@ -70,7 +70,7 @@ class EndedRow:
     outcome: Outcome
     count: int
     share: float | None
-    held: float
+    gpu_hours: float
     held_share: float | None
 
 
@@ -85,11 +85,11 @@ class Breakdown:
     def ended(self) -> tuple[EndedRow, ...]:
         """By outcome; empty where nothing ended."""
         work, count = self.total.work, self.total.ended
-        held = {o: float(getattr(work, f"{o.value}_gpu_s")) / HOUR_S for o in Outcome}
-        every = sum(held.values())
+        hours = {o: float(getattr(work, f"{o.value}_gpu_s")) / HOUR_S for o in Outcome}
+        every = sum(hours.values())
         counts = {o: int(getattr(work, o.value)) for o in Outcome}
         return tuple(
-            EndedRow(o, counts[o], share(counts[o], count), held[o], share(held[o], every))
+            EndedRow(o, counts[o], share(counts[o], count), hours[o], share(hours[o], every))
             for o in Outcome
             if count
         )
@@ -157,15 +157,15 @@ def _rows(scope: Scope, found: Worked, name_of: Callable[[Kin], str]) -> tuple[W
     for kin, work in found.items():
         groups[name_of(kin)].append((kin, work))
     rows = [_row(scope, name, parts) for name, parts in groups.items()]
-    return tuple(sorted(rows, key=lambda row: (-row.held, row.name)))
+    return tuple(sorted(rows, key=lambda row: (-row.gpu_hours, row.name)))
 
 
 def _row(scope: Scope, name: str, parts: Iterable[tuple[Kin, Work]]) -> WorkRow:
-    total, held = Work(), defaultdict[str, float](float)
+    total, by_queue = Work(), defaultdict[str, float](float)
     for kin, work in parts:
         total.add(work)
-        held[scope.queues[kin.queue].name] += work.held_gpu_s
-    return WorkRow(name, tuple(sorted(held, key=lambda q: (-held[q], q))), total)
+        by_queue[scope.queues[kin.queue].name] += work.held_gpu_s
+    return WorkRow(name, tuple(sorted(by_queue, key=lambda q: (-by_queue[q], q))), total)
 
 
 def _table(name: str, title: str, key: str, rows: Iterable[WorkRow]) -> Table:
@@ -175,7 +175,7 @@ def _table(name: str, title: str, key: str, rows: Iterable[WorkRow]) -> Table:
     )  # fmt: skip
     cells: list[tuple[Cell, ...]] = [
         (
-            row.name, " ".join(row.queues), row.held, row.used_share, row.lost, row.work.started,
+            row.name, " ".join(row.queues), row.gpu_hours, row.used_share, row.lost, row.work.started,
             row.mean_wait_s, row.work.succeeded, row.work.failed, row.work.cancelled,
             row.work.evictions,
         )
@@ -186,5 +186,5 @@ def _table(name: str, title: str, key: str, rows: Iterable[WorkRow]) -> Table:
 
 def _ended_table(rows: Iterable[EndedRow]) -> Table:
     columns = ("outcome", "workloads", "share", "gpu_hours", "share_of_gpu_hours")
-    cells = [(r.outcome.value, r.count, r.share, r.held, r.held_share) for r in rows]
+    cells = [(r.outcome.value, r.count, r.share, r.gpu_hours, r.held_share) for r in rows]
     return Table("ended", "How work ended", columns, cells)

@@ -89,7 +89,9 @@ def hours_of(workloads: QuerySet[Workload]) -> dict[int, float]:
     for pk, mine in groupby(steps.iterator(chunk_size=5000), key=itemgetter(0)):
         lived = list(mine)
         *_, finished, cluster = lived[0]
-        rows = [(at, gpus, held or 0) for _, at, gpus, held, *_ in lived]  # 0: a class that is gone
+        rows = [
+            (at, gpus, gpu_class or 0) for _, at, gpus, gpu_class, *_ in lived
+        ]  # 0: a class that is gone
         holds = holds_between(rows, finished, now[cluster])
         gpu_s = sum(hold.gpu_s * weights.get(hold.gpu_class, 1.0) for hold in holds)
         if gpu_s:

@@ -19,8 +19,6 @@ from scheduling.services.starts.tell import predicted_start as said_now
 
 Span = tuple[datetime, datetime]
 """P50 and P90."""
-WAIT_S = 0.5
-"""A fragment that is loaded on its own waits so long for the worker's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,11 @@ def held_back(work: Workload, now: datetime) -> list[ClassWait]:
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state != State.PENDING or work.cluster.class_order != ClassOrder.WAITS:
         return []
-    held = run_times.held_back(said.by_class, work.submitted_at)
+    waits = run_times.held_back(said.by_class, work.submitted_at)
     return [
-        ClassWait(name, held[name], said.by_class[held[name].faster]["wait_s"])
+        ClassWait(name, waits[name], said.by_class[waits[name].faster]["wait_s"])
         for name, _ in in_order(said.by_class)
-        if name in held and now < held[name].until
+        if name in waits and now < waits[name].until
     ]
 
 
@@ -72,22 +70,27 @@ def end_after(begin: Span, p50_s: float, p90_s: float) -> Span:
     return p50, p50 + timedelta(seconds=doubt_s)
 
 
-def elsewhere(work: Workload, gpu_classes: Sequence[str], now: datetime) -> dict[str, Elsewhere]:
-    """By class, what a start now on each of ``gpu_classes`` would mean for the end of ``work``, which waits.
-    Empty before anything was learned, and where the worker does not answer in time."""
+def question_elsewhere(work: Workload, gpu_classes: Sequence[str]) -> dict[str, Any] | None:
+    """The question whose answer ``elsewhere`` needs; None where there is nothing to compare."""
     if not gpu_classes:
-        return {}
+        return None
     names = list(dict.fromkeys([*work.gpu_classes, *gpu_classes]))
-    question = run_times.ask(cluster=work.cluster, work=work, gpu_classes=names)
-    said = run_times.answer_of(question, wait_s=WAIT_S) if question else None
-    if not said:
+    return run_times.question_of(cluster=work.cluster, work=work, gpu_classes=names)
+
+
+def elsewhere(
+    work: Workload, gpu_classes: Sequence[str], runs: Mapping[str, Expected], now: datetime
+) -> dict[str, Elsewhere]:
+    """By class, what a start now on each of ``gpu_classes`` would mean for the end of ``work``, which waits
+    and would run as long as ``runs`` says of each class; empty where nothing is known."""
+    if not runs:
         return {}
     waits, there = _forecast(work, now)
-    waiting = said.get(there)
+    waiting = runs.get(there)
     waits_ends = end_after(waits, waiting.p50_s, waiting.p90_s) if waits and waiting else None
     return {
         name: Elsewhere(
-            name, _end(said.get(name), now), waits, waits_ends, evidence(said.get(name))
+            name, _end(runs.get(name), now), waits, waits_ends, evidence(runs.get(name))
         )
         for name in gpu_classes
     }
@@ -101,10 +104,10 @@ def _forecast(work: Workload, now: datetime) -> tuple[Span | None, str]:
     """When it is told to start, and on which class; the first that it wishes where none is told."""
     row = getattr(work, "start_forecast", None)
     first = next(iter(work.gpu_classes), "")
-    told = said_now(row, now)
-    if row is None or told.p90 is None:
+    start = said_now(row, now)
+    if row is None or start.p90 is None:
         return None, first
-    return (told.p50 or now, told.p90), row.gpu_class.name if row.gpu_class else first
+    return (start.p50 or now, start.p90), row.gpu_class.name if row.gpu_class else first
 
 
 def evidence(one: Expected | None) -> str:
@@ -137,11 +140,11 @@ def expected_costs(
     if said is None or work.state == State.FINISHED:
         return []
     if not work.is_waiting:
-        held = classes.get(work.gpu_class.name) if work.gpu_class else None
+        own = classes.get(work.gpu_class.name) if work.gpu_class else None
         rest_s = max(
             0.0, said.p50_s - (now - max(said.at, work.started_at or said.at)).total_seconds()
         )
-        return [_cost(work, held, rest_s, so_far)] if held else []
+        return [_cost(work, own, rest_s, so_far)] if own else []
     runs = {name: of["p50_s"] for name, of in in_order(said.by_class)}
     runs = runs or dict.fromkeys(work.gpu_classes[:1], said.p50_s)
     return [_cost(work, classes[name], s, so_far) for name, s in runs.items() if name in classes]

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, zip_longest
 from typing import Any
 
+from django.utils.text import capfirst
+
 from portal.display.format import duration, gpus_counted, ratio, reason_inside, state_glyph
 from portal.display.timeline import Step
 from portal.selectors.workloads import gang
-from scheduling.models import Action, Decision, Eviction, State, ToldStart, Transition, Workload
+from scheduling.models import (
+    Action,
+    Decision,
+    EditKind,
+    Eviction,
+    State,
+    ToldStart,
+    Transition,
+    Workload,
+    WorkloadEdit,
+)
 from scheduling.models.workloads import WAITING
 from scheduling.services.words.sentences import (
     OTHERS_QUEUE,
@@ -21,6 +33,7 @@ from scheduling.services.words.sentences import (
     queue_of,
     readable,
 )
+from scheduling.services.workloads.edits import as_it_was
 
 HEADS = {
     State.PENDING: "Submitted",
@@ -110,29 +123,68 @@ def entries(
     *,
     now: datetime,
     told_starts: Sequence[ToldStart] = (),
+    edits: Sequence[WorkloadEdit] = (),
 ) -> list[Entry]:
-    """Newest first, as ``reader`` may have it; ``decisions`` in order of their cycles.
+    """Newest first, as ``reader`` may have it; ``decisions`` and ``edits`` in order of time.
 
-    Between a step into a wait and the next step stand the reasons of that wait, each with its time, and what
-    was told of its start.
+    Between a step into a wait and the next step stand the reasons of that wait, each with its time, what was
+    told of its start and who changed it; each step tells its size as it was then.
     """
     losses = [_loss(eviction, reader) for eviction in evictions]
     found: list[Entry] = []
     for step, following in zip_longest(transitions, transitions[1:]):
-        found.append(_entry(workload, step, losses, decisions, reader))
+        found.append(_entry(as_it_was(workload, edits, step.at), step, losses, decisions, reader))
         if step.to_state in WAITING:
             until = following.at if following else now
             found += _waits(decisions, step.at, until, reader, ended=following is not None)
-    return _with_told(list(reversed(found)), told_starts)
+    found.reverse()
+    for entry in (
+        *map(_start_entry, told_starts),
+        *(_edited(workload, edits, one) for one in edits),
+    ):
+        at = next((i for i, other in enumerate(found) if other.at <= entry.at), len(found))
+        found.insert(at, entry)
+    return found
 
 
-def _with_told(entries: list[Entry], told_starts: Sequence[ToldStart]) -> list[Entry]:
-    """Each where it belongs by its time."""
-    for row in told_starts:
-        place = next((i for i, entry in enumerate(entries) if entry.at <= row.at), len(entries))
-        span = (row.p50_at, row.p90_at) if row.p50_at and row.p90_at else None
-        entries.insert(place, Entry(row.at, row.get_change_display(), "clock", row.note, span=span))
-    return entries
+def _start_entry(row: ToldStart) -> Entry:
+    span = (row.p50_at, row.p90_at) if row.p50_at and row.p90_at else None
+    return Entry(row.at, row.get_change_display(), "clock", row.note, span=span)
+
+
+def _edited(workload: Workload, edits: Sequence[WorkloadEdit], edit: WorkloadEdit) -> Entry:
+    by = f"by {edit.actor}" if edit.actor else "on the cluster"
+    text = (
+        "The next cycle plans it so." if edit.before is None else _otherwise(workload, edits, edit)
+    )
+    return Entry(edit.at, f"{EditKind(edit.kind).label} {by}", "pending", text)
+
+
+def _otherwise(workload: Workload, edits: Sequence[WorkloadEdit], edit: WorkloadEdit) -> str:
+    """'Size 2 × 8 → 4 × 8, run-time limit 2 h → 4 h.' Empty where its kind says it all."""
+    before, after = edit.before or {}, edit.after
+    was = as_it_was(workload, edits, edit.at - INSTANT)
+    now = as_it_was(workload, edits, edit.at)
+    pairs = [("size", gang(was), gang(now)), ("classes", _classes(was), _classes(now))]
+    pairs += [
+        (words, write(before[name]), write(after[name]))
+        for name, (words, write) in EDITED.items()
+        if name in before
+    ]
+    said = [f"{words} {old} → {new}" for words, old, new in pairs if old != new]
+    said += ["when it may start"] if "turn" in before else []
+    return capfirst(", ".join(said)) + "." if said else ""
+
+
+def _classes(work: Workload) -> str:
+    return " or ".join(work.gpu_classes) or "any class"
+
+
+INSTANT = timedelta.resolution
+EDITED: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "run_time_limit_s": ("run-time limit", lambda s: duration(s) if s else "none"),
+    "priority_class": ("priority class", lambda name: name or "none"),
+}
 
 
 def _waits(
@@ -162,7 +214,7 @@ def _loss(eviction: Eviction, reader: Reader) -> Loss:
     sides += _blamed(may.numbers)
     if elsewhere is not None:
         sides.append(_side(may.numbers, "for", queue_of(elsewhere, reader)))
-    gpus, asked = eviction.gpus / 1000, eviction.asked_gpus / 1000
+    gpus, need = eviction.gpus / 1000, eviction.asked_gpus / 1000
     named = winner is not None and may_name(winner, reader)
     return Loss(
         eviction=eviction,
@@ -172,25 +224,25 @@ def _loss(eviction: Eviction, reader: Reader) -> Loss:
         winner_queue=(queue_of(elsewhere, reader) or "") if named else "",
         winner_uid=winner.uid if named and winner is not None else "",
         each=duration(eviction.lost_gpu_s / gpus) if gpus else "",
-        ratio=ratio(gpus / asked) if asked else "",
+        ratio=ratio(gpus / need) if need else "",
     )
 
 
-def _side(kept: dict[str, Any], prefix: str, queue: str | None) -> Side:
+def _side(figures: dict[str, Any], prefix: str, queue: str | None) -> Side:
     return Side(
         queue=queue or "a queue that is gone",
-        before=kept.get(f"{prefix}_held_before"),
-        fair_share=kept.get(f"{prefix}_fair_share"),
-        after=kept.get(f"{prefix}_held_after"),
+        before=figures.get(f"{prefix}_held_before"),
+        fair_share=figures.get(f"{prefix}_fair_share"),
+        after=figures.get(f"{prefix}_held_after"),
     )
 
 
-def _blamed(kept: dict[str, Any]) -> list[Side]:
+def _blamed(figures: dict[str, Any]) -> list[Side]:
     """The queue that the sentence quotes, where that is one above the victim's own."""
-    path = kept.get("queue", OTHERS_QUEUE)
-    if path == OTHERS_QUEUE or "held" not in kept:
+    path = figures.get("queue", OTHERS_QUEUE)
+    if path == OTHERS_QUEUE or "held" not in figures:
         return []
-    return [Side(path, kept["held"], kept.get("fair_share"), kept.get("keeps"))]
+    return [Side(path, figures["held"], figures.get("fair_share"), figures.get("keeps"))]
 
 
 def _entry(
@@ -235,9 +287,9 @@ def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reade
     if step.sentence:
         return readable(step, reader).sentence
     if step.to_state == State.PENDING:
-        asked = f"{gang(workload)} × {' or '.join(workload.gpu_classes) or 'any class'}"
+        need = f"{gang(workload)} × {_classes(workload)}"
         kind = "a gang of " if workload.max_members > 1 else ""
-        return f"By {workload.user or 'somebody unknown'}, {kind}{asked}."
+        return f"By {workload.user or 'somebody unknown'}, {kind}{need}."
     if step.to_state == State.REQUEUED:
         return "Keeps its submit time, so it goes before newer work of the queue."
     if step.to_state == State.RUNNING and step.gpus:

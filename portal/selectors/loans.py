@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from scheduling.models import Cluster, Share
-from scheduling.services.queues.lending import Key, guarantees_at
+from scheduling.models import Cluster, Quota, Share
+from scheduling.services.queues.lending import Key, guarantees_at, nominal_of
 
 
 def loans_in(shares: Iterable[Share], cluster: Cluster) -> dict[Key, int]:
@@ -13,10 +13,18 @@ def loans_in(shares: Iterable[Share], cluster: Cluster) -> dict[Key, int]:
 
     A loan that began since it was made is not in it yet, and shows with the next.
     """
-    told = guarantees_at(cluster, cluster.now())
+    guarantees = guarantees_at(cluster, cluster.now())
     found: dict[Key, int] = {}
-    for share in shares if told else ():
-        granted, by = told.get((share.queue_id, share.gpu_class_id), (0, 0))
+    for share in shares if guarantees else ():
+        granted, by = guarantees.get((share.queue_id, share.gpu_class_id), (0, 0))
         if by and share.nominal == granted + by:
             found[share.queue_id, share.gpu_class_id] = by
     return found
+
+
+def guarantees_now(cluster: Cluster, queues: Collection[int]) -> dict[Key, tuple[int, int]]:
+    """(queue id, class id) -> (granted, moved by loans), as the next cycle divides it. Two queries, and two
+    more where something is lent."""
+    now = cluster.now()
+    granted = nominal_of(Quota.objects.filter(queue__in=queues).in_force(now))
+    return {key: (nominal, 0) for key, nominal in granted.items()} | guarantees_at(cluster, now)

@@ -7,7 +7,7 @@ entitled to what. Totals are the whole cluster's; rows are only those the person
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -22,12 +22,7 @@ from portal.display.units import gpus_each, unit
 from portal.selectors.loans import loans_in
 from portal.selectors.lost import lost_in
 from portal.selectors.unseen import Others, hidden_below, sum_of
-from portal.teams.access import (
-    queues_of_own_work,
-    sees_everything,
-    visible_queues,
-    visible_workloads,
-)
+from portal.teams.access import queues_of_own_work, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
     Eviction,
@@ -184,12 +179,14 @@ def _capacity(gpu_class: GpuClass, nodes: list[Alike], wanted: int) -> Capacity:
     )
 
 
-def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
-    """The queues the person may see, depth first, on one axis. Five queries (four for whoever sees all), and
-    more where something is lent."""
-    shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
-    loans = loans_in(shares.values(), cluster)
-    visible = list(visible_queues(user).filter(cluster=cluster))
+def tree(
+    cluster: Cluster, user: User, of: Capacity, every: Sequence[Queue], shares: Mapping[int, Share]
+) -> Tree:
+    """Of ``every`` queue those the person may see, depth first, on one axis; ``shares`` are of the class, by
+    queue. Two queries, and more where something is lent."""
+    gpu_class, loans = of.gpu_class, loans_in(shares.values(), cluster)
+    seen = set(visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
+    visible = [queue for queue in every if queue.pk in seen]
     figures = {
         q.pk: figures_of(shares.get(q.pk), loan=loans.get((q.pk, gpu_class.pk), 0)) for q in visible
     }
@@ -199,9 +196,8 @@ def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capa
         QueueOnAxis(q, depth, q.pk in inner, figures[q.pk], bar(q.name, figures[q.pk], on))
         for q, depth in depth_first(visible)
     ]
-    every = visible if sees_everything(user) else list(Queue.objects.filter(cluster=cluster))
     lines = list(_with_others(rows, hidden_below(every, visible), shares))
-    return Tree(gpu_class, on, rows, lines, _total(every, shares, visible, ready_and_down))
+    return Tree(gpu_class, on, rows, lines, _total(every, shares, visible, of))
 
 
 def _with_others(
@@ -216,19 +212,19 @@ def _with_others(
     while open_:
         yield from _others(open_.pop(), hidden, shares)
     root = next((row.queue.parent_id for row in rows if row.depth == 0), None)
-    if kept := hidden.get(root):
-        yield sum_of("", 0, kept, shares)
+    if pks := hidden.get(root):
+        yield sum_of("", 0, pks, shares)
 
 
 def _others(
     row: QueueOnAxis, hidden: Mapping[int | None, list[int]], shares: Mapping[int, Share]
 ) -> Iterator[Others]:
-    if kept := hidden.get(row.queue.pk):
-        yield sum_of(row.queue.path, row.depth + 1, kept, shares)
+    if pks := hidden.get(row.queue.pk):
+        yield sum_of(row.queue.path, row.depth + 1, pks, shares)
 
 
 def _total(
-    every: list[Queue], shares: Mapping[int, Share], visible: list[Queue], nodes: Capacity
+    every: Sequence[Queue], shares: Mapping[int, Share], visible: list[Queue], nodes: Capacity
 ) -> Total:
     root = next((queue.pk for queue in every if queue.parent_id is None), None)
     mine = [shares[q.pk] for q in every if q.parent_id == root and q.pk in shares]
@@ -245,14 +241,15 @@ def _total(
     )
 
 
-def _keepers(visible: list[Queue], shares: Mapping[int, Share], kept: float) -> list[str]:
+def _keepers(visible: list[Queue], shares: Mapping[int, Share], kept_back: float) -> list[str]:
     """The lowest queues that keep idle nominal back, and the others where those seen keep less than
     ``kept`` and some are out of sight."""
     seen = {queue.pk for queue in visible}
     keeping = [q for q in visible if not q.is_root and q.pk in shares and shares[q.pk].kept_back]
     above = {queue.parent_id for queue in keeping}
     lowest = [queue for queue in keeping if queue.pk not in above]
-    hidden = kept - sum(shares[queue.pk].kept_back for queue in lowest)
+    lowest.sort(key=lambda queue: (queue.position, queue.name))
+    hidden = kept_back - sum(shares[queue.pk].kept_back for queue in lowest)
     others = hidden >= LEAST_SHOWN and not shares.keys() <= seen
     return [*map(str, lowest), *(["other teams"] if others else [])]
 

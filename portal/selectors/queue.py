@@ -23,7 +23,7 @@ from portal.teams.access import visible_queues, visible_workloads
 from scheduling.models import Cluster, Eviction, GpuClass, Node, Queue, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from scheduling.models.queues import below
-from scheduling.models.workloads import HOLDING
+from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.queues import leads
 
 if TYPE_CHECKING:
@@ -101,16 +101,45 @@ class Pending:
         return self.count - len(self.rows)
 
 
-def pending(queue: Queue, user: User, gpu_class: GpuClass) -> Pending:
-    """What waits in the subtree and accepts the class: by queue, then in the plan's order."""
-    mine = waiting_since(visible_workloads(user).filter(subtree(queue)))
-    mine = mine.annotate(classes=Cast("gpu_classes", TextField())).filter(
-        Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """How much of a subtree waits and accepts a class, and how much holds it. GPUs in milli."""
+
+    waiting: int
+    asked_gpus: int
+    holding: int
+    held_gpus: int
+
+
+def sums(queue: Queue, user: User, gpu_class: GpuClass) -> Sums:
+    """Of what ``user`` sees. One query."""
+    mine = visible_workloads(user).filter(subtree(queue), state__in=(*WAITING, *HOLDING))
+    waits = Q(state__in=WAITING) & _accepts(gpu_class)
+    holds = Q(state__in=HOLDING, gpu_class=gpu_class)
+    found = mine.annotate(classes=NAMES).aggregate(
+        waiting=Count("id", filter=waits),
+        asked_gpus=Sum(F("gpus") * F("min_members"), filter=waits, default=0),
+        holding=Count("id", filter=holds),
+        held_gpus=Sum(F("gpus") * F("members"), filter=holds, default=0),
     )
-    sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("min_members")))
+    return Sums(**found)
+
+
+NAMES = Cast("gpu_classes", TextField())
+
+
+def _accepts(gpu_class: GpuClass) -> Q:
+    """Condition on a workload with its ``NAMES`` as ``classes``."""
+    return Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
+
+
+def pending(queue: Queue, user: User, gpu_class: GpuClass, of: Sums) -> Pending:
+    """What waits in the subtree and accepts the class: by queue, then in the plan's order. One query."""
+    mine = waiting_since(visible_workloads(user).filter(subtree(queue)))
+    mine = mine.annotate(classes=NAMES).filter(_accepts(gpu_class))
     place = F("position").asc(nulls_last=True)
     ordered = mine.order_by("queue__path", place, "since", "id")
-    return Pending(first_of(ordered, ROWS), sums["count"], sums["gpus"] or 0)
+    return Pending(first_of(ordered, ROWS) if of.waiting else [], of.waiting, of.asked_gpus)
 
 
 @dataclass(frozen=True)
@@ -133,13 +162,15 @@ class Holding:
         return self.count - len(self.rows)
 
 
-def running(queue: Queue, user: User, gpu_class: GpuClass, of: Division, now: datetime) -> Holding:
-    """What holds the class in the subtree, longest first. Two queries."""
+def running(
+    queue: Queue, user: User, gpu_class: GpuClass, of: Sums, by: Division, now: datetime
+) -> Holding:
+    """What holds the class in the subtree, longest first. One query."""
     mine = visible_workloads(user).filter(subtree(queue), state__in=HOLDING, gpu_class=gpu_class)
-    sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("members")))
     ordered = mine.select_related("queue", "priority_class").order_by("started_at", "id")
-    rows = [Running(w, *protection(w, of.share(w.queue), now)) for w in ordered[:ROWS] if w.queue]
-    return Holding(rows, sums["count"], sums["gpus"] or 0)
+    first = ordered[:ROWS] if of.holding else ()
+    rows = [Running(w, *protection(w, by.share(w.queue), now)) for w in first if w.queue]
+    return Holding(rows, of.holding, of.held_gpus)
 
 
 def protection(work: Workload, share: Share, now: datetime) -> tuple[str, datetime | None]:

@@ -45,10 +45,10 @@ def learned_of(work: Workload) -> Learned | None:
     source = source_of(said.evidence, work.user)
     if work.state == State.FINISHED:
         return Learned("Run time, as first told", _range_in_words(said), source)
-    told = quantiles(said.p10_s, said.p50_s, said.p90_s)
+    forecast = quantiles(said.p10_s, said.p50_s, said.p90_s)
     if work.state == State.RUNNING:
-        return Learned("Run time left", told, source)
-    return Learned("Expected to run", told, source, _paces(said))
+        return Learned("Run time left", forecast, source)
+    return Learned("Expected to run", forecast, source, _paces(said))
 
 
 def quantiles(p10_s: float, p50_s: float, p90_s: float) -> str:

@@ -36,12 +36,12 @@ def hidden_below(every: Iterable[Queue], visible: Iterable[Queue]) -> dict[int |
     return found
 
 
-def sum_of(path: str, depth: int, kept: list[int], shares: Mapping[int, Share]) -> Others:
-    mine = [shares[pk] for pk in kept if pk in shares]
+def sum_of(path: str, depth: int, pks: list[int], shares: Mapping[int, Share]) -> Others:
+    mine = [shares[pk] for pk in pks if pk in shares]
     return Others(
         f"{path}/others".lstrip("/"),
         depth,
-        len(kept),
+        len(pks),
         allocated=sum(s.allocated for s in mine),
         fair_share=sum(s.fair_share for s in mine),
         nominal=sum(s.nominal for s in mine),

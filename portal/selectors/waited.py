@@ -19,7 +19,12 @@ def class_waited_for(work: QuerySet[Workload], classes: Sequence[GpuClass]) -> G
     row = live.order_by(waits_first, "-submitted_at").values("gpu_class", "gpu_classes").first()
     if row is None:
         return None
-    wished = row["gpu_classes"][:1]
-    return next(
-        (one for one in classes if one.pk == row["gpu_class"] or [one.name] == wished), None
-    )
+    return class_wished(row["gpu_class"], row["gpu_classes"], classes)
+
+
+def class_wished(
+    held: int | None, names: Sequence[str], classes: Sequence[GpuClass]
+) -> GpuClass | None:
+    """The one that a workload holds, by id, or wishes first, by name."""
+    wished = list(names[:1])
+    return next((one for one in classes if one.pk == held or [one.name] == wished), None)

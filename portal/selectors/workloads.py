@@ -88,10 +88,10 @@ def _row(
     now: datetime,
     may_operate: bool,
 ) -> Row:
-    asked = next((classes[name] for name in work.gpu_classes if name in classes), None)
+    wish = next((classes[name] for name in work.gpu_classes if name in classes), None)
     until = work.finished_at if work.state == State.FINISHED and work.finished_at else now
     seconds = max(0.0, (until - since).total_seconds())
-    return Row(work, work.gpu_class or asked, since, seconds, may_operate)
+    return Row(work, work.gpu_class or wish, since, seconds, may_operate)
 
 
 def _since(work: Workload, waits: Mapping[int, datetime]) -> datetime:

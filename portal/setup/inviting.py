@@ -35,8 +35,8 @@ def invite() -> str:
 
 def is_valid(key: str) -> bool:
     now = timezone.now()
-    held = Invitation.objects.filter(digest=_digest(key), used_at=None, ends_at__gt=now)
-    return held.exists() and needs_admin()
+    invitations = Invitation.objects.filter(digest=_digest(key), used_at=None, ends_at__gt=now)
+    return invitations.exists() and needs_admin()
 
 
 @transaction.atomic

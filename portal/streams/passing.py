@@ -186,9 +186,11 @@ def claim(name: str, now: datetime) -> Stream | None:
     """The stream, held by the caller now; None where somebody else holds it, or it is not due."""
     Stream.objects.get_or_create(pk=name)
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
-    due = Q(due_at=None) | Q(due_at__lte=now)
+    ready = Q(due_at=None) | Q(due_at__lte=now)
     stamp = uuid.uuid4().hex
-    taken = Stream.objects.filter(free, due, pk=name).update(claim=stamp, claimed_until=now + LEASE)
+    taken = Stream.objects.filter(free, ready, pk=name).update(
+        claim=stamp, claimed_until=now + LEASE
+    )
     return Stream.objects.get(pk=name) if taken else None
 
 

@@ -40,8 +40,8 @@ def of_entry(entry: AuditEntry, stream: str) -> Record:
     """Every field that its digest seals, so that a receiver can verify the chain as well."""
     facts = {name: getattr(entry, name) for name in SEALED}
     facts["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
-    told = {"stream": stream, "id": f"audit-{entry.number}", **facts, "digest": entry.digest}
-    return Record(stream, entry.at, entry.kind, entry.refused, told)
+    body = {"stream": stream, "id": f"audit-{entry.number}", **facts, "digest": entry.digest}
+    return Record(stream, entry.at, entry.kind, entry.refused, body)
 
 
 def of_sample(sample: UsageSample) -> Record:

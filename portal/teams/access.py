@@ -87,6 +87,11 @@ def visible_clusters(user: Person) -> QuerySet[Cluster]:
     return Cluster.objects.filter(pk__in={cluster_id for cluster_id, _ in tops(user)})
 
 
+def clusters_of(user: Person) -> list[Cluster]:
+    """``visible_clusters``, read once a request: a page is of one of them, and its frame lists all."""
+    return rights_of(user).once("clusters", lambda: list(visible_clusters(user)))
+
+
 def own_queues(user: Person, capability: Capability | None = None) -> QuerySet[Queue]:
     """Queues whose workloads the user may see, of those where they also may do the other."""
     found = Queue.objects.filter(places(user, Capability.SEE))

@@ -57,12 +57,12 @@ class Compared:
     after: Foreseen
 
 
-def preview(user: User, work: Workload, change: Change) -> Compared:
-    """What ``change`` would do to ``work``, by the next plan. Raises SubmissionError with every fault at its
-    field, or the service's ServiceError."""
+def preview(user: User, work: Workload, change: Change, *, asker: str = "") -> Compared:
+    """What ``change`` would do to ``work``, by the next plan; ``asker`` as for ``asking.ask``. Raises
+    SubmissionError with every fault at its field, or the service's ServiceError."""
     draft, later = drafted(user, work, change)
     now = turns.kept_back(work.cluster, draft.before)
-    before, after = asking.compare(work, draft.after, held=later is not None)
+    before, after = asking.compare(work, draft.after, on_hold=later is not None, asker=asker)
     return Compared(draft, _foreseen(user, work, before, now), _foreseen(user, work, after, later))
 
 
@@ -139,5 +139,5 @@ def _foreseen(
     if decision.reason is Reason.HELD and work.reason:
         # What a cycle found of it, which no plan knows: what its persona allows, a start that failed.
         return Foreseen(answer, work.reason, sentences.readable(work, Reading(user)).sentence)
-    asked = asking.said_of(work, decision)
-    return Foreseen(answer, decision.reason.value, sentences.tell(asked, Reading(user)).sentence)
+    case = asking.said_of(work, decision)
+    return Foreseen(answer, decision.reason.value, sentences.tell(case, Reading(user)).sentence)

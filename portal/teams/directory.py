@@ -128,15 +128,17 @@ def seen_by(user: User) -> list[str]:
 
 def _follow(user: User, groups: list[str], request: Asked) -> PersonaChange:
     wanted = _rules_by_team(groups)
-    held = {m.team_id: m for m in Membership.objects.filter(user=user).select_related("team")}
-    gone = [m for m in held.values() if m.rule_id is not None and m.team_id not in wanted]
+    memberships = {
+        m.team_id: m for m in Membership.objects.filter(user=user).select_related("team")
+    }
+    gone = [m for m in memberships.values() if m.rule_id is not None and m.team_id not in wanted]
     for membership in gone:
         record("membership.taken", request, user=user, team=membership.team.name, by="group")
         membership.delete()
     given = [
-        _give(user, rule, held.get(team), request)
+        _give(user, rule, memberships.get(team), request)
         for team, rule in wanted.items()
-        if _differs(held.get(team), rule)
+        if _differs(memberships.get(team), rule)
     ]
     return PersonaChange(tuple(given), tuple(membership.team.name for membership in gone))
 
@@ -150,15 +152,15 @@ def _rules_by_team(groups: list[str]) -> dict[int, GroupRule]:
     return wanted
 
 
-def _differs(held: Membership | None, rule: GroupRule) -> bool:
-    if held is None:
+def _differs(current: Membership | None, rule: GroupRule) -> bool:
+    if current is None:
         return True
-    by_hand = held.rule_id is None
-    return not by_hand and (held.rule_id, held.persona_id) != (rule.pk, rule.persona_id)
+    by_hand = current.rule_id is None
+    return not by_hand and (current.rule_id, current.persona_id) != (rule.pk, rule.persona_id)
 
 
-def _give(user: User, rule: GroupRule, held: Membership | None, request: Asked) -> Membership:
-    membership = held or Membership(user=user, team=rule.team)
+def _give(user: User, rule: GroupRule, current: Membership | None, request: Asked) -> Membership:
+    membership = current or Membership(user=user, team=rule.team)
     membership.persona, membership.rule = rule.persona, rule
     membership.save()
     record("membership.given", request, user=user, by="group", **_facts(rule))

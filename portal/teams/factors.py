@@ -100,5 +100,5 @@ class SecondFactorMiddleware:
 
 
 def _refusal() -> JsonResponse:
-    told = {"code": CODE, "sentence": ASKED, "remedy": f"Set it up at {reverse('mfa_index')}."}
-    return JsonResponse(told, status=403)
+    body = {"code": CODE, "sentence": ASKED, "remedy": f"Set it up at {reverse('mfa_index')}."}
+    return JsonResponse(body, status=403)

@@ -1,16 +1,19 @@
-"""What a person sends to add people, rules for groups and programs of a team: by page and by API."""
+"""What a person sends of people, teams, their members, rules for groups and programs: by page and by API."""
 
 from __future__ import annotations
 
+from datetime import datetime, time, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import forms
 
-from portal.accounts.models import Persona
+from portal.accounts.models import Persona, User
 from portal.boundary.forms import WeirForm
 from portal.boundary.reading import one_line
 from portal.teams.directory_models import LONGEST_GROUP
 from portal.teams.models import Team
+from scheduling.models import Queue
 
 REQUIRED = {"required": "Choose one.", "invalid_choice": "Choose one of the listed."}
 
@@ -79,3 +82,76 @@ class ServiceAccountForm(WeirForm):
         persona = self.fields["persona"]
         assert isinstance(persona, forms.ModelChoiceField)  # noqa: S101 - declared above
         persona.queryset = Persona.objects.filter(pk__in=[p.pk for p in personas])
+
+
+class MemberForm(WeirForm):
+    """Who has which persona in a team, and until when."""
+
+    user = forms.CharField(
+        max_length=150,
+        label="User name",
+        error_messages={"required": "Write the user name of whom you add."},
+    )
+    persona = forms.ModelChoiceField(
+        Persona.objects.all(),
+        to_field_name="name",
+        # Nothing is chosen beforehand: the first by name may do everything.
+        empty_label="Choose a persona",
+        error_messages={
+            "required": "Choose a persona.",
+            "invalid_choice": "Choose one of the personas that you may hand out.",
+        },
+    )
+    until = forms.DateField(
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text="Last day; empty is open",
+        error_messages={"invalid": "Write a day as 2026-12-31, or leave it empty."},
+    )
+
+    def __init__(self, *args: Any, personas: list[Persona], **kwargs: Any) -> None:
+        """``personas`` are those that the person who fills it in may hand out."""
+        super().__init__(*args, **kwargs)
+        named = Persona.objects.filter(pk__in=[persona.pk for persona in personas])
+        self.fields["persona"].queryset = named  # type: ignore[attr-defined]
+
+    def clean_user(self) -> User:
+        found = User.objects.filter(username=self.cleaned_data["user"].strip()).first()
+        if found is None:
+            raise forms.ValidationError(
+                "Nobody has that user name. Add them on the page People first."
+            )
+        return found
+
+    def ends(self, zone: str) -> datetime | None:
+        """The end of the last day."""
+        day = self.cleaned_data["until"]
+        if day is None:
+            return None
+        return datetime.combine(day + timedelta(days=1), time(), ZoneInfo(zone))
+
+
+class TeamForm(WeirForm):
+    name = forms.CharField(
+        max_length=63,
+        validators=[one_line],
+        error_messages={"required": "A team needs a name, such as that of its queue."},
+    )
+    queue: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
+        Queue.objects.none(),
+        label="Its queue",
+        help_text="And everything below it",
+        error_messages={
+            "required": "A team is bound to a queue. Choose one.",
+            "invalid_choice": "Choose one of the queues without a team.",
+        },
+    )
+
+    def __init__(self, *args: Any, team: Team | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        free = Queue.objects.filter(team=None)
+        if team is not None:
+            free |= Queue.objects.filter(team=team)
+        field: Any = self.fields["queue"]
+        field.queryset = free.select_related("cluster").order_by("cluster__name", "path")
+        field.label_from_instance = lambda queue: f"{queue.cluster}: {queue}"

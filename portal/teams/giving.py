@@ -40,24 +40,24 @@ class Excess:
 class Giver:
     """The memberships by which somebody gives, and what they may by those."""
 
-    held: MembershipQuerySet
+    memberships: MembershipQuerySet
     rights: Rights
 
     @property
     def personas(self) -> list[Persona]:
-        rows = Persona.objects.filter(memberships__in=self.held).distinct()
+        rows = Persona.objects.filter(memberships__in=self.memberships).distinct()
         return list(rows.prefetch_related("priority_classes", "gpu_classes"))
 
 
 def _now(user: User) -> Giver:
-    held = Membership.objects.in_force(timezone.now()).filter(user=user)
-    return Giver(held, rights_of(user))
+    memberships = Membership.objects.in_force(timezone.now()).filter(user=user)
+    return Giver(memberships, rights_of(user))
 
 
 def _lasting(user: User, until: datetime | None) -> Giver:
     """By what they still have when something that they give ends."""
-    held = Membership.objects.lasting(until).filter(user=user)
-    return Giver(held, Rights(user, held))
+    memberships = Membership.objects.lasting(until).filter(user=user)
+    return Giver(memberships, Rights(user, memberships))
 
 
 def excess(giver: User, persona: Persona, team: Team) -> Excess | None:
@@ -119,18 +119,18 @@ def _excess_of_service(giver: Giver, persona: Persona) -> Excess | None:
 
 def _beyond(persona: Persona, mine: Persona) -> Iterator[Excess]:
     for column, words, unit in LIMITS:
-        asked, most = getattr(persona, column), getattr(mine, column)
-        if most is not None and (asked is None or asked > most):
-            told = "no limit" if asked is None else words.format(asked / unit)
-            yield Excess(f"It allows {told}, against {words.format(most / unit)} of yours.")
+        bound, most = getattr(persona, column), getattr(mine, column)
+        if most is not None and (bound is None or bound > most):
+            text = "no limit" if bound is None else words.format(bound / unit)
+            yield Excess(f"It allows {text}, against {words.format(most / unit)} of yours.")
     if mine.preemptible_only and not persona.preemptible_only:
         yield Excess("It allows work that is not preemptible, and yours does not.")
     if persona.interactive and not mine.interactive:
         yield Excess("It allows interactive work, and yours does not.")
     for relation, words in (("priority_classes", "priority"), ("gpu_classes", "GPU")):
-        asked, given = (set(getattr(p, relation).all()) for p in (persona, mine))
-        if given and (not asked or asked - given):
-            more = ", ".join(sorted(str(c) for c in asked - given)) or "every one"
+        bound, given = (set(getattr(p, relation).all()) for p in (persona, mine))
+        if given and (not bound or bound - given):
+            more = ", ".join(sorted(str(c) for c in bound - given)) or "every one"
             yield Excess(f"It allows the {words} classes {more}, and yours does not.")
 
 

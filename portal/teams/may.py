@@ -89,12 +89,12 @@ def _yes(grant: Grant | None, capability: Capability, queue: Queue) -> MayAnswer
 
 def _no(reader: User, person: User, capability: Capability, queue: Queue) -> str:
     meaning = MEANINGS[capability]
-    held = [grant for grant in grants_before(reader, person) if grant.reach(capability)]
-    if any(rights_of(person).holding(capability)) and not held:
+    grants = [grant for grant in grants_before(reader, person) if grant.reach(capability)]
+    if any(rights_of(person).holding(capability)) and not grants:
         return f"No: {person} may not {meaning.verb} {queue}. {_remedy(meaning)}"
-    if not held:
+    if not grants:
         return f"No: no persona of {person} may {meaning.verb} any queue. {_remedy(meaning)}"
-    where = ", ".join(f"{_reaching(grant, capability)} as {grant.persona}" for grant in held)
+    where = ", ".join(f"{_reaching(grant, capability)} as {grant.persona}" for grant in grants)
     # "cancel the work of" is said of queues; of one's own it is the work itself.
     said = f"{meaning.verb} {where}".replace(f"the work of {OWN_WORK}", OWN_WORK)
     return f"No: {person} may {said}, and {queue} is not there. {_remedy(meaning)}"

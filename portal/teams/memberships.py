@@ -22,8 +22,8 @@ def set_member(
     *, by: User, team: Team, person: User, persona: Persona, until: datetime | None = None
 ) -> Membership:
     """Give ``person`` the persona in ``team``, in place of one they have there. Raises ServiceError."""
-    held = team.memberships.select_for_update().filter(user=person).select_related("persona")
-    former = held.first()
+    rows = team.memberships.select_for_update().filter(user=person).select_related("persona")
+    former = rows.first()
     check_gives(by, person=person, persona=persona, team=team)
     _check(person, until)
     check_end(by, persona, team, until)
@@ -78,15 +78,17 @@ def _keep_an_admin(membership: Membership, *, instead: Persona | None) -> None:
 def administrators() -> QuerySet[User]:
     """Active people who administer the installation."""
     ruling = Persona.objects.filter(grants__has_key=Capability.ADMINISTER.value)
-    held = Membership.objects.in_force(timezone.now()).filter(persona__in=ruling)
+    memberships = Membership.objects.in_force(timezone.now()).filter(persona__in=ruling)
     active = User.objects.filter(is_active=True)
-    return (active.filter(memberships__in=held) | active.filter(is_superuser=True)).distinct()
+    return (
+        active.filter(memberships__in=memberships) | active.filter(is_superuser=True)
+    ).distinct()
 
 
 def _as_json(membership: Membership) -> dict[str, Any]:
     until = membership.until
-    told = {"persona": membership.persona.name}
-    return told if until is None else {**told, "until": until.isoformat()}
+    facts = {"persona": membership.persona.name}
+    return facts if until is None else {**facts, "until": until.isoformat()}
 
 
 def _tell(

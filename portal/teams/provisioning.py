@@ -44,10 +44,10 @@ def managed() -> QuerySet[User]:
 
 
 @transaction.atomic
-def take_in(by: User, told: Mapping[str, Any], request: Request) -> User:
+def take_in(by: User, data: Mapping[str, Any], request: Request) -> User:
     """A person without a password, whom the provider signs in. Raises ServiceError: ``bad_name``,
     ``name_taken``."""
-    name = told.get("username", "")
+    name = data.get("username", "")
     fault = fault_of(name) or (
         "Clusters give rights to it." if OF_A_CLUSTER.fullmatch(name) else ""
     )
@@ -57,28 +57,28 @@ def take_in(by: User, told: Mapping[str, Any], request: Request) -> User:
         )
     if User.objects.filter(username__iexact=name).exists():
         raise _name_conflict(f"an account {name}", "userName")
-    person = User(username=name, **_names(told))
+    person = User(username=name, **_names(data))
     person.set_unusable_password()
     _save(person, f"an account {name}", "userName")
-    DirectoryPerson.objects.create(user=person, external_id=told.get("external_id", ""))
+    DirectoryPerson.objects.create(user=person, external_id=data.get("external_id", ""))
     events.announce("person.added", actor=by, subject=name, after={"name": name, "by": "directory"})
-    if told.get("active") is False:
+    if data.get("active") is False:
         set_active(by, person, False, request)
     return person
 
 
 @transaction.atomic
-def change(by: User, person: User, told: Mapping[str, Any], request: Request) -> User:
+def change(by: User, person: User, data: Mapping[str, Any], request: Request) -> User:
     """What is not in ``told`` stays. Raises ServiceError: ``immutable`` for another user name, by which own
     work is found; ``deactivated_here``, ``last_admin``."""
-    if told.get("username", person.username).lower() != person.username.lower():
+    if data.get("username", person.username).lower() != person.username.lower():
         sentence = "User names stay: own work is found by them."
         raise ServiceError("immutable", sentence, "", field="userName")
     row, _ = DirectoryPerson.objects.get_or_create(user=person)
-    if told.get("external_id", row.external_id) != row.external_id:
-        row.external_id = told["external_id"]
+    if data.get("external_id", row.external_id) != row.external_id:
+        row.external_id = data["external_id"]
     row.save()
-    changed = {key: value for key, value in _names(told).items() if getattr(person, key) != value}
+    changed = {key: value for key, value in _names(data).items() if getattr(person, key) != value}
     if changed:
         before = {key: getattr(person, key) for key in changed}
         for key, value in changed.items():
@@ -87,8 +87,8 @@ def change(by: User, person: User, told: Mapping[str, Any], request: Request) ->
         events.announce(
             "person.changed", actor=by, subject=person.username, before=before, after=changed
         )
-    if "active" in told:
-        set_active(by, person, told["active"], request)
+    if "active" in data:
+        set_active(by, person, data["active"], request)
     return person
 
 
@@ -122,8 +122,8 @@ def set_active(by: User | None, person: User, active: bool, request: Request | N
             doors.revoke_token(request, token, by=by)
 
 
-def _names(told: Mapping[str, Any]) -> dict[str, str]:
-    return {key: _fitting(key, told[key]) for key in NAMES if key in told}
+def _names(data: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _fitting(key, data[key]) for key in NAMES if key in data}
 
 
 def _fitting(key: str, text: str) -> str:
@@ -191,8 +191,8 @@ def _set_members(
 ) -> None:
     before, after = set(group.members.all()), set(members)
     if before != after or renamed:
-        told = {"members": sorted(user.username for user in after)}
-        events.announce("directory.group_set", actor=by, subject=group.name, after=told)
+        facts = {"members": sorted(user.username for user in after)}
+        events.announce("directory.group_set", actor=by, subject=group.name, after=facts)
     group.members.set(after)
     for person in sorted(before | after if renamed else before ^ after, key=lambda one: one.pk):
         keep_in_step(

@@ -34,12 +34,12 @@ class Grant:
 
     cluster_id: int
     path: str
-    held: frozenset[tuple[str, str]]
+    powers: frozenset[tuple[str, str]]
     team: str
     persona: str
 
     def reach(self, capability: Capability) -> Reach | None:
-        return next((Reach(reach) for name, reach in self.held if name == capability), None)
+        return next((Reach(reach) for name, reach in self.powers if name == capability), None)
 
     def covers(self, capability: Capability, cluster_id: int, path: str) -> bool:
         """Whether it lets its person do that to the queue at ``path``."""
@@ -65,9 +65,9 @@ def nearest(
 class Rights:
     """The memberships of one person, read by one query at the first question."""
 
-    def __init__(self, user: Person, held: QuerySet[Membership] | None = None) -> None:
-        """By ``held`` alone, where it is given."""
-        self.user, self.held = user, held
+    def __init__(self, user: Person, memberships: QuerySet[Membership] | None = None) -> None:
+        """By ``memberships`` alone, where it is given."""
+        self.user, self.memberships = user, memberships
         self.is_kept = False
         self._known: dict[Hashable, Any] = {}
 
@@ -75,7 +75,9 @@ class Rights:
     def grants(self) -> list[Grant]:
         if not isinstance(self.user, User):
             return []
-        rows = (self._in_force(self.user) if self.held is None else self.held).values_list(
+        rows = (
+            self._in_force(self.user) if self.memberships is None else self.memberships
+        ).values_list(
             "team__queue__cluster_id",
             "team__queue__path",
             "persona__grants",

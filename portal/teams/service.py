@@ -24,7 +24,7 @@ def service_classes(cluster: Cluster) -> ServiceClasses:
     grants = _grants(cluster)
     teams = Team.objects.filter(queue__cluster=cluster)
     return ServiceClasses(
-        held=tuple(
+        classes=tuple(
             ServiceClass(user, path, team, **grants[persona])
             for user, path, team, persona in members.order_by("pk").values_list(*columns)
         ),

@@ -113,9 +113,11 @@ def issue_token(
             "Leave that scope out, or ask an admin.",
             field="scopes",
         )
-    for held in account.user.memberships.select_related("persona", "team__queue"):
-        ends = [end for end in (ApiToken.end_of(expires_at, endless), held.until) if end]
-        check_end(by, held.persona, held.team, min(ends, default=None), field="expires_at")
+    for membership in account.user.memberships.select_related("persona", "team__queue"):
+        ends = [end for end in (ApiToken.end_of(expires_at, endless), membership.until) if end]
+        check_end(
+            by, membership.persona, membership.team, min(ends, default=None), field="expires_at"
+        )
     return doors.issue_token(
         request, account.user, name, scopes=wanted, expires_at=expires_at, endless=endless, by=by
     )
@@ -140,5 +142,5 @@ def revoke_token(
 
 def _check_within(by: User, account: ServiceAccount, act: str) -> None:
     check_may_give(by, account.team)
-    for held in account.user.memberships.select_related("persona", "team__queue"):
-        check_within(by, held.persona, held.team, act)
+    for membership in account.user.memberships.select_related("persona", "team__queue"):
+        check_within(by, membership.persona, membership.team, act)

@@ -74,16 +74,16 @@ def find_faults(
 
     Raises ServiceError for a kind that is not queued, and for one that cannot be read.
     """
-    asked, astray = _read(user, cluster, manifest)
-    if asked is None:
+    draft, astray = _read(user, cluster, manifest)
+    if draft is None:
         return astray
-    read = asked.observed
+    read = draft.observed
     if wrong := turns.unread(_notes_of(manifest)):
         return [*astray, wrong]
     if read.fault:
         return [*astray, ServiceError("invalid", read.fault, field="spec")]
     rules = judge.Rules.of(cluster)
-    judgement = judge.judge(read, asked.queue.path, rules)
+    judgement = judge.judge(read, draft.queue.path, rules)
     unknown = list(_unknown_classes(cluster, read.gpu_classes))
     if all(fault.field != "priority_class" for fault in judgement.faults):
         unknown += _unknown_priority(read.priority_class, rules)
@@ -96,7 +96,7 @@ def find_faults(
         *turns.faults(cluster, read, seen_by(user)),
     ]
     if not found and not even_if_never:
-        found += never_faults(user, asked)
+        found += never_faults(user, draft)
     return found
 
 
@@ -152,8 +152,8 @@ def asked_of(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Draft
 
     Raises ServiceError as ``find_faults`` does.
     """
-    asked, _ = _read(user, cluster, manifest)
-    return None if asked is None or asked.observed.fault else asked
+    draft, _ = _read(user, cluster, manifest)
+    return None if draft is None or draft.observed.fault else draft
 
 
 def _read(
@@ -178,22 +178,22 @@ def _read(
     return asking.as_work_of(found, user.get_username(), cluster, queue), astray
 
 
-def refusals_of(asked: DraftWork, unread: Collection[str] = ()) -> tuple[str, dict[str, str]]:
+def refusals_of(draft: DraftWork, unread: Collection[str] = ()) -> tuple[str, dict[str, str]]:
     """Why the judge has none of it run, whatever its GPU class, empty where it may; and GPU class -> why its
     user may not have it there, only those that they may not. What stands in the fields ``unread`` is not
     judged: it cannot be read yet."""
-    rules = judge.Rules.of(asked.cluster)
-    names = asked.cluster.gpu_classes.values_list("name", flat=True)
-    path = asked.queue.path
-    whole = judge.judge(asked.observed, path, rules).faults
+    rules = judge.Rules.of(draft.cluster)
+    names = draft.cluster.gpu_classes.values_list("name", flat=True)
+    path = draft.queue.path
+    whole = judge.judge(draft.observed, path, rules).faults
     barred = {
         name: str(fault)
         for name in names
-        for fault in judge.judge(asked.on(name), path, rules).faults
+        for fault in judge.judge(draft.on(name), path, rules).faults
         if fault.field == "gpu_classes"
     }
-    told = (fault for fault in whole if fault.field not in ("gpu_classes", *unread))
-    return " ".join(map(str, told)), barred
+    faults = (fault for fault in whole if fault.field not in ("gpu_classes", *unread))
+    return " ".join(map(str, faults)), barred
 
 
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
@@ -260,14 +260,14 @@ def _unknown_priority(name: str, rules: judge.Rules) -> Iterator[ServiceError]:
         )
 
 
-def never_faults(user: User, asked: DraftWork) -> list[ServiceError]:
+def never_faults(user: User, draft: DraftWork) -> list[ServiceError]:
     """The engine's word that it can never start. Where the cluster cannot be asked, nothing is said."""
     decision = None
     with suppress(ServiceError):
-        decision = asking.can_never_start(asked)
+        decision = asking.can_never_start(draft)
     if decision is None:
         return []
-    said = sentences.tell(asked.said(decision), Reading(user))
+    said = sentences.tell(draft.said(decision), Reading(user))
     return [ServiceError(NEVER_FITS, said.sentence, _remedy(said.numbers), field="gpus_per_pod")]
 
 

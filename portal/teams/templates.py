@@ -50,8 +50,8 @@ def save(
             "Choose one of yours.",
             field="template_team",
         )
-    kept = SubmitTemplate.objects.filter(owner=user, cluster=cluster)
-    if not kept.filter(name=name).exists() and kept.count() >= MOST:
+    templates = SubmitTemplate.objects.filter(owner=user, cluster=cluster)
+    if not templates.filter(name=name).exists() and templates.count() >= MOST:
         raise ServiceError(
             "too_many", f"You keep {MOST} templates already.", "Delete one.", field="template_name"
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import gcd
 
-from scheduling.engine.model import Members, Role, Workload
+from scheduling.engine.model import Members, Role
 
 
 def ordered(roles: Iterable[Role]) -> list[Role]:
@@ -20,29 +20,17 @@ def seated(roles: Iterable[Role], placement: Mapping[str, Mapping[str, int]]) ->
     return tuple(replace(one, placement=dict(placement.get(one.name, {}))) for one in roles)
 
 
-def in_parts(work: Workload) -> Workload:
-    """``work`` counted in parts, where it has roles."""
-    if not work.roles:
-        return work
-    part = gcd(*(one.gpus for one in work.roles))
-    parts = sum(one.members * one.gpus for one in work.roles) // part
-    most = parts + sum(one.extra * one.gpus for one in work.roles) // part
-    held, leaving = Counter[str](), Counter[str]()
-    for one in work.roles:
-        for node, members in one.placement.items():
-            held[node] += members * one.gpus // part
-        for node, members in one.leaving.items():
-            leaving[node] += members * one.gpus // part
-    return replace(
-        work,
-        gpus=part,
-        cpus=0,
-        memory_mib=0,
-        beside={},
-        members=Members(parts, most),
-        placement=dict(held),
-        leaving_members=dict(leaving),
-    )
+def counted(roles: Sequence[Role]) -> tuple[int, Members, dict[str, int], dict[str, int]]:
+    """Milli-GPU of a part of such a gang, how many parts it has, and by node those that sit, and leave."""
+    part = gcd(*(one.gpus for one in roles))
+    least = sum(one.members * one.gpus for one in roles) // part
+    most = least + sum(one.extra * one.gpus for one in roles) // part
+    sitting, leaving = Counter[str](), Counter[str]()
+    for one in roles:
+        for parts, placement in ((sitting, one.placement), (leaving, one.leaving)):
+            for node, members in placement.items():
+                parts[node] += members * one.gpus // part
+    return part, Members(least, most), dict(sitting), dict(leaving)
 
 
 def pods_beside(most: int, extra: int, gpus: int, missing: int) -> int:

@@ -114,12 +114,12 @@ def _workloads(snapshot: m.Snapshot, known: Container[int]) -> Iterator[Fault]:
     sets = {None, *(s.name for s in snapshot.node_sets)}
     running = m.Phase.RUNNING
     # Of thousands that wait as before there is nothing to say: they do not get as far as the loop.
-    due = [
+    suspects = [
         (i, work)
         for i, work in enumerate(snapshot.workloads)
         if work.phase is running or work.awaits_victims or id(work) not in known
     ]
-    for i, work in due:
+    for i, work in suspects:
         if id(work) not in known:
             yield from _wishes(f"workloads[{i}]", work, priorities, snapshot.levels)
             if work.node_set not in sets:

@@ -16,8 +16,8 @@ REFUSED = 2
 
 def refusal(program: str, message: str) -> str:
     """The line by which ``program`` refuses what was typed; ``message`` is argparse's."""
-    told = plain(message.removeprefix("argument "))
-    return f"{program}: {told}; --help says what may stand there\n"
+    reason = plain(message.removeprefix("argument "))
+    return f"{program}: {reason}; --help says what may stand there\n"
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:

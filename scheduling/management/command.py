@@ -62,11 +62,11 @@ class WeirCommand(BaseCommand):
 
     def refuse(self, lines: Iterable[str]) -> NoReturn:
         """Say what is wrong with the input, a line for each fault, and end with exit code 2."""
-        told = list(lines)
-        for line in told[:MOST_FAULTS]:
+        rows = list(lines)
+        for line in rows[:MOST_FAULTS]:
             self.note(line)
-        if len(told) > MOST_FAULTS:
-            self.note(f"and {len(told) - MOST_FAULTS:,} more")
+        if len(rows) > MOST_FAULTS:
+            self.note(f"and {len(rows) - MOST_FAULTS:,} more")
         sys.exit(REFUSED)
 
 

@@ -22,7 +22,7 @@ def read_snapshot(command: WeirCommand, name: str) -> Snapshot:
     except SnapshotError as error:
         at = lines_of(text, [fault.path for fault in error.faults[:MOST_FAULTS]])
         command.refuse(
-            str(Fault(name, at.get(path, 0), path, *told)) for path, *told in error.faults
+            str(Fault(name, at.get(path, 0), path, *rest)) for path, *rest in error.faults
         )
     if len(snapshot.workloads) + len(snapshot.nodes) <= SMALL:
         run_plainly()

@@ -40,25 +40,21 @@ from scheduling.models.ledger import (
 from scheduling.models.loans import Loan
 from scheduling.models.metrics import GpuUse, IdleEnd, IdleSpell
 from scheduling.models.passes import TaskPass
-from scheduling.models.predictions import (
-    Prediction,
-    Predictor,
-    PredictorKind,
-    PredictorState,
-    RunTimeQuestion,
-)
+from scheduling.models.predictions import Prediction, Predictor, PredictorKind, PredictorState
 from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.rollups import WorkDay
 from scheduling.models.studies import Result, Study, StudyKind, StudyState, Variant
 from scheduling.models.workloads import (
     CheckpointHabit,
+    EditKind,
     EndCause,
     Outcome,
     PriorityClass,
     State,
     Transition,
     Workload,
+    WorkloadEdit,
 )
 
 __all__ = [
@@ -83,6 +79,7 @@ __all__ = [
     "Decision",
     "Delivery",
     "DemandForecast",
+    "EditKind",
     "EndCause",
     "Eviction",
     "EvictionRule",
@@ -113,7 +110,6 @@ __all__ = [
     "Reason",
     "Result",
     "Role",
-    "RunTimeQuestion",
     "Share",
     "Sharing",
     "Standing",
@@ -134,6 +130,7 @@ __all__ = [
     "Variant",
     "WorkDay",
     "Workload",
+    "WorkloadEdit",
     "WorkloadType",
     "headline",
 ]

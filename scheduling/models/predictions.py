@@ -122,29 +122,3 @@ class Prediction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload}: {self.p10_s:.0f} to {self.p90_s:.0f} s"
-
-
-class RunTimeQuestion(models.Model):
-    """How long work would run that nobody has submitted yet, and the answer once there is one. Times are
-    real ones."""
-
-    cluster = models.ForeignKey(
-        Cluster, on_delete=models.CASCADE, related_name="run_time_questions"
-    )
-    digest = models.CharField(max_length=64)
-    """Of what is asked and the version of the model."""
-    asked = models.JSONField()
-    asked_at = models.DateTimeField()
-    answer = models.JSONField(null=True, blank=True)
-    """By class, as ``services.run_times.Expected``."""
-    answered_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["cluster", "-asked_at"]
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "digest"], name="run_time_question_unique")
-        ]
-        indexes = [models.Index(fields=["cluster", "asked_at"], name="run_time_question_asked")]
-
-    def __str__(self) -> str:
-        return f"{self.asked.get('name') or 'unnamed'} on {self.cluster}"

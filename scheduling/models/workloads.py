@@ -316,6 +316,33 @@ class Transition(models.Model):
         return f"{self.workload}: {self.from_state} → {self.to_state}"
 
 
+class EditKind(models.TextChoices):
+    CHANGED = "changed", "Changed"
+    HELD = "held", "Put on hold"
+    RELEASED = "released", "Released"
+    PRIORITY_SET = "priority_set", "Priority class set"
+
+
+class WorkloadEdit(models.Model):
+    """What somebody did to work that waits, in cluster time, and what became otherwise by it."""
+
+    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="edits")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=12, choices=EditKind.choices, default=EditKind.CHANGED)
+    actor = models.CharField(max_length=150, blank=True)
+    """User name; empty for what was done to the object in the cluster, where nobody knows by whom."""
+    before = models.JSONField(null=True, default=None)
+    """Column of the workload -> its value before, ``priority_class`` by name; NULL until a cycle saw it."""
+    after = models.JSONField(default=dict)
+    """The same columns as they are since."""
+
+    class Meta:
+        ordering = ["at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {self.kind} by {self.actor or 'nobody known'}"
+
+
 class CheckpointHabit(models.Model):
     """How long the last workloads of a user in a queue went without a checkpoint, as far as they announce it.
 

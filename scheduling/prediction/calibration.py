@@ -30,10 +30,10 @@ class Calibrator:
         p50 = said.p50 + middle * (above if middle > 0 else below)
         return in_order(said.p10 + low * below, p50, said.p90 + high * above)
 
-    def learn(self, told: Quantiles, log2_s: float, *, censored: bool = False) -> None:
+    def learn(self, forecast: Quantiles, log2_s: float, *, censored: bool = False) -> None:
         """``told`` is what was said after correction. What was cut short is only known to be longer, so a
         quantile that it has not passed learns nothing of it."""
-        for place, (level, value) in enumerate(zip(LEVELS, _values(told), strict=True)):
+        for place, (level, value) in enumerate(zip(LEVELS, _values(forecast), strict=True)):
             step = MEDIAN_STEP if level == 0.5 else STEP
             if log2_s > value:
                 self.moved[place] += step * level

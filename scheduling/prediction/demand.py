@@ -69,16 +69,16 @@ class Score:
     days_ahead: int
     error: float
     last_week_error: float
-    held: float | None
+    coverage: float | None
     forecasts: int
 
 
 @dataclass(frozen=True)
 class EarlierForecast:
-    """One earlier forecast beside what came: weekly means, rows of ``told`` are P10, P50, P90."""
+    """One earlier forecast beside what came: weekly means, rows of ``forecast`` are P10, P50, P90."""
 
     days_ago: int
-    told: Floats
+    forecast: Floats
     came: Floats
 
 
@@ -193,11 +193,16 @@ class _Trial:
 
     def errors(self, step: int, low: int, high: int) -> Floats:
         """Of the hours, or weekly means, from ``low`` to ``high`` hours ahead, as parts of what was told."""
-        told, came = self.point, self.came
+        forecast, came = self.point, self.came
         if step == WEEK:
-            told, came, low, high = _weekly(told), _weekly(came), low // WEEK, -(-high // WEEK)
-        told, came = told[low:high], came[low:high]
-        return (came - told) / np.maximum(told, 1.0)
+            forecast, came, low, high = (
+                _weekly(forecast),
+                _weekly(came),
+                low // WEEK,
+                -(-high // WEEK),
+            )
+        forecast, came = forecast[low:high], came[low:high]
+        return (came - forecast) / np.maximum(forecast, 1.0)
 
 
 def _trials(series: Floats, slots: Ints, ahead: int) -> list[_Trial]:
@@ -217,9 +222,9 @@ def _banded(point: Floats, trials: Sequence[_Trial], step: int) -> Floats:
     hours_each = 1 if step == DAY else WEEK
     index = np.searchsorted(np.array(BUCKETS) * DAY, (np.arange(len(point)) + 1) * hours_each)
     spread = bands[np.minimum(index, len(BUCKETS) - 1)].T
-    told = np.maximum(0.0, point * (1 + spread))
-    told[QUANTILES.index(0.5)] = point
-    return np.sort(told, axis=0)
+    levels = np.maximum(0.0, point * (1 + spread))
+    levels[QUANTILES.index(0.5)] = point
+    return np.sort(levels, axis=0)
 
 
 def _bands(trials: Sequence[_Trial], step: int) -> Floats:
@@ -254,7 +259,7 @@ def _scores(series: Floats, trials: Sequence[_Trial]) -> tuple[Score, ...]:
 
 def _score(series: Floats, trials: Sequence[_Trial], days: int) -> Score | None:
     """Of the day that ends ``days`` ahead."""
-    errors, naive, held = [], [], []
+    errors, naive, inside = [], [], []
     span = slice((days - 1) * DAY, days * DAY)
     for i, trial in enumerate(trials):
         came = trial.came[span]
@@ -266,12 +271,12 @@ def _score(series: Floats, trials: Sequence[_Trial], days: int) -> Score | None:
         before = [_until(one, trial.hours_ago) for one in trials[:i]]
         if sum(len(one.came) >= span.stop for one in before) >= LEAST_ORIGINS:
             low, *_, high = _banded(trial.point, before, DAY)
-            held.append((low[span] <= came) & (came <= high[span]))
+            inside.append((low[span] <= came) & (came <= high[span]))
     if not errors:
         return None
     return Score(
         days, float(np.mean(errors)), float(np.mean(naive)),
-        float(np.mean(held)) if held else None, len(errors),
+        float(np.mean(inside)) if inside else None, len(errors),
     )  # fmt: skip
 
 

@@ -92,9 +92,9 @@ class History:
         note = Past(log2_s(run.ran_s), run.ended, run.censored, run.work.gpu_class)
         for key in keys_of(run.work):
             if key is not None:
-                kept = self.past.pop(key, None) or deque(maxlen=KEPT)
-                kept.append(note)
-                self.past[key] = kept
+                notes = self.past.pop(key, None) or deque(maxlen=KEPT)
+                notes.append(note)
+                self.past[key] = notes
         while len(self.past) > MOST_KEYS:
             del self.past[next(iter(self.past))]
         self.paces.learn(run)

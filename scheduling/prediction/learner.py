@@ -100,7 +100,7 @@ class RunTimeEstimate:
     by: str
 
     @property
-    def told(self) -> Quantiles:
+    def quantiles(self) -> Quantiles:
         return self.corrected[self.by]
 
 
@@ -167,9 +167,9 @@ class Learner:
             if not run.censored:
                 self.scores[name].note(corrected, took)
         if not run.censored:
-            self.scores["told"].note(said.told, took)
-            self.by_class.setdefault(run.work.gpu_class, Score()).note(said.told, took)
-            self.by_group.setdefault(said.estimate.group, Score()).note(said.told, took)
+            self.scores["told"].note(said.quantiles, took)
+            self.by_class.setdefault(run.work.gpu_class, Score()).note(said.quantiles, took)
+            self.by_group.setdefault(said.estimate.group, Score()).note(said.quantiles, took)
         self.rows.append((said.row, target_of(said, took, censored=run.censored)))
         self.unseen = min(self.unseen + 1, len(self.rows))
         self.models.serving = self._better()

@@ -40,7 +40,7 @@ class Origin:
     via: str = "engine"
     refused: list[dict[str, Any]] = field(default_factory=list)
 
-    def told(self, kind: str, cluster: Cluster | None, queue: str) -> dict[str, str]:
+    def event(self, kind: str, cluster: Cluster | None, queue: str) -> dict[str, str]:
         """What is kept of it with an event: address, and as what its person was allowed."""
         return {"via": self.via}
 
@@ -59,15 +59,15 @@ def coming_from(way: Origin) -> Iterator[Origin]:
     try:
         yield way
     finally:
-        for told in way.refused:
-            announce(**told, refused=True)
+        for event in way.refused:
+            announce(**event, refused=True)
         way.refused.clear()
         _origin.reset(token)
 
 
-def note_refusal(kind: str, **told: Any) -> None:
+def note_refusal(kind: str, **facts: Any) -> None:
     """Somebody tried ``kind`` and may not: ``told`` as for ``announce``."""
-    origin().refused.append({"kind": kind, **told})
+    origin().refused.append({"kind": kind, **facts})
 
 
 def announce(
@@ -101,7 +101,7 @@ def announce(
             after=_storable(after),
             reason=_storable(reason)[:500],
             refused=refused,
-            origin=_storable(origin().told(kind, cluster, queue)),
+            origin=_storable(origin().event(kind, cluster, queue)),
         )
         Delivery.objects.bulk_create(
             Delivery(announcement=made, subscriber=name, due_at=now) for name in names
@@ -109,15 +109,15 @@ def announce(
         transaction.on_commit(lambda: _deliver_all(made), robust=True)
 
 
-def _storable(told: Any) -> Any:
+def _storable(value: Any) -> Any:
     """``told`` as PostgreSQL takes it, in texts and in JSON: NUL, which neither can hold, shown as a sign."""
-    if isinstance(told, str):
-        return told.replace("\0", "\N{SYMBOL FOR NULL}")
-    if isinstance(told, Mapping):
-        return {_storable(name): _storable(value) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        return [_storable(value) for value in told]
-    return told
+    if isinstance(value, str):
+        return value.replace("\0", "\N{SYMBOL FOR NULL}")
+    if isinstance(value, Mapping):
+        return {_storable(name): _storable(value) for name, value in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(value) for value in value]
+    return value
 
 
 def _deliver_all(made: Announcement) -> None:
@@ -127,8 +127,8 @@ def _deliver_all(made: Announcement) -> None:
 
 def deliver_due() -> int:
     """Everything that is due, oldest first; how many arrived."""
-    due = Delivery.objects.filter(due_at__lte=timezone.now()).order_by("pk")
-    return sum(deliver(pk) for pk in due.values_list("pk", flat=True)[:AT_ONCE])
+    deliveries = Delivery.objects.filter(due_at__lte=timezone.now()).order_by("pk")
+    return sum(deliver(pk) for pk in deliveries.values_list("pk", flat=True)[:AT_ONCE])
 
 
 def deliver(pk: int) -> bool:

@@ -72,6 +72,6 @@ def cost_of_a_cycle(world: World) -> dict[str, int]:
     with counted() as counts:
         run_cycle(world.cluster.pk, trigger="test")
         sys.setprofile(None)
-        starts = workers._held[world.cluster.pk].link.enforcer
+        starts = workers._turns[world.cluster.pk].link.enforcer
         eventually(lambda: not starts.starts)
     return {name: count for name, count in sorted(counts.items()) if count}

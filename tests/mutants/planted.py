@@ -136,7 +136,7 @@ MUTANTS = (
         plain=True,
     ),
     Mutant(
-        "division that is no max-min", "scheduling/engine/division/fill.py",
+        "division that is no max-min", "scheduling/engine/division/divide.py",
         "out.fair[c, q] += level * out.pull[c, q]", "out.fair[c, q] += level",
         ("tests/scheduling/engine/test_laws.py::test_division_equals_filling_by_definition",),
         plain=True,

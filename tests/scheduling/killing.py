@@ -46,7 +46,7 @@ def die_at_write(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -
 
 def restart(world: World) -> None:
     """A new process: nothing in memory, and the dead one's lease has run out."""
-    dead = workers._held.pop(world.cluster.pk, None)
+    dead = workers._turns.pop(world.cluster.pk, None)
     if dead is not None:
         dead.call.close()
         dead.link.leave()

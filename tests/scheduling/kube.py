@@ -156,13 +156,13 @@ class World:
         """One cycle, with what it starts, on a mirror that has seen everything that happened so far."""
         self.catch_up()
         result = run_cycle(self.cluster.pk, trigger="test")
-        if worker := workers._held.get(self.cluster.pk):
+        if worker := workers._turns.get(self.cluster.pk):
             eventually(lambda: not worker.link.enforcer.starts, 30)
         return result
 
     def catch_up(self) -> None:
         """Wait until the mirror (if there is one) holds what the server holds."""
-        worker = workers._held.get(self.cluster.pk)
+        worker = workers._turns.get(self.cluster.pk)
         if worker is None:
             return
         eventually(lambda: self._versions(worker) == self._mirrored(worker))

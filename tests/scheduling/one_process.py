@@ -61,9 +61,9 @@ def closed(cluster: Cluster) -> bool:
     pk, until = cluster.pk, time.monotonic() + 60
     while not deleted(cluster):
         assert time.monotonic() < until, "rows of the cluster are written faster than deleted"
-    while pk in workers._held and time.monotonic() < until:
+    while pk in workers._turns and time.monotonic() < until:
         time.sleep(0.05)
-    return pk not in workers._held
+    return pk not in workers._turns
 
 
 def deleted(cluster: Cluster) -> bool:

@@ -31,7 +31,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[object], str]]:
         "apply_async",
         lambda args, queue, expires=None: asked.append((args, queue)),
     )
-    monkeypatch.setattr(tasks, "_asked", set())
+    monkeypatch.setattr(tasks, "_waiting", set())
     return asked
 
 
@@ -54,7 +54,7 @@ def test_cycle_of_an_event_waits_as_long_as_it_takes(
 ) -> None:
     """No other is asked for meanwhile, so one that expired would leave the event to the timer."""
     asked: list[dict[str, object]] = []
-    monkeypatch.setattr(tasks, "_asked", set())
+    monkeypatch.setattr(tasks, "_waiting", set())
     monkeypatch.setattr(tasks.run_cycle, "apply_async", lambda **given: asked.append(given))
     tasks.ask_for_cycle(cluster.pk, "test")
 

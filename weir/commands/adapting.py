@@ -20,15 +20,15 @@ def adapting(ctx: click.Context) -> None:
         _show(given, api.get(api.within("adaptation")))
 
 
-def _switch(name: str, is_on: bool, told: str) -> None:
+def _switch(name: str, is_on: bool, text: str) -> None:
     def act(given: Options) -> None:
         api = given.api()
         _show(given, api.put(api.within("adaptation"), {"is_on": is_on}))
 
-    adapting.command(name, help=told)(click.pass_obj(act))
+    adapting.command(name, help=text)(click.pass_obj(act))
 
 
-def _pin(verb: str, is_pinned: bool, told: str) -> None:
+def _pin(verb: str, is_pinned: bool, text: str) -> None:
     def act(given: Options, name: str) -> None:
         api = given.api()
         found = api.put(api.within(f"adaptation/parameters/{name}"), {"is_pinned": is_pinned})
@@ -36,7 +36,7 @@ def _pin(verb: str, is_pinned: bool, told: str) -> None:
             state = "pinned" if found["is_pinned"] else "follows feedback"
             click.echo(f"{found['title']}: {state}")
 
-    adapting.command(verb, help=told)(click.argument("name")(click.pass_obj(act)))
+    adapting.command(verb, help=text)(click.argument("name")(click.pass_obj(act)))
 
 
 _switch("on", True, "Let the parameters that are not pinned follow feedback.")

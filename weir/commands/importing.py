@@ -79,7 +79,7 @@ def _carry_out(
     given: Options, found: Found, really: bool, reason: str, taking: Sequence[str], *, yes: bool
 ) -> None:
     """Classes first, since quotas name them; where the tree is refused they stay for the next try."""
-    if not really and printed(given, found.told()):
+    if not really and printed(given, found.document()):
         return
     api = given.api()
     there = {row["name"]: row for row in api.pages(api.within("gpu-classes"))}
@@ -99,7 +99,7 @@ def _carry_out(
     for row in new:
         api.post(api.within("gpu-classes"), row)
     made = put_tree(api, found.queues, reason, taking)
-    if not printed(given, {**found.told(), "made": made["queues"]}):
+    if not printed(given, {**found.document(), "made": made["queues"]}):
         for path in made["queues"]:
             click.echo(safe(path))
 

@@ -79,9 +79,9 @@ def _terms(command: Any) -> Any:
 @_terms
 @click.option("--reason", required=True)
 @click.pass_obj
-def ask(given: Options, /, **asked: Any) -> None:
+def ask(given: Options, /, **options: Any) -> None:
     """Ask for a loan; it runs once its lender consents."""
-    _propose(given, "ask", asked)
+    _propose(given, "ask", options)
 
 
 @loan.command("lend")
@@ -90,19 +90,19 @@ def ask(given: Options, /, **asked: Any) -> None:
 @_terms
 @click.option("--reason", required=True)
 @click.pass_obj
-def lend(given: Options, /, **asked: Any) -> None:
+def lend(given: Options, /, **options: Any) -> None:
     """Offer a loan to a queue; it runs once its lead consents."""
-    _propose(given, "lend", asked)
+    _propose(given, "lend", options)
 
 
 @loan.command("offer")
 @click.option("--of", "lender", required=True, help="Your queue, that lends.")
 @_terms
 @click.pass_obj
-def offer(given: Options, /, **asked: Any) -> None:
+def offer(given: Options, /, **options: Any) -> None:
     """Offer idle quota to all; you consent to each loan of it."""
     api = given.api()
-    made = api.post(api.within("loan-offers"), set_options(asked))
+    made = api.post(api.within("loan-offers"), set_options(options))
     if not printed(given, made):
         click.echo(f"Offer {made['id']} stands.")
 
@@ -117,12 +117,12 @@ def withdraw_offer(given: Options, /, number: int) -> None:
     click.echo("Withdrawn.")
 
 
-def _propose(given: Options, kind: str, asked: Mapping[str, Any]) -> None:
+def _propose(given: Options, kind: str, options: Mapping[str, Any]) -> None:
     api = given.api()
-    _tell(given, api.post(api.within("loans"), {"kind": kind, **set_options(asked)}))
+    _tell(given, api.post(api.within("loans"), {"kind": kind, **set_options(options)}))
 
 
-def _verb(name: str, told: str) -> None:
+def _verb(name: str, text: str) -> None:
     """A command that does one thing to one loan."""
 
     def act(given: Options, /, number: int, **typed: Any) -> None:
@@ -134,7 +134,7 @@ def _verb(name: str, told: str) -> None:
         made = click.option("--gpus", type=GPUS, help="Lend less.")(made)
     if name in ("decline", "recall"):
         made = click.option("--note", help="Why.")(made)
-    loan.command(name, help=told)(NUMBER(made))
+    loan.command(name, help=text)(NUMBER(made))
 
 
 _verb("consent", "Let it run.")
@@ -145,16 +145,16 @@ _verb("undo", "Take a recall back.")
 _verb("give-back", "End it now: your queue needs it no more.")
 
 
-def _tell(given: Options, told: Mapping[str, Any]) -> None:
-    if printed(given, told):
+def _tell(given: Options, body: Mapping[str, Any]) -> None:
+    if printed(given, body):
         return
     facts(
         [
-            ("Loan", told["id"]),
-            ("State", told["state"]),
-            ("From, to", safe(f"{told['lender']} → {told['borrower']}")),
-            ("What", f"{number(told['gpus'])} {told['gpu_class']}"),
-            ("Until", moment(told["term_ends_at"] or told["ends_at"])),
-            ("You may", ", ".join(told["may"]).replace("_", " ") or "–"),
+            ("Loan", body["id"]),
+            ("State", body["state"]),
+            ("From, to", safe(f"{body['lender']} → {body['borrower']}")),
+            ("What", f"{number(body['gpus'])} {body['gpu_class']}"),
+            ("Until", moment(body["term_ends_at"] or body["ends_at"])),
+            ("You may", ", ".join(body["may"]).replace("_", " ") or "–"),
         ]
     )

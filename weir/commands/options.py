@@ -38,9 +38,9 @@ def listed(given: Options, rows: Sequence[Row], columns: Sequence[Column], empty
         table(rows, columns, empty)
 
 
-def set_options(asked: Mapping[str, Any]) -> dict[str, Any]:
+def set_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """What was said of it."""
-    return {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def read_text(file: IO[str]) -> str:

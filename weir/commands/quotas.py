@@ -59,10 +59,10 @@ def preview(given: Options, /, queue: str, edits: Sequence[str]) -> None:
     weir quota preview speech h100-80gb.nominal=8 h100-80gb.borrowing_limit=none
     """
     api = given.api()
-    told = api.post(api.within("quotas/preview"), {"cells": _cells(queue, edits)})
-    if printed(given, told):
+    body = api.post(api.within("quotas/preview"), {"cells": _cells(queue, edits)})
+    if printed(given, body):
         return
-    lines = told["lines"]
+    lines = body["lines"]
     columns = [
         ("WORKLOAD", lambda row: row["name"] or "one of another team"),
         ("QUEUE", lambda row: row["queue"]),
@@ -78,7 +78,7 @@ def preview(given: Options, /, queue: str, edits: Sequence[str]) -> None:
         ("NOMINAL", lambda row: _pair(row["nominal"])),
         ("FAIR SHARE", lambda row: _pair(row["fair_share"])),
     ]
-    table(told["queues"], shares, "No fair share would move.")
+    table(body["queues"], shares, "No fair share would move.")
 
 
 def _pair(pair: Sequence[float]) -> str:

@@ -53,15 +53,15 @@ def report(given: Options, /, name: str | None, span: str, start: str | None, en
         query["range"] = span
     if as_csv or wanted in EXPORTS:
         query["table"] = wanted
-    told = api.get(api.within(f"reports/{name}"), **query)
+    body = api.get(api.within(f"reports/{name}"), **query)
     if as_csv and wanted:
-        _write(told[wanted])
+        _write(body[wanted])
         return
-    if printed(given, told):
+    if printed(given, body):
         return
-    tables = {key: rows for key, rows in told.items() if isinstance(rows, list)}
+    tables = {key: rows for key, rows in body.items() if isinstance(rows, list)}
     if wanted is None:
-        _sum_up(told, tables)
+        _sum_up(body, tables)
     elif wanted in tables:
         _print(tables[wanted])
     else:
@@ -77,14 +77,14 @@ def _list(given: Options, reports: list[dict[str, Any]]) -> None:
         )
 
 
-def _sum_up(told: dict[str, Any], tables: dict[str, Any]) -> None:
-    facts(_flat(told))
+def _sum_up(body: dict[str, Any], tables: dict[str, Any]) -> None:
+    facts(_flat(body))
     click.echo(f"\n--table NAME shows one of: {', '.join(tables)}")
 
 
-def _flat(told: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
+def _flat(body: dict[str, Any], above: str = "") -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
-    for key, value in told.items():
+    for key, value in body.items():
         name = f"{above}{key}".replace("_", " ")
         if isinstance(value, dict):
             found += _flat(value, f"{name}, ")

@@ -59,7 +59,7 @@ def show(given: Options, /, number: int) -> None:
 @click.option("--reason", required=True)
 @click.option("--draft", is_flag=True, help="Keep it to yourself; submit it later.")
 @click.pass_obj
-def new(given: Options, /, **asked: Any) -> None:
+def new(given: Options, /, **options: Any) -> None:
     """Ask. It is submitted at once unless it is a draft.
 
     \b
@@ -67,7 +67,7 @@ def new(given: Options, /, **asked: Any) -> None:
         --until 2026-12-01T00:00:00Z --reason "Paper deadline"
     """
     api = given.api()
-    _tell(given, api.post(api.within("requests"), set_options(asked)))
+    _tell(given, api.post(api.within("requests"), set_options(options)))
 
 
 @request.command("preview")
@@ -79,8 +79,8 @@ def new(given: Options, /, **asked: Any) -> None:
 def preview(given: Options, /, number: int, gpus: float | None) -> None:
     """What it would do, planned now."""
     api = given.api()
-    told = api.get(api.within(f"requests/{number}/preview"), gpus=gpus)
-    if printed(given, told):
+    body = api.get(api.within(f"requests/{number}/preview"), gpus=gpus)
+    if printed(given, body):
         return
     columns = [
         ("WORKLOAD", lambda row: row["name"] or "one of another team"),
@@ -88,7 +88,7 @@ def preview(given: Options, /, number: int, gpus: float | None) -> None:
         ("THEN", lambda row: row["kind"]),
         ("WHY", lambda row: row["sentence"]),
     ]
-    table(told.get("lines", []), columns, told.get("fault") or "Nobody starts or leaves now.")
+    table(body.get("lines", []), columns, body.get("fault") or "Nobody starts or leaves now.")
 
 
 @request.command("comment")
@@ -103,7 +103,7 @@ def comment(given: Options, /, number: int, text: str) -> None:
         click.echo("Said.")
 
 
-def _verb(name: str, told: str, *, note: str = "") -> None:
+def _verb(name: str, text: str, *, note: str = "") -> None:
     """A command that does one thing to one request. ``note``: ``may`` or ``must`` be given."""
 
     def act(given: Options, /, number: int, **typed: Any) -> None:
@@ -120,7 +120,7 @@ def _verb(name: str, told: str, *, note: str = "") -> None:
         made = click.option("--note", required=note == "must", help="Why; both sides read it.")(
             made
         )
-    request.command(name, help=told)(NUMBER(made))
+    request.command(name, help=text)(NUMBER(made))
 
 
 _verb("submit", "Hand your draft to whoever decides.")

@@ -58,9 +58,9 @@ def what_if(given: Options, file: IO[str], days: int, now: bool, wait: bool) -> 
 @click.option("--step", "step_gpus", default=0, help="GPUs from one number to the next; 0: nodes.")
 @waiting
 @click.pass_obj
-def capacity(given: Options, /, wait: bool, **asked: Any) -> None:
+def capacity(given: Options, /, wait: bool, **options: Any) -> None:
     """How long work would have waited on more and fewer GPUs."""
-    _ask(given, {"kind": "capacity", **asked}, wait=wait)
+    _ask(given, {"kind": "capacity", **options}, wait=wait)
 
 
 @study.command("experiment")
@@ -86,13 +86,13 @@ def experiment(given: Options, file: IO[str], trace: str | None, wait: bool) -> 
 
     With --trace, begin and end may be left out: as much of it as may be lived is.
     """
-    asked = read_yaml(file)
-    if not isinstance(asked, dict):
+    question = read_yaml(file)
+    if not isinstance(question, dict):
         raise Fault(f"{file.name} holds no experiment.", "Begin it with: name:")
-    told = {**_plain(asked), "kind": "experiment"}
+    body = {**_plain(question), "kind": "experiment"}
     if trace is not None:
-        told["trace"] = _trace(trace)
-    _ask(given, told, wait=wait)
+        body["trace"] = _trace(trace)
+    _ask(given, body, wait=wait)
 
 
 @study.command("show")
@@ -146,9 +146,9 @@ def cancel(given: Options, number: int, letters: tuple[str, ...]) -> None:
         click.echo(_state(found))
 
 
-def _ask(given: Options, told: dict[str, Any], *, wait: bool) -> None:
+def _ask(given: Options, body: dict[str, Any], *, wait: bool) -> None:
     api = given.api()
-    found = api.post(api.within("studies"), told)
+    found = api.post(api.within("studies"), body)
     if wait:
         found = _lived(api, found)
     _show(given, found)
@@ -184,11 +184,11 @@ def _trace(name: str) -> dict[str, str]:
     return {"name": file.name, "content": b64encode(content).decode("ascii")}
 
 
-def _plain(asked: dict[Any, Any]) -> dict[str, Any]:
+def _plain(question: dict[Any, Any]) -> dict[str, Any]:
     """YAML reads times as such; the API takes text."""
     return {
         str(key): value.isoformat() if hasattr(value, "isoformat") else value
-        for key, value in asked.items()
+        for key, value in question.items()
     }
 
 
@@ -201,12 +201,12 @@ def _state(found: dict[str, Any]) -> str:
 def _show(given: Options, found: dict[str, Any]) -> None:
     if printed(given, found):
         return
-    told = {key: found[key] for key in ("id", "kind", "name", "state", "fault")}
+    body = {key: found[key] for key in ("id", "kind", "name", "state", "fault")}
     if found["variants"]:
-        told["variants"] = _variants(found)
+        body["variants"] = _variants(found)
     elif "answer" in found:
-        told["answer"] = found["answer"]
-    document(told, "yaml")
+        body["answer"] = found["answer"]
+    document(body, "yaml")
 
 
 def _variants(found: dict[str, Any]) -> list[dict[str, Any]]:

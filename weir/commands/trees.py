@@ -39,9 +39,9 @@ QUEUE = click.option("--queue", metavar="NAME", help="A queue that you divide: w
 def export(given: Options, /, queue: str | None, at: str | None) -> None:
     """The tree with the figures in force, as a file that `quota apply` takes."""
     api = given.api()
-    told = api.get(place(api, queue), at=at)
-    if not printed(given, told):
-        document(told, YAML)
+    body = api.get(place(api, queue), at=at)
+    if not printed(given, body):
+        document(body, YAML)
 
 
 @click.command("diff")
@@ -171,8 +171,8 @@ def _as_cell(value: Any, what: str) -> str:
 
 def _queues(file: IO[str]) -> list[Any]:
     """Raises Fault where the file is none of a tree."""
-    told = read_yaml(file)
-    queues = told.get("queues") if isinstance(told, Mapping) else None
+    body = read_yaml(file)
+    queues = body.get("queues") if isinstance(body, Mapping) else None
     if not isinstance(queues, list) or not queues:
         raise Fault(f"{file.name} names no queues.", "Begin it with: queues:")
     return queues

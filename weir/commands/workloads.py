@@ -239,20 +239,20 @@ def eta(given: Options, /, name: str) -> None:
 
 
 def _forecast(found: Row) -> str:
-    told = found["start_forecast"]
-    if not told or not told["p90_at"]:
+    forecast = found["start_forecast"]
+    if not forecast or not forecast["p90_at"]:
         return ""
-    if not told["p50_at"]:
-        return f"Any moment, by {moment(told['p90_at'])} (told {moment(told['at'])})"
-    return f"{moment(told['p50_at'])} to {moment(told['p90_at'])} (told {moment(told['at'])})"
+    if not forecast["p50_at"]:
+        return f"Any moment, by {moment(forecast['p90_at'])} (told {moment(forecast['at'])})"
+    return f"{moment(forecast['p50_at'])} to {moment(forecast['p90_at'])} (told {moment(forecast['at'])})"
 
 
 def _no_forecast(found: Row) -> str:
     if found["started_at"]:
         return f"It started {moment(found['started_at'])}."
-    told = found["start_forecast"]
+    forecast = found["start_forecast"]
     place = f" Place {found['position']} in its queue." if found["position"] else ""
-    return ((told and told["why_not"]) or "Nothing is foretold of it.") + place
+    return ((forecast and forecast["why_not"]) or "Nothing is foretold of it.") + place
 
 
 @click.command()

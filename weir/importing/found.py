@@ -40,7 +40,7 @@ class Found:
     def left(self) -> list[Gap]:
         return [Gap(what, instead, at) for (what, instead), at in sorted(self._left.items())]
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         left = [{"what": row.what, "instead": row.instead, "at": row.at} for row in self.left]
         return {
             "gpu_classes": self.classes,

@@ -61,11 +61,11 @@ def translate(objects: Sequence[Any]) -> Found:
 
 def _flat(objects: Sequence[Any]) -> Iterator[Object]:
     """The objects of documents and of lists in them."""
-    for told in objects:
-        if isinstance(told, Mapping) and isinstance(told.get("items"), list):
-            yield from _flat(told["items"])
-        elif isinstance(told, Mapping) and told.get("kind"):
-            yield told
+    for obj in objects:
+        if isinstance(obj, Mapping) and isinstance(obj.get("items"), list):
+            yield from _flat(obj["items"])
+        elif isinstance(obj, Mapping) and obj.get("kind"):
+            yield obj
 
 
 class _Reader:
@@ -75,18 +75,18 @@ class _Reader:
         self.kinds: dict[str, dict[str, Object]] = {kind: {} for kind in KINDS}
         self.local: dict[str, list[str]] = {}
         """ClusterQueue -> namespaces that submit to it."""
-        for told in objects:
-            self._sort(told)
+        for obj in objects:
+            self._sort(obj)
 
-    def _sort(self, told: Object) -> None:
-        kind, name = str(told["kind"]), _name(told)
+    def _sort(self, obj: Object) -> None:
+        kind, name = str(obj["kind"]), _name(obj)
         if kind == "LocalQueue":
-            namespace = str((told.get("metadata") or {}).get("namespace", "default"))
-            places = self.local.setdefault(str(_spec(told).get("clusterQueue")), [])
+            namespace = str((obj.get("metadata") or {}).get("namespace", "default"))
+            places = self.local.setdefault(str(_spec(obj).get("clusterQueue")), [])
             if namespace not in places:
                 places.append(namespace)
         elif kind in self.kinds:
-            self.kinds[kind][name] = _spec(told)
+            self.kinds[kind][name] = _spec(obj)
         else:
             self.found.leave(f"{kind} {name}", "the object", OF_KINDS.get(kind, "none"))
 
@@ -222,11 +222,11 @@ class _Reader:
             top[word] = dict.fromkeys(top.get("nominal", {}), 0)
 
 
-def quantity(told: Any, at: str) -> float:
+def quantity(amount: Any, at: str) -> float:
     """A Kubernetes quantity as a number. Raises Fault that names the object."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]*)", str(told))
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]*)", str(amount))
     if found is None or found[2] not in SCALE:
-        raise Fault(f"{at}: {told!r} is no amount of GPUs.", "Write a number, such as 8.")
+        raise Fault(f"{at}: {amount!r} is no amount of GPUs.", "Write a number, such as 8.")
     return plain(float(found[1]) * SCALE[found[2]])
 
 
@@ -242,12 +242,12 @@ def _cells(spec: Object) -> Iterator[tuple[str, Object]]:
                 yield str(flavor.get("name")), resource
 
 
-def _name(told: Object) -> str:
-    return str((told.get("metadata") or {}).get("name"))
+def _name(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("name"))
 
 
-def _spec(told: Object) -> Object:
-    spec = told.get("spec")
+def _spec(obj: Object) -> Object:
+    spec = obj.get("spec")
     return spec if isinstance(spec, Mapping) else {}
 
 

@@ -102,17 +102,17 @@ def _accounts(text: str, found: Found) -> list[_Account]:
 
 
 def _options(text: str) -> Iterator[tuple[str, str]]:
-    held: tuple[str, str] | None = None
+    option: tuple[str, str] | None = None
     for part in re.findall(r"(?:[^:']|'[^']*')+", text):
         read = OPTION.fullmatch(part)
         if read is not None:
-            if held:
-                yield held
-            held = (SPELT.get(read[1].lower(), read[1]), read[2])
-        elif held:
-            held = (held[0], f"{held[1]}:{part}")
-    if held:
-        yield held
+            if option:
+                yield option
+            option = (SPELT.get(read[1].lower(), read[1]), read[2])
+        elif option:
+            option = (option[0], f"{option[1]}:{part}")
+    if option:
+        yield option
 
 
 def _leave_options(found: Found, at: str, options: Mapping[str, str]) -> None:
@@ -157,9 +157,9 @@ class _Reader:
     def _weights(self, share: float) -> dict[str, float]:
         return {} if share == 1 else dict.fromkeys(self.classes.values(), plain(share))
 
-    def _caps(self, at: str, told: str) -> dict[str, float]:
+    def _caps(self, at: str, text: str) -> dict[str, float]:
         caps: dict[str, float] = {}
-        for part in filter(None, told.strip("'").split(",")):
+        for part in filter(None, text.strip("'").split(",")):
             name, _, amount = part.partition("=")
             kind, _, model = name.partition(":")
             gpu_class = self._class(model) if kind == GPU else None
@@ -180,8 +180,8 @@ class _Reader:
 
 
 def _share(options: Mapping[str, str], at: str, found: Found) -> float:
-    told = options.get("FairShare", "1").strip("'")
-    if told.isdigit() and int(told) < 2**31 - 1:
-        return float(told)
-    found.leave(at, f"FairShare={told}", "it has a share of its own, of weight 1")
+    share = options.get("FairShare", "1").strip("'")
+    if share.isdigit() and int(share) < 2**31 - 1:
+        return float(share)
+    found.leave(at, f"FairShare={share}", "it has a share of its own, of weight 1")
     return 1.0

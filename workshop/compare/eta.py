@@ -116,8 +116,10 @@ class Forecaster:
             waiting = waiting[np.isin(which[waiting], awaited)]
         if not waiting.size:
             return which[waiting], np.empty((0, 0), np.int64)
-        asked = [self._asked(int(job), now_s, opening, i) for i, job in enumerate(which.tolist())]
-        rests = self.runs.rests(asked, self.futures, dice).astype(np.int64)
+        questions = [
+            self._question(int(job), now_s, opening, i) for i, job in enumerate(which.tolist())
+        ]
+        rests = self.runs.rests(questions, self.futures, dice).astype(np.int64)
         rhythm = self._rhythm(now_s)
         starts = np.empty((self.futures, waiting.size), np.int64)
         for number in range(self.futures):
@@ -129,7 +131,7 @@ class Forecaster:
             starts[number] = future.starts[waiting]
         return which[waiting], starts
 
-    def _asked(self, job: int, now_s: int, opening: Opening, i: int) -> Question:
+    def _question(self, job: int, now_s: int, opening: Opening, i: int) -> Question:
         jobs = self.walk.jobs
         done = int(self.trace.duration_s[job]) - int(jobs.left[job]) // int(
             self.walk.cast.most[job]
@@ -152,7 +154,7 @@ class Forecaster:
         duration = self.trace.duration_s[jobs].copy()
         unknown = np.flatnonzero(~known)
         if unknown.size:
-            asked = [Question(self.kinds(int(jobs[i]))) for i in unknown]
-            duration[unknown] = self.runs.rests(asked, 1, dice)[0]
+            questions = [Question(self.kinds(int(jobs[i]))) for i in unknown]
+            duration[unknown] = self.runs.rests(questions, 1, dice)[0]
         steps = np.full(submit.size, CHECKPOINT_S, np.int64)
         return Newcomers(cast, submit, duration, steps, np.full(submit.size, RESTART_S, np.int64))

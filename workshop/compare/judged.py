@@ -57,7 +57,7 @@ def told_over(
     submits, hours = _moments(trace, truth)
     walk = Walk(trace, nodes, DEFAULT_POLICY)
     forecaster = Forecaster(trace, walk, SEED, futures)
-    told: list[Told] = []
+    forecasts: list[Told] = []
     before = 0
     for number, now_s in enumerate(sorted({*submits, *hours})):
         walk.go_to(now_s)
@@ -65,10 +65,10 @@ def told_over(
         before = now_s
         chosen = _chosen(walk, trace, now_s, now_s in submits, now_s in hours)
         if chosen.size:
-            told += _told(forecaster, chosen, trace, truth, now_s)
+            forecasts += _forecasts(forecaster, chosen, trace, truth, now_s)
         if number % 20 == 0:
-            progress(f"day {now_s // 86400}: {len(told)} forecasts")
-    return told, truth
+            progress(f"day {now_s // 86400}: {len(forecasts)} forecasts")
+    return forecasts, truth
 
 
 def _moments(trace: Trace, truth: Ints) -> tuple[set[int], set[int]]:
@@ -104,7 +104,7 @@ def _chosen(walk: Walk, trace: Trace, now_s: int, is_submit: bool, is_hour: bool
     return np.union1d(come, some)
 
 
-def _told(
+def _forecasts(
     forecaster: Forecaster, chosen: Ints, trace: Trace, truth: Ints, now_s: int
 ) -> list[Told]:
     which, starts = forecaster.tell(now_s, chosen)
@@ -125,7 +125,7 @@ def _told(
 
 
 def judge(
-    told: Sequence[Told],
+    forecasts: Sequence[Told],
     truth: Ints,
     trace: Trace,
     *,
@@ -134,7 +134,7 @@ def judge(
     corrected: bool = True,
 ) -> dict[str, float]:
     """Figures of the forecasts made in the span; the correction learns from all that had come by then."""
-    rows = [row for row in _corrected(told, corrected) if since_s <= row[0].at_s < until_s]
+    rows = [row for row in _corrected(forecasts, corrected) if since_s <= row[0].at_s < until_s]
     at_submit = [row for row in rows if row[0].at_submit]
     figures = _figures(rows, trace, truth) | _interval(rows)
     figures |= {f"submit_{k}": v for k, v in _figures(at_submit, trace, truth).items()}
@@ -148,10 +148,10 @@ def judge(
     return figures
 
 
-def _corrected(told: Sequence[Told], corrected: bool) -> list[tuple[Told, Band]]:
+def _corrected(forecasts: Sequence[Told], corrected: bool) -> list[tuple[Told, Band]]:
     """Each with its band; at each moment the correction knows what had started by then, and what waited."""
     rows: list[tuple[Told, Band]] = []
-    for at_s, group in groupby(told, key=lambda one: one.at_s):
+    for at_s, group in groupby(forecasts, key=lambda one: one.at_s):
         now = list(group)
         known = Correction()
         if corrected:
@@ -172,10 +172,10 @@ def _interval(rows: Sequence[tuple[Told, Band]]) -> dict[str, float]:
     days, of = np.unique([one.at_s // DAY_S for one, _ in rows], return_inverse=True)
     if not days.size:
         return {"band_low_pct": 0.0, "band_high_pct": 100.0, "days": 0.0}
-    held = np.array([band.p50_s <= one.start_s <= band.p90_s for one, band in rows])
+    hits = np.array([band.p50_s <= one.start_s <= band.p90_s for one, band in rows])
     drawn = np.random.default_rng(SEED).integers(0, days.size, (RESAMPLED, days.size))
-    inside, told = (np.bincount(of, weights=w, minlength=days.size) for w in (held, None))
-    shares = 100 * inside[drawn].sum(axis=1) / told[drawn].sum(axis=1)
+    inside, counts = (np.bincount(of, weights=w, minlength=days.size) for w in (hits, None))
+    shares = 100 * inside[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
     low, high = np.quantile(shares, [0.025, 0.975])
     return {
         "band_low_pct": round(low, 2),

@@ -36,6 +36,6 @@ def means_of(found: Sequence[Metrics]) -> dict[str, Any]:
         if not isinstance(first, int | float):
             means[name] = first
             continue
-        told = interval([float(row[name]) for row in flat])
-        means[name], half[name] = told.mean, told.half
+        estimate = interval([float(row[name]) for row in flat])
+        means[name], half[name] = estimate.mean, estimate.half
     return means | {"half": half}

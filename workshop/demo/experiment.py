@@ -38,15 +38,15 @@ def begin() -> None:
 def _wonder(cluster: Cluster) -> None:
     """What two nodes more would do, which the admin keeps."""
     with suppress(ServiceError):
-        asked = what_if.ask(cluster=cluster, document=WONDERED, author="admin", days=DAYS)
-        doors.keep(asked)
-        doors.start(asked)
+        study = what_if.ask(cluster=cluster, document=WONDERED, author="admin", days=DAYS)
+        doors.keep(study)
+        doors.start(study)
 
 
 def _begin(cluster: Cluster) -> None:
     tz = zone(cluster.display_time_zone)
     end = datetime.combine(cluster.now().astimezone(tz).date(), time(), tzinfo=tz)
-    asked = Question(
+    question = Question(
         name="Patience and h100 supply",
         begin=end - timedelta(days=DAYS),
         end=end,
@@ -55,6 +55,6 @@ def _begin(cluster: Cluster) -> None:
         variants=VARIANTS,
     )
     try:
-        ask(cluster=cluster, author="admin", asked=asked)
+        ask(cluster=cluster, author="admin", question=question)
     except ServiceError:
         return

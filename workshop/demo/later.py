@@ -62,8 +62,8 @@ def put_off(
 ) -> None:
     """Note what is to be worked out: starts at ``moments``, and the months ``before`` the lived past (None:
     of a recording, which says nothing of them)."""
-    told = [{"snapshot": dump(m.snapshot), "waiting": sorted(m.waiting)} for m in moments]
-    (folder / MOMENTS).write_text(json.dumps(told))
+    rows = [{"snapshot": dump(m.snapshot), "waiting": sorted(m.waiting)} for m in moments]
+    (folder / MOMENTS).write_text(json.dumps(rows))
     since = datetime.now(UTC).isoformat()
     queues = len(forecast_queues(cluster))
     months = {"since": since, "done": 0, "of": queues, "before": before and before.isoformat()}
@@ -124,7 +124,7 @@ def _write_months(cluster: Cluster, before: datetime) -> None:
 
 def _starts(cluster: Cluster, folder: Path, found: Mapping[str, Any]) -> Iterator[int]:
     most_s = MOST_CPU_S - found.get("spent_s", 0.0)
-    told = json.loads((folder / MOMENTS).read_text())
-    moments = (Moment(parse(one["snapshot"]), frozenset(one["waiting"])) for one in told)
+    rows = json.loads((folder / MOMENTS).read_text())
+    moments = (Moment(parse(one["snapshot"]), frozenset(one["waiting"])) for one in rows)
     in_time = itertools.takewhile(lambda _: time.process_time() <= most_s, moments)
     yield from tell_past(cluster, in_time)

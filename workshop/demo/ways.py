@@ -18,6 +18,6 @@ def open_ways() -> None:
         if not user.email:
             user.email = f"{user.username}@demo.invalid"
             user.save(update_fields=["email"])
-        kept = user.webhooks.filter(name=NAME).update(address=sink_address())
-        if settings.WEIR_ADDRESS and not kept and user.webhooks.count() < webhooks.MOST:
+        count = user.webhooks.filter(name=NAME).update(address=sink_address())
+        if settings.WEIR_ADDRESS and not count and user.webhooks.count() < webhooks.MOST:
             webhooks.add(user, name=NAME, address=sink_address())

@@ -89,16 +89,16 @@ def by_day(
         begin = BEGIN + timedelta(days=number)
         end = begin + timedelta(days=1)
         runs = [one for one in judged if begin <= one.ended < end]
-        told = score("", [one for one in starts if begin <= one.told_at < end])
+        scores = score("", [one for one in starts if begin <= one.told_at < end])
         yield Day(
             day=f"{begin.astimezone(zone):%a %d %b}",
             runs=len(runs),
-            held_pct=100 * sum(one.held for one in runs) / len(runs) if runs else None,
+            held_pct=100 * sum(one.hit for one in runs) / len(runs) if runs else None,
             error=median(one.error for one in runs) if runs else None,
             naive_error=median(one.naive_error for one in runs) if runs else None,
-            starts=told.starts,
-            before_p90_pct=told.before_p90.pct if told.starts else None,
-            in_band_pct=told.in_band.pct if told.starts else None,
-            start_error_pct=told.error_pct,
-            naive_start_error_pct=told.naive_pct,
+            starts=scores.starts,
+            before_p90_pct=scores.before_p90.pct if scores.starts else None,
+            in_band_pct=scores.in_band.pct if scores.starts else None,
+            start_error_pct=scores.error_pct,
+            naive_start_error_pct=scores.naive_pct,
         )

@@ -20,20 +20,20 @@ STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """``own`` as dots and a line, ``naive`` as a grey line beside it, ``told`` dashed."""
+    """``own`` as dots and a line, ``naive`` as a grey line beside it, ``target`` dashed."""
 
     title: str
     unit: str
     own: Callable[[Day], float | None]
     naive: Callable[[Day], float | None] | None = None
-    told: float | None = None
+    target: float | None = None
     most: float | None = None
 
 
 PANELS = (
-    Panel("Run times: within P10 to P90", "%", lambda d: d.held_pct, told=80, most=100),
+    Panel("Run times: within P10 to P90", "%", lambda d: d.held_pct, target=80, most=100),
     Panel("Run times: median error", "powers of two", lambda d: d.error, lambda d: d.naive_error),
-    Panel("Starts: before their P90", "%", lambda d: d.before_p90_pct, told=90, most=100),
+    Panel("Starts: before their P90", "%", lambda d: d.before_p90_pct, target=90, most=100),
     Panel(
         "Starts: median error", "% of the wait",
         lambda d: d.start_error_pct, lambda d: d.naive_start_error_pct,
@@ -81,8 +81,8 @@ def _panel(panel: Panel, days: Sequence[Day], top: int) -> list[str]:
         parts.append(
             f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{share * most:.3g}</text>'
         )
-    if panel.told is not None:
-        y = top + PANEL * (1 - panel.told / most)
+    if panel.target is not None:
+        y = top + PANEL * (1 - panel.target / most)
         parts.append(f'<line class="p" x1="{LEFT}" x2="{WIDTH - 20}" y1="{y:.1f}" y2="{y:.1f}"/>')
     parts += _line("n", naive, days, top, most)
     parts += _line("o", own, days, top, most)

@@ -109,7 +109,7 @@ def leave_line(
 
 @inner
 def seat(job: int, now: int, gpus: Ints, start_s: Ints, floor: Floor) -> bool:
-    used = place(floor.free, floor.per_node, gpus[job], floor.nodes[job], floor.held[job])
+    used = place(floor.free, floor.per_node, gpus[job], floor.nodes[job], floor.sizes[job])
     if not used:
         return False
     floor.used[job] = used
@@ -180,7 +180,7 @@ def shadow_of(
     """When the head can start as ends are expected; ``later`` becomes what is free then, without it."""
     who, at = expected_ends(now, asked_s, start_s, ends, queue[:head])
     for i in range(len(who)):
-        release(later, floor.nodes[who[i]], floor.held[who[i]], floor.used[who[i]])
+        release(later, floor.nodes[who[i]], floor.sizes[who[i]], floor.used[who[i]])
         if i + 1 < len(who) and at[i + 1] == at[i]:
             continue
         if could_place(later, gpus[queue[head]], floor):
@@ -190,9 +190,9 @@ def shadow_of(
 
 @inner
 def could_place(free: Ints, gpus: int, floor: Floor) -> bool:
-    nodes, held = np.empty_like(floor.nodes[0]), np.empty_like(floor.held[0])
-    used = place(free, floor.per_node, gpus, nodes, held)
-    release(free, nodes, held, used)
+    nodes, sizes = np.empty_like(floor.nodes[0]), np.empty_like(floor.sizes[0])
+    used = place(free, floor.per_node, gpus, nodes, sizes)
+    release(free, nodes, sizes, used)
     return used > 0
 
 
@@ -202,20 +202,20 @@ def fits_beside(later: Ints, job: int, head_gpus: int, floor: Floor) -> bool:
     take(later, floor, job)
     if could_place(later, head_gpus, floor):
         return True
-    release(later, floor.nodes[job], floor.held[job], floor.used[job])
+    release(later, floor.nodes[job], floor.sizes[job], floor.used[job])
     return False
 
 
 @inner
 def unseat(job: int, start_s: Ints, floor: Floor) -> None:
-    release(floor.free, floor.nodes[job], floor.held[job], floor.used[job])
+    release(floor.free, floor.nodes[job], floor.sizes[job], floor.used[job])
     start_s[job] = NEVER
 
 
 @inner
 def take(free: Ints, floor: Floor, job: int) -> None:
     for k in range(floor.used[job]):
-        free[floor.nodes[job, k]] -= floor.held[job, k]
+        free[floor.nodes[job, k]] -= floor.sizes[job, k]
 
 
 @inner

@@ -62,7 +62,7 @@ def session(now: int, fair: Floats, world: World) -> bool:
     """Divides, starts who fits, lets the others reclaim; whether anybody was evicted, who may start now."""
     floor = world.floor
     deserved = world.quotas.nominal / 1000.0
-    divide(len(floor.free) * floor.per_node, deserved, world.quotas.weight, world.asked, fair)
+    divide(len(floor.free) * floor.per_node, deserved, world.quotas.weight, world.demand, fair)
     world.lines.parked[:] = 0
     queue = next_queue(fair, world)
     while queue >= 0:
@@ -74,22 +74,22 @@ def session(now: int, fair: Floats, world: World) -> bool:
 
 
 @kernel
-def divide(total: float, deserved: Floats, weight: Floats, asked: Ints, fair: Floats) -> None:
+def divide(total: float, deserved: Floats, weight: Floats, demand: Ints, fair: Floats) -> None:
     """Fills ``fair``: GPUs by queue, which is never more than it asks for."""
-    fair[:] = np.minimum(deserved, asked)
+    fair[:] = np.minimum(deserved, demand)
     left = total - fair.sum()
     rounded_off = np.zeros(len(fair))
     again = True
     while again and left > 0:
         again, to_give = False, left
-        wants = asked > fair
+        wants = demand > fair
         weights = weight[wants].sum()
         if weights == 0:
             break
         for queue in range(len(fair)):
             if not wants[queue] or weight[queue] == 0:
                 continue
-            part, more = to_give * (weight[queue] / weights), asked[queue] - fair[queue]
+            part, more = to_give * (weight[queue] / weights), demand[queue] - fair[queue]
             given = more if more <= part else np.floor(part)
             if more <= part or part > given:
                 rounded_off[queue] = 0.0 if more <= part else part - given
@@ -175,21 +175,21 @@ def make_room(job: int, now: int, fair: Floats, world: World) -> bool:
     starved = after * 1000 <= world.quotas.nominal[mine]
     below = np.full(len(world.used), world.counts[0])
     below[mine] = 0
-    held = world.used.copy()
-    at = last_in_order(below, held, now, starved, fair, world)
+    usage = world.used.copy()
+    at = last_in_order(below, usage, now, starved, fair, world)
     while at >= 0:
         pick(world.runs[at], world)
         if fits(job, world):
             spare(job, world)
             return True
-        at = last_in_order(below, held, now, starved, fair, world)
+        at = last_in_order(below, usage, now, starved, fair, world)
     keep_all(world)
     return False
 
 
 @inner
 def last_in_order(
-    below: Ints, held: Ints, now: int, starved: bool, fair: Floats, world: World
+    below: Ints, usage: Ints, now: int, starved: bool, fair: Floats, world: World
 ) -> int:
     """Where in ``runs`` the next victim stands: what the last queue in order started last; or -1."""
     best, last = -1, order_of(0, 0, 0, 0, fair, world)
@@ -200,7 +200,7 @@ def last_in_order(
         below[queue] = at + 1
         if at < 0:
             continue
-        holds = held[queue]
+        holds = usage[queue]
         without = world.used[queue] - world.work.gpus[world.runs[at]]
         its = order_of(queue, holds, holds, without, fair, world)
         if best < 0 or its > last:

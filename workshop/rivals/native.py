@@ -169,7 +169,7 @@ def let_end(now: int, state: State) -> bool:
     """Whether anybody has ended."""
     job, any_ended = end(now, state.work), False
     while job >= 0:
-        state.work.due[job] = -1
+        state.work.free_at[job] = -1
         let_go(job, now, state)
         job, any_ended = end(now, state.work), True
     return any_ended
@@ -204,7 +204,7 @@ def try_next(now: int, state: State) -> None:
             gangs.partial[gangs.partials[0]] = job
             gangs.partials[0] += 1
     gangs.seated[job] += 1
-    work.held[job] -= pods.gpus[pod] * now
+    work.gpu_s[job] -= pods.gpus[pod] * now
     if gangs.seated[job] == gangs.size[job]:
         gangs.since[job] = NEVER
         await_end(job, now, now + work.duration_s[job], work)
@@ -212,12 +212,12 @@ def try_next(now: int, state: State) -> None:
 
 @inner
 def leave_out_whole(state: State) -> None:
-    gangs, kept = state.gangs, 0
+    gangs, count = state.gangs, 0
     for i in range(gangs.partials[0]):
         if state.work.first[gangs.partial[i]] < 0:
-            gangs.partial[kept] = gangs.partial[i]
-            kept += 1
-    gangs.partials[0] = kept
+            gangs.partial[count] = gangs.partial[i]
+            count += 1
+    gangs.partials[0] = count
 
 
 @inner
@@ -226,7 +226,7 @@ def let_go(job: int, now: int, state: State) -> None:
     for pod in range(gangs.first[job], gangs.first[job] + gangs.size[job]):
         if pods.node[pod] >= 0:
             state.free[pods.node[pod]] += pods.gpus[pod]
-            state.work.held[job] += pods.gpus[pod] * now
+            state.work.gpu_s[job] += pods.gpus[pod] * now
             pods.node[pod] = -1
     gangs.seated[job] = 0
 
@@ -243,12 +243,12 @@ def give_up(job: int, now: int, state: State) -> bool:
     gangs.again[job] = now + min(wait_s, MOST_REMAKE_S)
     tries[job] += 1
     for line, place in ((lines.backing, 1), (lines.parked, 2)):
-        kept = 0
+        count = 0
         for i in range(lines.size[place]):
             if state.pods.job[line[i]] != job:
-                line[kept] = line[i]
-                kept += 1
-        lines.size[place] = kept
+                line[count] = line[i]
+                count += 1
+        lines.size[place] = count
     return True
 
 
@@ -266,15 +266,15 @@ def come_back(now: int, freed: bool, pods: Pods, lines: Lines) -> None:
     for i in range(moved, lines.size[2]):
         lines.parked[i - moved] = lines.parked[i]
     lines.size[2] -= moved
-    kept = 0
+    count = 0
     for i in range(lines.size[1]):
         pod = lines.backing[i]
         if pods.ready[pod] <= now:
             join(pod, pods, lines)
         else:
-            lines.backing[kept] = pod
-            kept += 1
-    lines.size[1] = kept
+            lines.backing[count] = pod
+            count += 1
+    lines.size[1] = count
 
 
 @inner

@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @njit(cache=True)
-def place(free: Ints, per_node: int, gpus: int, nodes: Ints, held: Ints) -> int:
+def place(free: Ints, per_node: int, gpus: int, nodes: Ints, sizes: Ints) -> int:
     """Takes ``gpus`` from ``free`` (GPUs by node); writes node and GPUs taken to ``nodes`` and ``held``.
 
     Returns how many nodes were used, 0 when it does not fit (then ``free`` is as before).
@@ -23,10 +23,10 @@ def place(free: Ints, per_node: int, gpus: int, nodes: Ints, held: Ints) -> int:
         node = fullest(free, gpus)
         if node < 0:
             return 0
-        nodes[0], held[0] = node, gpus
+        nodes[0], sizes[0] = node, gpus
         free[node] -= gpus
         return 1
-    return place_across(free, per_node, gpus, nodes, held)
+    return place_across(free, per_node, gpus, nodes, sizes)
 
 
 @njit(cache=True)
@@ -41,22 +41,22 @@ def fullest(free: Ints, gpus: int) -> int:
 
 
 @njit(cache=True)
-def place_across(free: Ints, per_node: int, gpus: int, nodes: Ints, held: Ints) -> int:
+def place_across(free: Ints, per_node: int, gpus: int, nodes: Ints, sizes: Ints) -> int:
     whole, rest = gpus // per_node, gpus % per_node
     used = 0
     for node in range(len(free)):
         if used == whole:
             break
         if free[node] == per_node:
-            nodes[used], held[used] = node, per_node
+            nodes[used], sizes[used] = node, per_node
             free[node] = 0
             used += 1
     last = freest(free) if used == whole and rest else -1
     if used < whole or (rest and (last < 0 or free[last] < rest)):
-        release(free, nodes, held, used)
+        release(free, nodes, sizes, used)
         return 0
     if rest:
-        nodes[used], held[used] = last, rest
+        nodes[used], sizes[used] = last, rest
         free[last] -= rest
         used += 1
     return used
@@ -72,6 +72,6 @@ def freest(free: Ints) -> int:
 
 
 @njit(cache=True)
-def release(free: Ints, nodes: Ints, held: Ints, used: int) -> None:
+def release(free: Ints, nodes: Ints, sizes: Ints, used: int) -> None:
     for i in range(used):
-        free[nodes[i]] += held[i]
+        free[nodes[i]] += sizes[i]

@@ -115,12 +115,12 @@ def let_end(now: int, work: Work, floor: Floor, past: Past, present: Present) ->
         stop(job, now, work, floor)
         learn(job, work, past)
         job = end(now, work)
-    kept = 0
+    count = 0
     for i in range(present.counts[0]):
         if work.end[present.jobs[i]] < 0:
-            present.jobs[kept] = present.jobs[i]
-            kept += 1
-    present.counts[0] = kept
+            present.jobs[count] = present.jobs[i]
+            count += 1
+    present.counts[0] = count
 
 
 @inner
@@ -137,8 +137,8 @@ def rank_of(job: int, now: int, work: Work, rules: Rules, past: Past) -> float:
     """What was attained is all that was received: counted without lost work, a loss would lift its loser."""
     if rules.rank == 0:
         return float(work.duration_s[job] - progress(job, now, work))
-    attained = work.held[job]
-    if work.due[job] >= 0:
+    attained = work.gpu_s[job]
+    if work.free_at[job] >= 0:
         attained += (now - work.since[job]) * work.gpus[job]
     if rules.rank == 1:
         return 1.0 if attained > rules.threshold else 0.0
@@ -162,7 +162,7 @@ def choose(now: int, work: Work, floor: Floor, present: Present) -> None:
     waiting, least = 0, NEVER
     for i in range(count):
         job = ranked[i]
-        if work.due[job] >= 0:
+        if work.free_at[job] >= 0:
             continue
         if chosen[i] and work.gpus[job] < least:
             if seat(job, now, work, floor):
@@ -183,6 +183,6 @@ def passed_over(ranked: Ints, now: int, work: Work, floor: Floor) -> Any:
         if work.gpus[job] <= left:
             left -= work.gpus[job]
             chosen[i] = True
-        elif work.due[job] >= 0:
+        elif work.free_at[job] >= 0:
             evict(job, now, work, floor)
     return chosen

@@ -87,7 +87,7 @@ class Floor(NamedTuple):
     per_node: int
     free: Ints
     nodes: Ints
-    held: Ints
+    sizes: Ints
     used: Ints
     """Nodes that a job is on."""
 
@@ -140,7 +140,7 @@ def floor_of(trace: Trace, nodes: int) -> Floor:
         per_node=per_node,
         free=np.full(nodes, per_node, dtype=np.int64),
         nodes=np.empty((jobs, widest), np.int64),
-        held=np.empty((jobs, widest), np.int64),
+        sizes=np.empty((jobs, widest), np.int64),
         used=np.zeros(jobs, dtype=np.int64),
     )
 
@@ -175,7 +175,7 @@ def end_due(ends: Ints, running: int, now: int, floor: Floor) -> int:
     jobs = len(ends)
     while running and ends[0] // jobs == now:
         job = ends[0] % jobs
-        release(floor.free, floor.nodes[job], floor.held[job], floor.used[job])
+        release(floor.free, floor.nodes[job], floor.sizes[job], floor.used[job])
         running = pop(ends, 0, running)
     return running
 
@@ -197,7 +197,7 @@ def seat_next(line: Line, floor: Floor, gpus: Ints, blocked: Flags) -> int:
         if b < 0:
             return -1
         job = line.job_of_rank[line.heaps[line.base[b]]]
-        used = place(floor.free, floor.per_node, gpus[job], floor.nodes[job], floor.held[job])
+        used = place(floor.free, floor.per_node, gpus[job], floor.nodes[job], floor.sizes[job])
         if used:
             floor.used[job] = used
             line.waits[b] = pop(line.heaps, line.base[b], line.waits[b])

@@ -29,11 +29,11 @@ class Work(NamedTuple):
     saved: Ints  # useful run time behind the last checkpoint that counts
     since: Ints  # start of the run
     warm: Ints  # when the run begins to be useful
-    due: Ints
+    free_at: Ints
     first: Ints
     end: Ints
     evictions: Ints
-    held: Ints  # GPU-seconds
+    gpu_s: Ints  # GPU-seconds
     ends: Ints  # heap of ``due * jobs + job``; what evictions made void goes when it fills or comes up
     counts: Ints  # [entries of ``ends``, jobs that have arrived]
     checkpoint_s: int
@@ -43,8 +43,8 @@ class Work(NamedTuple):
 def new_work(trace: Trace, costs: Costs) -> Work:
     """Nothing has arrived."""
     jobs = len(trace)
-    saved, since, warm, evictions, held = (np.zeros(jobs, np.int64) for _ in range(5))
-    due, first, end = (np.full(jobs, -1, np.int64) for _ in range(3))
+    saved, since, warm, evictions, gpu_s = (np.zeros(jobs, np.int64) for _ in range(5))
+    free_at, first, end = (np.full(jobs, -1, np.int64) for _ in range(3))
     return Work(
         submit_s=trace.submit_s,
         duration_s=trace.duration_s,
@@ -52,11 +52,11 @@ def new_work(trace: Trace, costs: Costs) -> Work:
         saved=saved,
         since=since,
         warm=warm,
-        due=due,
+        free_at=free_at,
         first=first,
         end=end,
         evictions=evictions,
-        held=held,
+        gpu_s=gpu_s,
         ends=np.empty(2 * jobs + 64, np.int64),
         counts=np.zeros(2, np.int64),
         checkpoint_s=costs.checkpoint_s,
@@ -72,7 +72,7 @@ def replayed(trace: Trace, nodes: int, work: Work) -> Replay:
         end_s=work.end,
         capacity_gpus=nodes * trace.gpus_per_node,
         evictions=work.evictions,
-        lost_gpu_s=(work.held - trace.gpus * trace.duration_s).astype(np.float64),
+        lost_gpu_s=(work.gpu_s - trace.gpus * trace.duration_s).astype(np.float64),
     )
 
 
@@ -85,7 +85,7 @@ def next_arrival(work: Work) -> int:
 @inner
 def next_end(work: Work) -> int:
     jobs = len(work.gpus)
-    while work.counts[0] and work.due[work.ends[0] % jobs] != work.ends[0] // jobs:
+    while work.counts[0] and work.free_at[work.ends[0] % jobs] != work.ends[0] // jobs:
         work.counts[0] = pop(work.ends, 0, work.counts[0])
     return work.ends[0] // jobs if work.counts[0] else NEVER
 
@@ -113,7 +113,7 @@ def end(now: int, work: Work) -> int:
 @inner
 def seat(job: int, now: int, work: Work, floor: Floor) -> bool:
     """Starts it if it fits; whether it did."""
-    used = place(floor.free, floor.per_node, work.gpus[job], floor.nodes[job], floor.held[job])
+    used = place(floor.free, floor.per_node, work.gpus[job], floor.nodes[job], floor.sizes[job])
     if used == 0:
         return False
     floor.used[job] = used
@@ -124,39 +124,39 @@ def seat(job: int, now: int, work: Work, floor: Floor) -> bool:
 
 
 @inner
-def await_end(job: int, now: int, due: int, work: Work) -> None:
-    work.due[job] = due
+def await_end(job: int, now: int, at: int, work: Work) -> None:
+    work.free_at[job] = at
     if work.first[job] < 0:
         work.first[job] = now
     if work.counts[0] == len(work.ends):
         drop_void(work)
-    work.counts[0] = push(work.ends, 0, work.counts[0], due * len(work.gpus) + job)
+    work.counts[0] = push(work.ends, 0, work.counts[0], at * len(work.gpus) + job)
 
 
 @inner
 def drop_void(work: Work) -> None:
     """In place: an entry that is kept moves to where one was read before."""
-    jobs, kept = len(work.gpus), 0
+    jobs, count = len(work.gpus), 0
     for i in range(work.counts[0]):
         entry = work.ends[i]
-        if work.due[entry % jobs] == entry // jobs:
-            kept = push(work.ends, 0, kept, entry)
-    work.counts[0] = kept
+        if work.free_at[entry % jobs] == entry // jobs:
+            count = push(work.ends, 0, count, entry)
+    work.counts[0] = count
 
 
 @inner
 def stop(job: int, now: int, work: Work, floor: Floor) -> None:
-    release(floor.free, floor.nodes[job], floor.held[job], floor.used[job])
-    work.held[job] += (now - work.since[job]) * work.gpus[job]
-    work.due[job] = -1
+    release(floor.free, floor.nodes[job], floor.sizes[job], floor.used[job])
+    work.gpu_s[job] += (now - work.since[job]) * work.gpus[job]
+    work.free_at[job] = -1
 
 
 @inner
 def evict(job: int, now: int, work: Work, floor: Floor) -> None:
     done = progress(job, now, work)
     if work.checkpoint_s > 1:
-        kept = (done - work.saved[job]) // work.checkpoint_s * work.checkpoint_s
-        done = work.saved[job] + kept
+        saved_s = (done - work.saved[job]) // work.checkpoint_s * work.checkpoint_s
+        done = work.saved[job] + saved_s
     work.saved[job] = done
     work.evictions[job] += 1
     stop(job, now, work, floor)
@@ -165,5 +165,5 @@ def evict(job: int, now: int, work: Work, floor: Floor) -> None:
 @inner
 def progress(job: int, now: int, work: Work) -> int:
     """Useful run time, that of the present run included."""
-    ran = max(0, now - work.warm[job]) if work.due[job] >= 0 else 0
+    ran = max(0, now - work.warm[job]) if work.free_at[job] >= 0 else 0
     return work.saved[job] + ran

@@ -67,7 +67,7 @@ class World(NamedTuple):
     quotas: Quotas
     queue: Ints
     used: Ints
-    asked: Ints
+    demand: Ints
     runs: Ints
     picked: Ints
     leaves: Ints
@@ -96,7 +96,7 @@ def played(
 def new_world(trace: Trace, nodes: int, quotas: Quotas, costs: Costs) -> World:
     """All is free and nobody has arrived."""
     jobs, queues = len(trace), len(trace.queues)
-    used, asked = np.zeros(queues, np.int64), np.zeros(queues, np.int64)
+    used, demand = np.zeros(queues, np.int64), np.zeros(queues, np.int64)
     runs, picked = np.empty(jobs, np.int64), np.empty(jobs, np.int64)
     return World(
         new_work(trace, costs),
@@ -105,7 +105,7 @@ def new_world(trace: Trace, nodes: int, quotas: Quotas, costs: Costs) -> World:
         quotas,
         trace.queue.astype(np.int64),
         used,
-        asked,
+        demand,
         runs,
         picked,
         np.zeros(jobs, np.int64),
@@ -138,7 +138,7 @@ def advance(world: World) -> int:
     while job >= 0:
         stop(job, now, work, world.floor)
         world.used[world.queue[job]] -= work.gpus[job]
-        world.asked[world.queue[job]] -= work.gpus[job]
+        world.demand[world.queue[job]] -= work.gpus[job]
         world.counts[0] -= 1
         job = end(now, work)
     if world.counts[0] < before:
@@ -148,19 +148,19 @@ def advance(world: World) -> int:
     while job >= 0:
         join(job, lines)
         lines.parked[lines.bucket[job]] = 0
-        world.asked[world.queue[job]] += work.gpus[job]
+        world.demand[world.queue[job]] += work.gpus[job]
         job = arrive(now, work)
     return now
 
 
 @inner
 def drop_stopped(before: int, world: World) -> None:
-    kept = 0
+    count = 0
     for i in range(before):
-        if world.work.due[world.runs[i]] >= 0:
-            world.runs[kept] = world.runs[i]
-            kept += 1
-    world.counts[0] = kept
+        if world.work.free_at[world.runs[i]] >= 0:
+            world.runs[count] = world.runs[i]
+            count += 1
+    world.counts[0] = count
 
 
 @inner
@@ -199,9 +199,9 @@ def start(job: int, now: int, world: World) -> bool:
 def fits(job: int, world: World) -> bool:
     floor = world.floor
     used = place(
-        floor.free, floor.per_node, world.work.gpus[job], floor.nodes[job], floor.held[job]
+        floor.free, floor.per_node, world.work.gpus[job], floor.nodes[job], floor.sizes[job]
     )
-    release(floor.free, floor.nodes[job], floor.held[job], used)
+    release(floor.free, floor.nodes[job], floor.sizes[job], used)
     return used > 0
 
 
@@ -221,7 +221,7 @@ def youngest(queue: int, below: int, now: int, world: World) -> int:
 @inner
 def pick(job: int, world: World) -> None:
     floor = world.floor
-    release(floor.free, floor.nodes[job], floor.held[job], floor.used[job])
+    release(floor.free, floor.nodes[job], floor.sizes[job], floor.used[job])
     world.used[world.queue[job]] -= world.work.gpus[job]
     world.picked[world.counts[1]] = job
     world.counts[1] += 1
@@ -233,7 +233,7 @@ def put_back(at: int, world: World) -> None:
     """Who is picked at this place stays; the last of the picked takes its place."""
     job, floor = world.picked[at], world.floor
     for k in range(floor.used[job]):
-        floor.free[floor.nodes[job, k]] -= floor.held[job, k]
+        floor.free[floor.nodes[job, k]] -= floor.sizes[job, k]
     world.used[world.queue[job]] += world.work.gpus[job]
     world.leaves[job] = 0
     world.counts[1] -= 1

@@ -84,7 +84,7 @@ def row_of(
         not_started=len(group) - len(started),
         avg_wait_s=round(float(np.mean(waits)), 1) if started else 0.0,
         p99_wait_s=round(float(np.percentile(waits, 99)), 1) if started else 0.0,
-        gpu_hours=round(float(jobs.held[group].sum()) / MILLI / 3600, 1),
+        gpu_hours=round(float(jobs.gpu_s[group].sum()) / MILLI / 3600, 1),
         evictions=int(jobs.evictions[group].sum()),
         resized=sum(resized[number] for number in group),
     )

@@ -71,8 +71,8 @@ class FramePlanner:
             self._frame.requeue(slot)
         elif job.workload.awaits_victims:
             self._frame.promise(slot, *self._seats(job.workload))
-            due = job.workload.room_due
-            self._frame.work.due[slot] = due.timestamp() if due else np.inf
+            room_due = job.workload.room_due
+            self._frame.work.room_due[slot] = room_due.timestamp() if room_due else np.inf
             self._frame.work.taken[slot] = job.workload.taken_gpus
         else:
             self._frame.forget_promise(slot)

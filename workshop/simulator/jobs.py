@@ -146,9 +146,9 @@ class Job:
     def expect_room(self, leave: Iterable[Job], now: datetime) -> bool:
         """Those who ``leave`` make room for it; whether that is at another time than was known."""
         known = self.workload.room_due
-        due = room_due([job.gone_by for job in leave], known, now)
-        self.workload = replace(self.workload, room_due=due)
-        return due != known
+        expected = room_due([job.gone_by for job in leave], known, now)
+        self.workload = replace(self.workload, room_due=expected)
+        return expected != known
 
     def forget_promise(self) -> bool:
         """It waits like any other; whether it did not before."""

@@ -196,11 +196,11 @@ def gpus_of(each: Object, path: str) -> int:
     for container in at(each, f"{path}.containers", list) or []:
         resources = container.get("resources") if isinstance(container, dict) else None
         for kind in ("requests", "limits"):
-            asked = ((resources or {}).get(kind) or {}).get(GPU)
-            if asked is not None:
-                digits = str(asked)
+            amount = ((resources or {}).get(kind) or {}).get(GPU)
+            if amount is not None:
+                digits = str(amount)
                 if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
-                    raise PathError(f"{path} {GPU}", asked, "a whole number of GPUs")
+                    raise PathError(f"{path} {GPU}", amount, "a whole number of GPUs")
                 total += int(digits)
                 break
     return total

@@ -227,7 +227,7 @@ def lived_replay(trace: Trace, life: Life, capacity_gpus: int) -> Replay:
         end_s=jobs.end,
         capacity_gpus=capacity_gpus,
         evictions=jobs.evictions,
-        lost_gpu_s=np.maximum(0.0, jobs.held / MILLI - trace.gpus * trace.duration_s),
+        lost_gpu_s=np.maximum(0.0, jobs.gpu_s / MILLI - trace.gpus * trace.duration_s),
     )
 
 

@@ -22,19 +22,19 @@ from workshop.training.windows import Window, cut
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    asked = _asked().parse_args(given)
-    read = _trace(asked.trace, [*asked.train, *asked.judge], asked.hours)
-    trained = [_window(read, day, asked.nodes, asked.hours) for day in asked.train]
-    training = Training(asked.seed, asked.generations, asked.population)
-    found = train(training, trained, _told)
+    arguments = _arguments().parse_args(given)
+    read = _trace(arguments.trace, [*arguments.train, *arguments.judge], arguments.hours)
+    trained = [_window(read, day, arguments.nodes, arguments.hours) for day in arguments.train]
+    training = Training(arguments.seed, arguments.generations, arguments.population)
+    found = train(training, trained, _say)
     print(f"least cost on what was trained on: {found.cost:.3f} of the shipped policy's wait")
     print(_choices(found.rule))
-    for day in asked.judge:
-        window = _window(read, day, asked.nodes, asked.hours)
-        print(_table(window, *judge(found.rule, trained, window, tell=_told)))
+    for day in arguments.judge:
+        window = _window(read, day, arguments.nodes, arguments.hours)
+        print(_table(window, *judge(found.rule, trained, window, tell=_say)))
 
 
-def _asked() -> argparse.ArgumentParser:
+def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m workshop.training", description=__doc__)
     parser.add_argument("trace", type=Path, help="directory of the recording")
     parser.add_argument("--nodes", type=int, default=72)
@@ -60,7 +60,7 @@ def _window(trace: Trace, day: datetime, nodes: int, hours: int) -> Window:
     return cut(f"{day:%Y-%m-%d}", trace, nodes, day, day + timedelta(hours=hours))
 
 
-def _told(line: str) -> None:
+def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -180,9 +180,9 @@ def _later(job: Submission, by_s: int) -> Submission:
 
 def _free(snapshot: Snapshot) -> float:
     capacity = sum(node.gpus for node in snapshot.nodes)
-    held = sum(
+    usage = sum(
         work.gpus * sum(work.placement.values())
         for work in snapshot.workloads
         if work.phase is Phase.RUNNING
     )
-    return max(0.0, 1 - held / max(1, capacity))
+    return max(0.0, 1 - usage / max(1, capacity))

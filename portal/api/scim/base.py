@@ -106,18 +106,18 @@ def refused(error: Exception, context: dict[str, Any]) -> Response | None:
     answer = handle(error, context)
     if answer is None:
         return None
-    told = answer.data
-    code = told["code"]
+    body = answer.data
+    code = body["code"]
     status = 403 if code in FORBIDDEN else answer.status_code
-    words = " ".join(part for part in (told["sentence"], _at(told), told["remedy"]) if part)
+    words = " ".join(part for part in (body["sentence"], _at(body), body["remedy"]) if part)
     answer.status_code, answer.data = status, _body(status, SCIM_TYPES.get(code, ""), words)
     return answer
 
 
-def _at(told: Mapping[str, Any]) -> str:
-    fields = told.get("fields", {})
+def _at(body: Mapping[str, Any]) -> str:
+    fields = body.get("fields", {})
     return " ".join(
-        f"{name}: {' '.join(said)}" for name, said in fields.items() if said != [told["sentence"]]
+        f"{name}: {' '.join(said)}" for name, said in fields.items() if said != [body["sentence"]]
     )
 
 

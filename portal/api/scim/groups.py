@@ -24,7 +24,7 @@ class GroupView(ScimView):
     def get_queryset(self) -> QuerySet[DirectoryGroup]:
         return DirectoryGroup.objects.prefetch_related("members")
 
-    def told(self, group: DirectoryGroup) -> dict[str, Any]:
+    def document(self, group: DirectoryGroup) -> dict[str, Any]:
         without = self.request.query_params.get("excludedAttributes", "").lower().split(",")
         shown = [] if "members" in without else group.members.all()
         members = [{"value": str(user.pk), "display": user.username} for user in shown]
@@ -42,18 +42,18 @@ class GroupView(ScimView):
             },
         }
 
-    def kept(
-        self, group: DirectoryGroup | None, told: dict[str, Any], status: int = 200
+    def save(
+        self, group: DirectoryGroup | None, data: dict[str, Any], status: int = 200
     ) -> Response:
         made = provisioning.set_group(
             self.person,
             group,
-            name=told.get("name", group.name if group else ""),
-            external_id=told.get("external_id", group.external_id if group else ""),
-            members=_people(told.get("members", set())),
+            name=data.get("name", group.name if group else ""),
+            external_id=data.get("external_id", group.external_id if group else ""),
+            members=_people(data.get("members", set())),
             request=self.request,
         )
-        answer = self.told(self.get_queryset().get(pk=made.pk))
+        answer = self.document(self.get_queryset().get(pk=made.pk))
         return Response(answer, status=status, headers={"Location": answer["meta"]["location"]})
 
 
@@ -70,11 +70,11 @@ class Groups(GroupView):
         found = filter_of(request.query_params.get("filter", ""), FILTERS)
         rows = self.get_queryset()
         if found and found[0] == "members__pk" and not found[1].isdecimal():
-            return self.listed([], self.told)
-        return self.listed(rows.filter(**dict([found])) if found else rows, self.told)
+            return self.listed([], self.document)
+        return self.listed(rows.filter(**dict([found])) if found else rows, self.document)
 
     def post(self, request: Request) -> Response:
-        return self.kept(None, group_in(request.data), 201)
+        return self.save(None, group_in(request.data), 201)
 
 
 class OneGroup(GroupView):
@@ -82,15 +82,15 @@ class OneGroup(GroupView):
         return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
 
     def get(self, request: Request, pk: int) -> Response:
-        return Response(self.told(self.found()))
+        return Response(self.document(self.found()))
 
     def put(self, request: Request, pk: int) -> Response:
-        return self.kept(self.found(), group_in(request.data))
+        return self.save(self.found(), group_in(request.data))
 
     def patch(self, request: Request, pk: int) -> Response:
         group = self.found()
-        held = {user.pk for user in group.members.all()}
-        return self.kept(group, group_patch(request.data, held))
+        pks = {user.pk for user in group.members.all()}
+        return self.save(group, group_patch(request.data, pks))
 
     def delete(self, request: Request, pk: int) -> Response:
         provisioning.delete_group(self.person, self.found(), request)

@@ -164,10 +164,10 @@ def group_patch(data: object, members: set[int]) -> dict[str, Any]:
     for op, path, value in operations(data):
         small = path.lower()
         if not path:
-            told = group_in(value)
-            if op == "add" and "members" in told:
-                told["members"] |= found["members"]
-            found |= told
+            part = group_in(value)
+            if op == "add" and "members" in part:
+                part["members"] |= found["members"]
+            found |= part
         elif small == "members":
             found["members"] = _changed(op, found["members"], value)
         elif one := ONE_MEMBER.fullmatch(path):
@@ -180,9 +180,9 @@ def group_patch(data: object, members: set[int]) -> dict[str, Any]:
     return found
 
 
-def _changed(op: str, held: set[int], value: Any) -> set[int]:
+def _changed(op: str, members: set[int], value: Any) -> set[int]:
     if op == "replace":
         return members_in(value or [])
     if op == "add":
-        return held | members_in(value or [])
-    return held - members_in(value) if value else set()
+        return members | members_in(value or [])
+    return members - members_in(value) if value else set()

@@ -27,7 +27,7 @@ class UserView(ScimView):
         rows = provisioning.managed().select_related("directory_person")
         return rows.prefetch_related("directory_groups")
 
-    def told(self, person: User) -> dict[str, Any]:
+    def document(self, person: User) -> dict[str, Any]:
         row = getattr(person, "directory_person", None)
         place = self.place("Users", person.pk)
         name = {"givenName": person.first_name, "familyName": person.last_name}
@@ -53,15 +53,15 @@ class UserView(ScimView):
         }
 
     def answer(self, person: User, status: int = 200) -> Response:
-        told = self.told(self.get_queryset().get(pk=person.pk))
-        return Response(told, status=status, headers={"Location": told["meta"]["location"]})
+        body = self.document(self.get_queryset().get(pk=person.pk))
+        return Response(body, status=status, headers={"Location": body["meta"]["location"]})
 
 
 class Users(UserView):
     def get(self, request: Request) -> Response:
         found = filter_of(request.query_params.get("filter", ""), FILTERS)
         rows = self.get_queryset()
-        return self.listed(rows.filter(**dict([found])) if found else rows, self.told)
+        return self.listed(rows.filter(**dict([found])) if found else rows, self.document)
 
     def post(self, request: Request) -> Response:
         person = provisioning.take_in(self.person, user_in(request.data), request)
@@ -77,13 +77,13 @@ class OneUser(UserView):
 
     def put(self, request: Request, pk: int) -> Response:
         """What a whole user leaves out is empty, but for whether they are active."""
-        told = {"first_name": "", "last_name": "", "email": "", "external_id": ""}
-        whole = told | user_in(request.data)
+        blank = {"first_name": "", "last_name": "", "email": "", "external_id": ""}
+        whole = blank | user_in(request.data)
         return self.answer(provisioning.change(self.person, self.found(), whole, request))
 
     def patch(self, request: Request, pk: int) -> Response:
-        told = user_patch(request.data)
-        return self.answer(provisioning.change(self.person, self.found(), told, request))
+        changes = user_patch(request.data)
+        return self.answer(provisioning.change(self.person, self.found(), changes, request))
 
     def delete(self, request: Request, pk: int) -> Response:
         provisioning.remove(self.person, self.found(), request)

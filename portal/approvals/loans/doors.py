@@ -112,13 +112,13 @@ def consent(
         # Serialised, so that two who take of one offer do not take more than it is.
         LoanOffer.objects.select_for_update().get(pk=loan.offer.pk)
         _check_offer(loan.offer, amount, loan.ends_at)
-    held = _move(loan, LoanVerb.CONSENT, by=by, decider=by, gpus=amount, expected=expected or {})
-    held.term = lend(
-        lender=held.lender, borrower=held.borrower, gpu_class=held.gpu_class, gpus=amount,
-        start=held.cluster.now(), end=held.ends_at,
+    row = _move(loan, LoanVerb.CONSENT, by=by, decider=by, gpus=amount, expected=expected or {})
+    row.term = lend(
+        lender=row.lender, borrower=row.borrower, gpu_class=row.gpu_class, gpus=amount,
+        start=row.cluster.now(), end=row.ends_at,
     )  # fmt: skip
-    held.save(update_fields=["term"])
-    return held
+    row.save(update_fields=["term"])
+    return row
 
 
 @transaction.atomic
@@ -137,10 +137,10 @@ def withdraw(*, by: User, loan: QuotaLoan) -> QuotaLoan:
 def recall(*, by: User, loan: QuotaLoan, note: str = "") -> QuotaLoan:
     """It ends once the notice has passed, or as agreed where that is sooner."""
     check_may(by, loan, LoanVerb.RECALL)
-    held = _move(loan, LoanVerb.RECALL, by=by, note=note)
-    if held.term is not None:
-        set_end(held.term, recalled_end(held))
-    return held
+    row = _move(loan, LoanVerb.RECALL, by=by, note=note)
+    if row.term is not None:
+        set_end(row.term, recalled_end(row))
+    return row
 
 
 def recalled_end(loan: QuotaLoan) -> datetime:
@@ -152,22 +152,22 @@ def recalled_end(loan: QuotaLoan) -> datetime:
 def undo_recall(*, by: User, loan: QuotaLoan) -> QuotaLoan:
     """It runs on until the end that was agreed. Raises ServiceError where that was lent on since."""
     check_may(by, loan, LoanVerb.UNDO)
-    held = _move(loan, LoanVerb.UNDO, by=by)
-    term = held.term
-    if term is not None and term.ends_at < held.ends_at:
-        check(held.lender, held.borrower, held.gpu_class, held.gpus, term.ends_at, held.ends_at)
-        set_end(term, held.ends_at)
-    return held
+    row = _move(loan, LoanVerb.UNDO, by=by)
+    term = row.term
+    if term is not None and term.ends_at < row.ends_at:
+        check(row.lender, row.borrower, row.gpu_class, row.gpus, term.ends_at, row.ends_at)
+        set_end(term, row.ends_at)
+    return row
 
 
 @transaction.atomic
 def give_back(*, by: User, loan: QuotaLoan) -> QuotaLoan:
     """The borrower needs it no more: it ends now."""
     check_may(by, loan, LoanVerb.GIVE_BACK)
-    held = _move(loan, LoanVerb.GIVE_BACK, by=by)
-    if held.term is not None:
-        set_end(held.term, held.cluster.now())
-    return held
+    row = _move(loan, LoanVerb.GIVE_BACK, by=by)
+    if row.term is not None:
+        set_end(row.term, row.cluster.now())
+    return row
 
 
 @transaction.atomic

@@ -91,11 +91,11 @@ def verbs(loan: QuotaLoan, led: Collection[int]) -> set[LoanVerb]:
 def leads_of(queue: Queue) -> QuerySet[User]:
     """Who decides for the queue, the nearest: by the personas of its own team, else of the next above."""
     over = Queue.objects.filter(Q(pk=queue.pk) | above(queue.cluster_id, queue.path))
-    held = Membership.objects.in_force(timezone.now()).filter(
+    memberships = Membership.objects.in_force(timezone.now()).filter(
         team__queue__in=over,
         user__is_active=True,
         persona__grants__has_key=Capability.EDIT_QUOTAS.value,
     )
-    rows = list(held.values_list("user", "team__queue__path"))
+    rows = list(memberships.values_list("user", "team__queue__path"))
     nearest = max((path for _, path in rows), key=len, default="")
     return User.objects.filter(pk__in=[user for user, path in rows if path == nearest])

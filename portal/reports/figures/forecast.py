@@ -67,12 +67,12 @@ def trend(report: ForecastReport, chosen: ClassAhead, past: Past, row: DemandFor
         _line("P50", middles, row.weeks["p50"], theme.OWN, 1.2),
         _level(chosen, [past.weeks_start, end], report),
     ]
-    shapes, told = _crossing(report, chosen, end, top)
+    shapes, figures = _crossing(report, chosen, end, top)
     layout["shapes"] = [_now(report, row.made_at), *shapes]
     last = float(row.weeks["p50"][-1])
     layout["annotations"] = [
         _now_label(report, row.made_at),
-        *told,
+        *figures,
         *_right([
             (f"P50 {last:,.0f}", last, True),
             (f"{chosen.capacity:,.0f} {report.against}", chosen.capacity, False),
@@ -84,24 +84,24 @@ def trend(report: ForecastReport, chosen: ClassAhead, past: Past, row: DemandFor
 
 def earlier(report: ForecastReport, chosen: ClassAhead, row: DemandForecast) -> Figure | None:
     """What was told some weeks ago and what came; None where nothing that old can be told."""
-    told = row.earlier
-    if not told:
+    past = row.earlier
+    if not past:
         return None
-    made = row.made_at - timedelta(days=told["days_ago"])
+    made = row.made_at - timedelta(days=past["days_ago"])
     middles = [
-        theme.local(made + (i + 0.5) * WEEK, report.filters.tz) for i in range(len(told["came"]))
+        theme.local(made + (i + 0.5) * WEEK, report.filters.tz) for i in range(len(past["came"]))
     ]
     layout = _layout(report, made - WEEK / 2, row.made_at)
-    top = max(1.0, *told["p90"], *told["came"]) * 1.15
+    top = max(1.0, *past["p90"], *past["came"]) * 1.15
     layout["yaxis"] = theme.axis(range=[0, top], nticks=5, rangemode="tozero")
     data = [
-        _band(told["p10"], told["p90"], middles, 0.35),
-        _line("told", middles, told["p50"], theme.OWN, 1.2),
-        _line("came", middles, told["came"], theme.TEXT, 1.8),
+        _band(past["p10"], past["p90"], middles, 0.35),
+        _line("told", middles, past["p50"], theme.OWN, 1.2),
+        _line("came", middles, past["came"], theme.TEXT, 1.8),
     ]
     layout["annotations"] = _right([
-        (f"told {told['p50'][-1]:,.1f}", told["p50"][-1], False),
-        (f"came {told['came'][-1]:,.1f}", told["came"][-1], True),
+        (f"told {past['p50'][-1]:,.1f}", past["p50"][-1], False),
+        (f"came {past['came'][-1]:,.1f}", past["came"][-1], True),
     ], top)  # fmt: skip
     at = made.astimezone(report.filters.tz)
     label = f"The forecast of {theme.day_text(at)} beside what came, weekly means"
@@ -119,8 +119,8 @@ def _top(chosen: ClassAhead, past: Floats, high: Sequence[float]) -> float:
     return max(1.0, chosen.capacity, *high, *known.tolist()) * 1.12
 
 
-def _bands(told: dict[str, list[float]], x: list[str]) -> list[dict[str, Any]]:
-    return [_band(told["p10"], told["p90"], x, 0.25), _band(told["p25"], told["p75"], x, 0.4)]
+def _bands(bands: dict[str, list[float]], x: list[str]) -> list[dict[str, Any]]:
+    return [_band(bands["p10"], bands["p90"], x, 0.25), _band(bands["p25"], bands["p75"], x, 0.4)]
 
 
 def _band(

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from portal.accounts.forms import TokenForm
+from portal.accounts.forms import TokenForm, token_terms
 from portal.accounts.identity import provider_name
 from portal.accounts.models import Persona, User
 from portal.accounts.proof import proving
@@ -113,7 +113,9 @@ def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, found.team, 400, token_form=form, asked_for=found)
     try:
-        token, plain = service.issue_token(person(request), found, **form.terms(), request=request)
+        token, plain = service.issue_token(
+            person(request), found, **token_terms(form.cleaned_data), request=request
+        )
     except ServiceError as refusal:
         form.add_error(None, str(refusal))
         return _page(request, found.team, 400, token_form=form, asked_for=found)

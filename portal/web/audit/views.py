@@ -99,13 +99,13 @@ class AuditLine:
 @page_view
 def audit(request: PersonRequest) -> HttpResponse:
     _check(request)
-    asked = AuditQuery(request.GET.dict())
+    query = AuditQuery(request.GET.dict())
     seen = visible_entries(request.user)
-    found = asked.of(seen)
-    page = found.filter(number__lt=asked.before) if asked.before else found
+    found = query.of(seen)
+    page = found.filter(number__lt=query.before) if query.before else found
     lines = [AuditLine(entry) for entry in page[: PAGE + 1]]
     context = {
-        "asked": asked,
+        "asked": query,
         "ranges": DAYS,
         "groups": GROUPS.items(),
         "ways": Via.choices,
@@ -158,8 +158,8 @@ def _by_way(found: Any) -> list[tuple[str, int]]:
 
 def _days(lines: Sequence[AuditLine], zone: str) -> Iterator[tuple[str, list[AuditLine]]]:
     here = ZoneInfo(zone)
-    for day, held in groupby(lines, key=lambda line: line.entry.at.astimezone(here).date()):
-        yield date_format(day, "D j M Y"), list(held)
+    for day, group in groupby(lines, key=lambda line: line.entry.at.astimezone(here).date()):
+        yield date_format(day, "D j M Y"), list(group)
 
 
 def _query(request: PersonRequest) -> str:

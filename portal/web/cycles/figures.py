@@ -159,9 +159,9 @@ def _line(decision: Decision) -> Line:
 def _figures(row: dict[str, Any]) -> tuple[Figures, Figures]:
     """Before the plan and once it has come true."""
     before = Figures(**{name: row[name] for name in FIGURES})
-    held = max(0, before.allocated + row["change"])
+    usage = max(0, before.allocated + row["change"])
     pending = max(0, before.pending - row["change"])
-    return before, replace(before, allocated=held, pending=pending)
+    return before, replace(before, allocated=usage, pending=pending)
 
 
 def _side(row: dict[str, Any], queue: Queue, gpu_class: GpuClass, on: Axis) -> Side:

@@ -29,9 +29,9 @@ class Finding:
 
 def finding(seen: Pass, reader: Reader) -> Finding:
     """Of ``seen`` as ``reader`` may have it. Counts are of the whole cycle, names of what the reader sees."""
-    told = [*_evictions_in_words(seen, reader), *_moved(seen, reader), _started(seen, reader)]
-    told += _waits(seen, reader)
-    return Finding(told[0], told[1:])
+    sentences = [*_evictions_in_words(seen, reader), *_moved(seen, reader), _started(seen, reader)]
+    sentences += _waits(seen, reader)
+    return Finding(sentences[0], sentences[1:])
 
 
 def _evictions_in_words(seen: Pass, reader: Reader) -> list[str]:

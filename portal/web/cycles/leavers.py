@@ -41,7 +41,7 @@ class Search:
 
     winner: str
     queue: str
-    asked: int
+    need: int
     gpu_class: str
     rows: Sequence[Row]
     hidden: int
@@ -68,7 +68,7 @@ def _search(
     return Search(
         winner=_short(hunt.winner.name) if named else OTHERS_WORK,
         queue=paths.get(hunt.winner.queue, hunt.winner.queue) if named else "",
-        asked=hunt.asked,
+        need=hunt.need,
         gpu_class=hunt.gpu_class,
         rows=rows,
         hidden=len(hunt.candidates) - len(rows),
@@ -90,14 +90,14 @@ def _row(one: Candidate, hunt: VictimSearch) -> Row:
 
 
 def _text(one: Candidate, hunt: VictimSearch) -> str:
-    ratio = show.ratio(one.gpus / hunt.asked) if hunt.asked else ""
+    ratio = show.ratio(one.gpus / hunt.need) if hunt.need else ""
     if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
         past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"
         return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per GPU asked for"
     if one.verdict is Verdict.OVER_CAP:
         return f"{ratio} held per GPU asked for, more than the eviction cap allows"
     if one.verdict is Verdict.NOT_ALONE:
-        return f"holds {show.gpus(one.gpus)} of the {show.gpus(hunt.asked)} that were needed"
+        return f"holds {show.gpus(one.gpus)} of the {show.gpus(hunt.need)} that were needed"
     return TEXTS[one.verdict]
 
 

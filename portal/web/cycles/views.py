@@ -73,12 +73,12 @@ def candidates(request: PersonRequest, cluster: str, number: int) -> HttpRespons
     """Planned again for each who stayed, once for all readers: asked for on its own, so that the page does
     not wait for it."""
     shown = _found(request, cluster, number)
-    kept = _document(shown)
+    document = _document(shown)
     every = remembered.lasting(
-        shown.cluster, ("left", number), lambda: searches_of(kept) if kept else []
+        shown.cluster, ("left", number), lambda: searches_of(document) if document else []
     )
     found = searches(every, shown.cluster, reader_of(request))
-    context = {"cycle": shown, "searches": found, "is_kept": kept is not None}
+    context = {"cycle": shown, "searches": found, "is_kept": document is not None}
     page = "_candidates.html" if request.htmx else "candidates.html"
     return render(request, f"web/cycles/{page}", context)
 
@@ -87,10 +87,10 @@ def candidates(request: PersonRequest, cluster: str, number: int) -> HttpRespons
 def snapshot(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     """The file to plan again, for whoever sees all the work that it names."""
     shown = _found(request, cluster, number)
-    kept = _document(shown) if sees_all(request, shown) else None
-    if kept is None:
+    document = _document(shown) if sees_all(request, shown) else None
+    if document is None:
         raise Http404
-    return attached(json.dumps(kept, indent=1), f"cycle-{number}.json", "application/json")
+    return attached(json.dumps(document, indent=1), f"cycle-{number}.json", "application/json")
 
 
 def sees_all(request: PersonRequest, cycle: Cycle) -> bool:

@@ -16,9 +16,10 @@ from django.utils.functional import cached_property
 from portal.accounts.models import User
 from portal.display.units import gpus_each
 from portal.notices.inbox import unread
-from portal.teams.access import is_operator, submittable_queues, visible_clusters
+from portal.teams.access import clusters_of, is_operator
 from portal.teams.factors import asked_of, must_have
-from portal.web.frame.menu import Section, begin, sections
+from portal.web.frame.divided import last_cycle
+from portal.web.frame.menu import Section, begin, menu_facts, sections
 from portal.web.frame.remembered import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
 from scheduling.services.starts.accuracy import held_of
@@ -52,7 +53,7 @@ class Shell:
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        return list(visible_clusters(self.request.user)) if self.signed_in else []
+        return clusters_of(self.request.user) if self.signed_in else []
 
     @cached_property
     def cluster(self) -> Cluster | None:
@@ -93,7 +94,7 @@ class Shell:
 
     @cached_property
     def cycle(self) -> Cycle | None:
-        return Cycle.objects.filter(cluster=self.cluster).first()
+        return last_cycle(self.cluster) if self.cluster else None
 
     @property
     def stale_after_s(self) -> float:
@@ -121,7 +122,7 @@ class Shell:
         return user.is_authenticated and must_have(user)
 
     @cached_property
-    def held(self) -> Held:
+    def hit_rates(self) -> Held:
         """How forecasts of starts have held of late, by class and how far ahead."""
         cluster = self.cluster
         if cluster is None:
@@ -135,15 +136,18 @@ class Shell:
 
     @cached_property
     def may_submit(self) -> bool:
-        mine = submittable_queues(self.request.user)
-        return mine.filter(cluster=self.cluster).exists()
+        cluster = self.cluster
+        return cluster is not None and menu_facts(self.request.user, cluster).may_submit
 
     @cached_property
     def sections(self) -> list[Section]:
         if self.cluster is None:
             return begin(self.request)
-        return sections(self.request, self.cluster, may_submit=self.may_submit)
+        return sections(self.request, self.cluster)
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    return {"shell": Shell(request)}
+    """One frame a request, however many templates make up its page."""
+    if not hasattr(request, "shell"):
+        request.shell = Shell(request)  # type: ignore[attr-defined]
+    return {"shell": request.shell}  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from portal.web.frame.remembered import remembered
-from scheduling.models import Cluster, Queue, Share
+from scheduling.models import Cluster, Cycle, Queue, Share
 
 
 def tree_of(cluster: Cluster) -> Sequence[Queue]:
@@ -28,3 +28,10 @@ def _shares(cluster: Cluster) -> Mapping[int, Mapping[int, Share]]:
     for share in Share.objects.filter(gpu_class__cluster=cluster).order_by():
         found[share.gpu_class_id][share.queue_id] = share
     return found
+
+
+def last_cycle(cluster: Cluster) -> Cycle | None:
+    """The newest; None before the first."""
+    return remembered.of(
+        cluster, "cycle", lambda: Cycle.objects.filter(cluster=cluster).order_by("-number").first()
+    )

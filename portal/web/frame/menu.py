@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, QuerySet, Subquery
+from django.db.models import Count, Exists, QuerySet, Subquery, Value
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from portal.accounts.models import User
 from portal.approvals.loans.who import leads_in
-from portal.approvals.waiting import needing
+from portal.approvals.waiting import needing, to_decide
 from portal.audit.reading import may_audit
-from portal.teams.access import editable_queues, is_admin, is_operator, visible_queues
+from portal.teams.access import (
+    editable_queues,
+    is_admin,
+    is_operator,
+    submittable_queues,
+    visible_queues,
+)
 from portal.teams.rights import Person, rights_of
 from portal.web.frame.remembered import remembered
 from scheduling.models import Cluster, ClusterMode, Workload
@@ -46,10 +52,11 @@ class MenuFacts:
     """The queue whose children the person divides, the highest of them; empty where there is none."""
     requests: int
     """Requests that wait for the person."""
+    may_submit: bool
 
 
 def menu_facts(user: Person, cluster: Cluster) -> MenuFacts:
-    """Read once a revision. Two queries, and one more where requests are open."""
+    """Read once a revision. One query, and one more where requests are open."""
     whose = (user.pk, rights_of(user).sight)
     return remembered.of(cluster, ("menu", whose), lambda: _read(user, cluster))
 
@@ -59,12 +66,17 @@ def _read(user: Person, cluster: Cluster) -> MenuFacts:
     queues = visible_queues(user).filter(cluster=cluster, parent__isnull=False)
     top = editable_queues(user).filter(cluster=cluster).order_by("path").values("parent__name")[:1]
     figures = _count(mine.exclude(state=State.FINISHED)), _count(queues), Subquery(top)
-    own_work, seen, divided = Cluster.objects.filter(pk=cluster.pk).values_list(*figures).get()
+    submits = Exists(submittable_queues(user).filter(cluster=cluster))
+    asked = Exists(to_decide(user, cluster)) if isinstance(user, User) else Value(False)
+    own_work, seen, divided, may_submit, is_asked = (
+        Cluster.objects.filter(pk=cluster.pk).values_list(*figures, submits, asked).get()
+    )
     return MenuFacts(
         own_work=own_work or 0,
         queues=seen or 0,
         quota_queue=divided or "",
-        requests=needing(user, cluster) if isinstance(user, User) else 0,
+        requests=needing(user, cluster) if is_asked and isinstance(user, User) else 0,
+        may_submit=may_submit,
     )
 
 
@@ -74,12 +86,11 @@ def _count(rows: QuerySet[Any]) -> Subquery:
 
 
 class _Menu:
-    def __init__(self, request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> None:
+    def __init__(self, request: HttpRequest, cluster: Cluster) -> None:
         self.user = request.user
         self.known = menu_facts(request.user, cluster)
         self.path = request.path
         self.cluster = cluster
-        self.may_submit = may_submit
         # A workload's page belongs to whose work it is: one's own below one's work, others' below queues.
         self.is_others_work = not getattr(request, "is_own_work", True)
 
@@ -115,7 +126,7 @@ class _Menu:
         yield from self.entry(
             "My work", "list", "web:my_work", below=below, count=self.known.own_work
         )
-        if self.may_submit:
+        if self.known.may_submit:
             yield from self.entry("Submit", "plus", "web:submit")
 
     def sharing(self) -> Iterator[MenuEntry]:
@@ -154,9 +165,9 @@ class _Menu:
             yield MenuEntry("Audit log", "list", reverse("web:audit"), self.path == "/audit/")
 
 
-def sections(request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> list[Section]:
+def sections(request: HttpRequest, cluster: Cluster) -> list[Section]:
     """The menu of ``cluster`` for the person, sections without a page left out."""
-    menu = _Menu(request, cluster, may_submit=may_submit)
+    menu = _Menu(request, cluster)
     parts = [
         Section("", [*menu.set_up(), *menu.work()]),
         Section("Sharing", list(menu.sharing())),

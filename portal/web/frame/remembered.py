@@ -47,13 +47,13 @@ class Remembered:
 
         Who comes while it is made waits for it. What ``make`` raises is raised, and nothing is kept.
         """
-        return self._kept((cluster.pk, cluster.revision, key), make, settings.WEIR_REMEMBERED_S)
+        return self._value((cluster.pk, cluster.revision, key), make, settings.WEIR_REMEMBERED_S)
 
     def lasting(self, cluster: Cluster, key: Hashable, make: Callable[[], Value]) -> Value:
         """As ``of``, of what moves by the hour: whatever the revision, and for longer."""
-        return self._kept((cluster.pk, None, key), make, LASTING * settings.WEIR_REMEMBERED_S)
+        return self._value((cluster.pk, None, key), make, LASTING * settings.WEIR_REMEMBERED_S)
 
-    def _kept(self, key: Hashable, make: Callable[[], Value], for_s: float) -> Value:
+    def _value(self, key: Hashable, make: Callable[[], Value], for_s: float) -> Value:
         slot = self._slot(key)
         with slot.lock:
             if slot.until <= self._clock():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 
 from portal.accounts.capabilities import Capability
-from portal.teams.access import is_admin, sees_everything, tops, visible_clusters
+from portal.teams.access import clusters_of, is_admin, sees_everything, tops, visible_clusters
 from portal.teams.rights import Person
 from portal.web.frame.requests import page_view
 from scheduling.models import Cluster
@@ -18,7 +18,9 @@ def get_cluster(request: HttpRequest, name: str) -> Cluster:
     Raises:
         Http404: there is none of that name, or it is not theirs to see.
     """
-    cluster = get_object_or_404(visible_clusters(request.user), name=name)
+    cluster = next((one for one in clusters_of(request.user) if one.name == name), None)
+    if cluster is None:
+        raise Http404
     request.cluster = cluster  # type: ignore[attr-defined]
     return cluster
 

@@ -97,21 +97,21 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
     running = list(mine.filter(state__in=HOLDING, gpu_class=gpu_class))
     waiting = _waiting(mine, gpu_class)
     seen = {work.pk for work in [*running, *waiting]}
-    told = _forecasts(waiting)
+    forecasts = _forecasts(waiting)
     spans = _spans(running, run)
-    axis = _axis(spans, told, now)
-    ends = _ends(running, spans, told, waiting, axis, seen)
+    axis = _axis(spans, forecasts, now)
+    ends = _ends(running, spans, forecasts, waiting, axis, seen)
     allocated = sum(work.allocated_gpus for work in running)
     free = {p: _free(ends, p, axis) for p in ("p50", "p90")}
     most_free = max([1000, sum(end.work.allocated_gpus for end in ends)])
-    planned = _planned(allocated, ends, waiting, told, axis)
+    planned = _planned(allocated, ends, waiting, forecasts, axis)
     top = max([ready, 1000.0, *(value for _, value in planned)])
     shares = held_of(cluster, now)
     return Future(
         now=now,
         axis=axis,
         ends=ends,
-        starts=[_start(work, told.get(work.pk), axis, seen, now) for work in waiting],
+        starts=[_start(work, forecasts.get(work.pk), axis, seen, now) for work in waiting],
         open_ended=allocated - sum(end.work.allocated_gpus for end in ends),
         allocated=allocated,
         pending=sum(work.requested_gpus for work in waiting),
@@ -129,7 +129,7 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         ready_label_y=_label_y(ready, top),
         trust=_trust(shares, gpu_class),
         trust_all=shares.get((gpu_class.name, -1)),
-        moves=_moves(cluster, run, told, waiting, visible_workloads(user)),
+        moves=_moves(cluster, run, forecasts, waiting, visible_workloads(user)),
         run=run,
     )
 
@@ -140,10 +140,10 @@ def _forecasts(waiting: Iterable[Workload]) -> dict[int, StartForecast]:
 
 
 def _axis(
-    spans: dict[int, tuple[datetime, datetime]], told: dict[int, StartForecast], now: datetime
+    spans: dict[int, tuple[datetime, datetime]], forecasts: dict[int, StartForecast], now: datetime
 ) -> Ahead:
     """Wide enough for the P50 of ends and the P90 of starts."""
-    late_starts = [row.p90_at for row in told.values() if row.p90_at]
+    late_starts = [row.p90_at for row in forecasts.values() if row.p90_at]
     return Ahead.over([*(p50 for p50, _ in spans.values()), *late_starts], now)
 
 
@@ -189,21 +189,21 @@ def _spans(
 def _moves(
     cluster: Cluster,
     run: ForecastRun | None,
-    told: dict[int, StartForecast],
+    forecasts: dict[int, StartForecast],
     waiting: Sequence[Workload],
     seen: QuerySet[Workload],
 ) -> list[Move]:
     """Of those shown here, the largest first. The told P50 moves by the factor that the futures have."""
     by_uid = {work.uid: work for work in waiting}
-    kept = [one for one in (run.moves if run else ()) if one["workload"] in by_uid]
+    moves = [one for one in (run.moves if run else ()) if one["workload"] in by_uid]
     runs = {
         work.uid: work
-        for work in seen.filter(cluster=cluster, uid__in=[one["run"] for one in kept])
+        for work in seen.filter(cluster=cluster, uid__in=[one["run"] for one in moves])
     }
     found = []
-    for one in kept:
+    for one in moves:
         work = by_uid[one["workload"]]
-        row = told.get(work.pk)
+        row = forecasts.get(work.pk)
         if row is None or row.p50_at is None or run is None:
             continue
         if predicted_start(row, cluster.now()).p50 is None:
@@ -224,7 +224,7 @@ def _moves(
 def _ends(
     running: Sequence[Workload],
     spans: dict[int, tuple[datetime, datetime]],
-    told: dict[int, StartForecast],
+    forecasts: dict[int, StartForecast],
     waiting: Sequence[Workload],
     axis: Ahead,
     seen: set[int],
@@ -232,7 +232,7 @@ def _ends(
     """Those whose end is in sight, the first first."""
     goes_to: dict[int, list[Workload]] = {}
     for work in waiting:
-        row = told.get(work.pk)
+        row = forecasts.get(work.pk)
         if row is not None and row.after_id:
             goes_to.setdefault(row.after_id, []).append(work)
     found = []
@@ -247,10 +247,10 @@ def _ends(
 def _start(
     work: Workload, row: StartForecast | None, axis: Ahead, seen: set[int], now: datetime
 ) -> Start:
-    told = predicted_start(row, now)
-    box = axis.box(told.p50 or now, told.p90, row.run_s) if row and told.p90 else None
+    start = predicted_start(row, now)
+    box = axis.box(start.p50 or now, start.p90, row.run_s) if row and start.p90 else None
     after = row.after if row and row.after_id in seen else None
-    return Start(work, row, told, box, after)
+    return Start(work, row, start, box, after)
 
 
 def _free(ends: Sequence[End], which: str, axis: Ahead) -> list[Point]:
@@ -267,13 +267,13 @@ def _planned(
     allocated: int,
     ends: Sequence[End],
     waiting: Sequence[Workload],
-    told: dict[int, StartForecast],
+    forecasts: dict[int, StartForecast],
     axis: Ahead,
 ) -> list[Point]:
     """What is held, were every start and end to come at its P50; of what is known now."""
     moves: list[tuple[datetime, int]] = [(end.p50, -end.work.allocated_gpus) for end in ends]
     for work in waiting:
-        row = told.get(work.pk)
+        row = forecasts.get(work.pk)
         one = predicted_start(row, axis.now)
         if row is None or one.p90 is None:
             continue

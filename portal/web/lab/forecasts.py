@@ -88,15 +88,15 @@ class ForecastsPage:
     run: ForecastRun | None
 
 
-def page(cluster: Cluster, asked: AskedForecast, seen: QuerySet[Workload]) -> ForecastsPage | None:
+def page(cluster: Cluster, query: AskedForecast, seen: QuerySet[Workload]) -> ForecastsPage | None:
     """None where nothing was forecast that has come due."""
     now = cluster.now()
-    since = now - timedelta(days=asked.days)
-    how: dict[str, Any] = {"at_submission": not asked.hourly, "gpu_class": asked.gpu_class}
+    since = now - timedelta(days=query.days)
+    how: dict[str, Any] = {"at_submission": not query.hourly, "gpu_class": query.gpu_class}
     rows = scored(cluster, since, now, **how)
     if not rows:
         return None
-    earlier = _before(cluster, since - timedelta(days=asked.days), since, how)
+    earlier = _before(cluster, since - timedelta(days=query.days), since, how)
     late = [one for one in rows if (one.came_s or 0) > one.p90_s]
     days = _days(rows, cluster.display_time_zone)
     most = max([40.0, *(d.error_pct or 0 for d in days), *(d.naive_pct or 0 for d in days)])
@@ -111,7 +111,7 @@ def page(cluster: Cluster, asked: AskedForecast, seen: QuerySet[Workload]) -> Fo
             rows,
             set(seen.filter(pk__in=[r.workload_id for r in rows]).values_list("pk", flat=True)),
         ),
-        causes=_causes(late) if not asked.hourly else (),
+        causes=_causes(late) if not query.hourly else (),
         late=len(late),
         days=days,
         lines=[
@@ -143,9 +143,9 @@ def _row(one: Score) -> ForecastRow:
     return ForecastRow(one, _dot(one.before_p50, 50, one), _dot(one.before_p90, 90, one))
 
 
-def _dot(share: Share, told: float, one: Score) -> Dot:
+def _dot(share: Share, target: float, one: Score) -> Dot:
     low, high = share.bounds
-    return Dot(x(share.pct), x(low), x(high), not one.is_few and not low <= told <= high)
+    return Dot(x(share.pct), x(low), x(high), not one.is_few and not low <= target <= high)
 
 
 def _misses(rows: Sequence[ForecastOutcome], seen: set[int]) -> list[Miss]:

@@ -10,7 +10,7 @@ from portal.display.format import number
 from portal.display.line_labels import Label
 from portal.web.ahead import Ahead
 from scheduling.models import Cluster, Prediction, Predictor, PredictorKind, PredictorState
-from scheduling.services.run_times import due
+from scheduling.services.run_times import hits
 from scheduling.services.starts.accuracy import Share
 
 LEAST = timedelta(hours=1)
@@ -87,17 +87,17 @@ def _bar(one: Predictor, axis: Ahead, now: datetime) -> Bar:
 
 
 def _dot(one: Predictor, axis: Ahead, most: float) -> Dot:
-    held = one.calibration
-    runs = int(held["runs"])
-    low, high = Share(round(held["p10_p90_pct"] / 100 * runs), runs).bounds
+    calibration = one.calibration
+    runs = int(calibration["runs"])
+    low, high = Share(round(calibration["p10_p90_pct"] / 100 * runs), runs).bounds
     return Dot(
         version=one,
         x=axis.x(one.window_to),
-        held_y=_held_y(held["p10_p90_pct"]),
+        held_y=_held_y(calibration["p10_p90_pct"]),
         low_y=_held_y(low),
         high_y=_held_y(high),
         hollow=not low <= HELD_TOLD <= high,
-        error_y=round(100 - 100 * held["median_abs_log2_error"] / most, 2),
+        error_y=round(100 - 100 * calibration["median_abs_log2_error"] / most, 2),
     )
 
 
@@ -213,7 +213,7 @@ def page(cluster: Cluster) -> RunTimesPage | None:
     if serves is None:
         return None
     weighed = [one for one in versions if one.weighs.get("known")]
-    live, held = live_held(cluster)
+    live, hits = live_held(cluster)
     return RunTimesPage(
         serving=serves,
         classes=_classes(serves),
@@ -226,7 +226,7 @@ def page(cluster: Cluster) -> RunTimesPage | None:
         weighed_before=weighed[1] if len(weighed) > 1 else None,
         rests=_rests(serves),
         live=live,
-        live_held_pct=100 * held / live if live else 0.0,
+        live_held_pct=100 * hits / live if live else 0.0,
     )
 
 
@@ -273,6 +273,6 @@ def _simple(one: Predictor) -> list[tuple[str, float]]:
 
 def live_held(cluster: Cluster) -> tuple[int, int]:
     """Of the last that were told here and have come due: how many, and how many held."""
-    told = Prediction.objects.filter(workload__cluster=cluster)
-    latest = due(told, cluster.now(), LATEST)
+    predictions = Prediction.objects.filter(workload__cluster=cluster)
+    latest = hits(predictions, cluster.now(), LATEST)
     return len(latest), sum(latest)

@@ -18,7 +18,7 @@ def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     days = request.GET.get("days", "30")
-    asked = forecasts.AskedForecast(
+    query = forecasts.AskedForecast(
         days=int(days) if days in forecasts.RANGES else 30,
         gpu_class=request.GET.get("class", ""),
         hourly=request.GET.get("told") == "hourly",
@@ -26,9 +26,9 @@ def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
     context = {
         "cluster": found,
         "classes": classes,
-        "asked": asked,
+        "asked": query,
         "ranges": forecasts.RANGES,
-        "page": forecasts.page(found, asked, visible_workloads(request.user)),
+        "page": forecasts.page(found, query, visible_workloads(request.user)),
         "api": reverse("api:forecast_score", args=[found.name]),
         "is_operator": is_operator(request.user),
         "model": run_times.page(found) if is_operator(request.user) else None,

@@ -10,17 +10,17 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 
 from portal.accounts.models import User
+from portal.approvals.forms import gpus_field
 from portal.approvals.loans import doors
 from portal.approvals.loans.models import NOTICE_H
 from portal.approvals.loans.who import led_queues, open_offers
+from portal.boundary.fields import MomentField
 from portal.boundary.forms import WeirForm
 from portal.display.format import zone
 from portal.teams.access import visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, form_view, turned
 from portal.web.frame.shell import get_cluster
-from portal.web.moments import MomentField
-from portal.web.requests.forms import gpus_field
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.errors import ServiceError
 
@@ -154,7 +154,7 @@ def _made(
         "by": request.user,
         "lender": typed["lender"],
         "gpu_class": cluster.gpu_classes.get(name=typed["gpu_class"]),
-        "gpus": round(typed["gpus"] * MILLI),
+        "gpus": typed["gpus"],
         "until": typed["until"],
         "notice_h": typed["notice_h"],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,7 +27,7 @@ from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.plans import asking as plans
 from portal.plans.asking import PlanState
 from portal.plans.kinds import LOAN, of_loan
-from portal.selectors.loans import loans_in
+from portal.selectors.loans import guarantees_now
 from portal.selectors.overview import figures_of
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
@@ -44,11 +44,12 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A queue of a loan: its figures with what is lent, and its bar."""
+    """A queue of a loan: its figures with what is lent, and its bar; None while the newest division is older
+    than what it is guaranteed, and says nothing of its fair share."""
 
     queue: Queue
     figures: Figures
-    bar: Bar
+    bar: Bar | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def page(user: User, cluster: Cluster) -> LoanPage:
 def rows(cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[LoanRow]:
     sides = figures(cluster, [q for loan in loans for q in (loan.lender, loan.borrower)])
     on = axis(
-        sides.get((queue.pk, loan.gpu_class_id), NONE)
+        sides.get((queue.pk, loan.gpu_class_id), NOTHING)[0]
         for loan in loans
         for queue in (loan.lender, loan.borrower)
     )
@@ -131,20 +132,27 @@ def rows(cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[LoanRow]:
     ]
 
 
-NONE = Figures(0, 0, 0, 0, 0)
+NOTHING = (Figures(0, 0, 0, 0, 0), False)
 
 
-def _side(queue: Queue, loan: QuotaLoan, sides: Mapping[Key, Figures], on: Axis) -> Side:
-    own = sides.get((queue.pk, loan.gpu_class_id), NONE)
-    return Side(queue, own, bar(queue.name, own, on))
+def _side(
+    queue: Queue, loan: QuotaLoan, sides: Mapping[Key, tuple[Figures, bool]], on: Axis
+) -> Side:
+    own, is_divided = sides.get((queue.pk, loan.gpu_class_id), NOTHING)
+    return Side(queue, own, bar(queue.name, own, on) if is_divided else None)
 
 
-def figures(cluster: Cluster, queues: Iterable[Queue]) -> dict[Key, Figures]:
-    """(queue id, class id) -> figures of the newest division."""
-    shares = list(Share.objects.filter(queue__in={queue.pk for queue in queues}))
-    loans = loans_in(shares, cluster)
-    keys = ((share, (share.queue_id, share.gpu_class_id)) for share in shares)
-    return {key: figures_of(share, loan=loans.get(key, 0)) for share, key in keys}
+def figures(cluster: Cluster, queues: Iterable[Queue]) -> dict[Key, tuple[Figures, bool]]:
+    """(queue id, class id) -> figures, guaranteed as it is now, and whether the newest division knew that."""
+    wanted = {queue.pk for queue in queues}
+    guarantees = guarantees_now(cluster, wanted)
+    shares = {(s.queue_id, s.gpu_class_id): s for s in Share.objects.filter(queue__in=wanted)}
+    found = {}
+    for key in guarantees.keys() | shares.keys():
+        granted, by = guarantees.get(key, (0, 0))
+        divided = figures_of(shares.get(key), loan=by)
+        found[key] = replace(divided, nominal=granted + by), divided.nominal == granted + by
+    return found
 
 
 def idle(user: User, cluster: Cluster) -> list[Idle]:
@@ -155,7 +163,7 @@ def idle(user: User, cluster: Cluster) -> list[Idle]:
     samples = UsageSample.objects.filter(
         queue__in=led, resolution=Resolution.HOUR, start__gte=now - timedelta(days=IDLE_DAYS)
     )
-    held = samples.values("queue", "gpu_class").annotate(most=Max("allocated_gpus")).order_by()
+    peaks = samples.values("queue", "gpu_class").annotate(most=Max("allocated_gpus")).order_by()
     own = nominal_of(Quota.objects.filter(queue__in=led).in_force(now))
     for loan in in_force(cluster, now):
         if (loan.lender_id, loan.gpu_class_id) in own:
@@ -163,7 +171,7 @@ def idle(user: User, cluster: Cluster) -> list[Idle]:
     classes = {one.pk: one for one in cluster.gpu_classes.all()}
     found = [
         Idle(led[row["queue"]], classes[row["gpu_class"]], _whole(left - row["most"]))
-        for row in held
+        for row in peaks
         if (left := own.get((row["queue"], row["gpu_class"]), 0)) > 0
     ]
     most = sorted(found, key=lambda one: (-one.gpus, one.queue.path))
@@ -210,7 +218,7 @@ def show(
     """The page of one loan: its terms, and what the next step would do before its button."""
     may = verbs(loan, led_of(request.user, loan.cluster))
     row = rows(loan.cluster, [loan])[0]
-    kept = _effects(loan, may)
+    effects = _effects(loan, may)
     context: dict[str, Any] = {
         "cluster": loan.cluster,
         "loan": loan,
@@ -220,8 +228,10 @@ def show(
         "recalled_end": recalled_end(loan),
         "lent_gpus": loan.gpus / MILLI,
         "is_running": loan.state in RUNNING,
-        "told": readable(request.user, loan.cluster, kept.answer) if kept and kept.answer else None,
-        **plans.context_of(kept),
+        "told": readable(request.user, loan.cluster, effects.answer)
+        if effects and effects.answer
+        else None,
+        **plans.context_of(effects),
         "fault": fault,
     }
     return render(request, "web/loans/loan.html", context, status=status)

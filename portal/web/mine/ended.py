@@ -12,7 +12,7 @@ from django.db.models import prefetch_related_objects
 from portal.accounts.models import User
 from portal.display.adding_up import Column, hours_column
 from portal.selectors.costs import STEPS, Prices, cost_of, gpu_seconds
-from portal.web.mine.now import own
+from portal.web.mine.active import own
 from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
 from scheduling.services.words import endings
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
-
-from django.db.models import F, QuerySet
 
 from portal.accounts.models import User
 from portal.display.units import gpus_each
 from portal.selectors.queue import protection
 from portal.selectors.reasons import Ends, ended_by
 from portal.selectors.workloads import Row, rows
+from portal.web.frame.divided import shares_of
+from portal.web.mine.active import Active
 from portal.web.mine.ahead import Drawn, Span, TimeAxis
-from portal.web.workloads.sorting import BY_STATE, in_order
 from scheduling.models import Cluster, Share, State, Workload
-from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.starts.tell import predicted_start
 
 MOST = 10
@@ -73,72 +71,62 @@ class Now:
         return [*self.waiting.lines, *self.running.lines]
 
 
-def own(cluster: Cluster, user: User) -> QuerySet[Workload]:
-    """What the person submitted, wherever it runs."""
-    name = user.get_username()
-    return Workload.objects.filter(cluster=cluster, user=name).exclude(user="")
-
-
-def now_and_next(cluster: Cluster, user: User) -> Now:
-    """Six queries at most, however much work there is."""
+def now_and_next(cluster: Cluster, user: User, active: Sequence[Active]) -> Now:
+    """Of ``active``, all that is the person's. Three queries at most, and one more once a revision, however
+    much work there is."""
     now = cluster.now()
-    wait, hold = _sizes(cluster, user)
-    shown = _first(cluster, user, WAITING) if wait else []
-    shown += _first(cluster, user, HOLDING) if hold else []
-    shares = _shares(shown)
+    waiting = sorted((one for one in active if one.is_waiting), key=_planned)
+    holding = sorted((one for one in active if not one.is_waiting), key=_newest, reverse=True)
+    shown = _read([one.pk for one in (*waiting[:MOST], *holding[:MOST])])
     spans = [(row, _span(row, now)) for row in rows(cluster, shown, user)]
     axis = TimeAxis.over((span for _, span in spans), now)
+    shares = shares_of(cluster)
     lines = [_line(row, span, axis, shares, now) for row, span in spans]
+    demand, usage = _sums(cluster, waiting, holding)
     return Now(
         axis,
-        Part([line for line in lines if line.work.is_waiting], len(wait), sum(wait)),
-        Part([line for line in lines if not line.work.is_waiting], len(hold), sum(hold)),
+        Part([line for line in lines if line.work.is_waiting], len(waiting), demand),
+        Part([line for line in lines if not line.work.is_waiting], len(holding), usage),
     )
 
 
-def _sizes(cluster: Cluster, user: User) -> tuple[list[float], list[float]]:
-    """What each asks for that waits, and what each holds; milli-GPU, a slice counts its part."""
-    each = {c.name: float(gpus_each(c)) for c in cluster.gpu_classes.all()}
-    wait: list[float] = []
-    hold: list[float] = []
-    active = own(cluster, user).filter(state__in=(*WAITING, *HOLDING))
-    for state, gpus, least, held, names, name in active.values_list(
-        "state", "gpus", "min_members", "members", "gpu_classes", "gpu_class__name"
-    ):
-        if state in WAITING:
-            wait.append(gpus * least * each.get(next(iter(names), ""), 1.0))
-        else:
-            hold.append(gpus * held * each.get(name or "", 1.0))
-    return wait, hold
+def _sums(
+    cluster: Cluster, waiting: Sequence[Active], holding: Sequence[Active]
+) -> tuple[float, float]:
+    """Asked for and held; milli-GPU, a slice counts its part."""
+    classes = list(cluster.gpu_classes.all())
+    by_id = {c.pk: float(gpus_each(c)) for c in classes}
+    by_name = {c.name: float(gpus_each(c)) for c in classes}
+    wished = (by_name.get(next(iter(one.gpu_classes), ""), 1.0) for one in waiting)
+    on = (by_id.get(one.gpu_class_id or 0, 1.0) for one in holding)
+    return (
+        sum(one.gpus * one.min_members * each for one, each in zip(waiting, wished, strict=True)),
+        sum(one.gpus * one.members * each for one, each in zip(holding, on, strict=True)),
+    )
 
 
-def _first(cluster: Cluster, user: User, states: Sequence[str]) -> list[Workload]:
-    mine = own(cluster, user).filter(state__in=states)
-    ordered = in_order(mine, BY_STATE, cluster.now())
-    if states == WAITING:
-        ordered = mine.order_by(F("position").asc(nulls_last=True), "submitted_at", "id")
+def _planned(one: Active) -> tuple[bool, int, datetime, int]:
+    """By the place that the plan gives, what has none last."""
+    return one.position is None, one.position or 0, one.submitted_at, one.pk
+
+
+def _newest(one: Active) -> tuple[datetime, int]:
+    return one.submitted_at, one.pk
+
+
+def _read(ids: Sequence[int]) -> list[Workload]:
+    """Whole rows, in the order of ``ids``."""
     related = ("queue", "gpu_class", "priority_class", "cluster", "start_forecast__gpu_class")
-    return list(ordered.select_related(*related)[:MOST])
-
-
-def _shares(work: Sequence[Workload]) -> dict[tuple[int | None, int | None], Share]:
-    running = [w for w in work if not w.is_waiting]
-    rows = Share.objects.filter(
-        queue__in={w.queue_id for w in running if w.queue_id},
-        gpu_class__in={w.gpu_class_id for w in running if w.gpu_class_id},
-    )
-    return {(share.queue_id, share.gpu_class_id): share for share in rows}
+    found = Workload.objects.select_related(*related).in_bulk(ids)
+    return [found[pk] for pk in ids if pk in found]
 
 
 def _line(
-    row: Row,
-    span: Span,
-    axis: TimeAxis,
-    shares: dict[tuple[int | None, int | None], Share],
-    now: datetime,
+    row: Row, span: Span, axis: TimeAxis, shares: Mapping[int, Mapping[int, Share]], now: datetime
 ) -> WorkOnAxis:
     work = row.workload
-    share = None if work.is_waiting else shares.get((work.queue_id, work.gpu_class_id))
+    of_class = {} if work.is_waiting else shares.get(work.gpu_class_id or 0, {})
+    share = of_class.get(work.queue_id or 0)
     if share is None:
         return WorkOnAxis(row, span, axis.draw(span))
     return WorkOnAxis(row, span, axis.draw(span), *protection(work, share, now))
@@ -150,8 +138,8 @@ def _span(row: Row, now: datetime) -> Span:
         forecast = getattr(work, "start_forecast", None)
         if forecast is None:
             return Span(row.since, False)
-        told = predicted_start(forecast, now)
-        return Span(row.since, False, told.p50, told.p90, why_not=told.why_not)
+        start = predicted_start(forecast, now)
+        return Span(row.since, False, start.p50, start.p90, why_not=start.why_not)
     if work.state != State.RUNNING or work.started_at is None:
         return Span(row.since, True)
     p50, p90 = (

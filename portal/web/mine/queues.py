@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Case, Q, Subquery, Value, When
-from django.db.models.functions import Coalesce
-
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.sentences import and_list
@@ -17,10 +14,9 @@ from portal.display.units import unit
 from portal.selectors.overview import figures_of
 from portal.teams.access import team_queues
 from portal.teams.rights import rights_of
-from portal.web.frame.divided import shares_of, tree_of
-from portal.web.mine.now import own
-from scheduling.models import Cluster, Cycle, GpuClass, Queue
-from scheduling.models.workloads import HOLDING, WAITING
+from portal.web.frame.divided import last_cycle, shares_of, tree_of
+from portal.web.mine.active import Active
+from scheduling.models import Cluster, GpuClass, Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +58,26 @@ class OwnQueues:
         return unit(self.gpu_class)
 
 
-def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
-    """Lines are the highest of the person's queues, so none is counted twice. Two queries, and two more
-    once a revision."""
+def own_share(
+    cluster: Cluster, user: User, active: Iterable[Active], gpu_class: GpuClass
+) -> OwnQueues:
+    """Lines are the highest of the person's queues, so none is counted twice; ``active`` is the person's
+    work. One query, and three more once a revision."""
     every = tree_of(cluster)
     mine = _highest(
         set(team_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
     )
     shares = shares_of(cluster).get(gpu_class.pk, {})
-    held, wanted = _of_person(cluster, user, gpu_class)
+    usage, wanted = _of_person(cluster, active, gpu_class)
     figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
     on = axis(figures.values())
-    lines = [_line(q, figures[q.pk], every, held, wanted, on) for q in mine]
+    lines = [_line(q, figures[q.pk], every, usage, wanted, on) for q in mine]
     first = [q for q in every if q.parent_id is not None and _depth(q) == 0]
     own_sum = sum((line.amounts for line in lines), Amounts())
     total = sum((_amounts(figures_of(shares.get(q.pk))) for q in first), Amounts())
     total += Amounts(mine=own_sum.mine, mine_pending=own_sum.mine_pending)
     total += _elsewhere(
-        held, wanted, {q.pk for q in every if any(q.is_within(one) for one in mine)}
+        usage, wanted, {q.pk for q in every if any(q.is_within(one) for one in mine)}
     )
     return OwnQueues(gpu_class, on, lines, total - own_sum, _others(every, mine), total)
 
@@ -100,51 +98,50 @@ def _highest(seen: set[int], every: Iterable[Queue]) -> list[Queue]:
 
 
 def _of_person(
-    cluster: Cluster, user: User, gpu_class: GpuClass
+    cluster: Cluster, active: Iterable[Active], gpu_class: GpuClass
 ) -> tuple[Mapping[int | None, int], Mapping[int | None, int]]:
     """Milli-GPU of the class that the person's work holds and asks for, by queue, as the newest division
     counts them: of what was there when it was planned, all members of what waits and is not on hold, in each
     class that it accepts.
     """
-    held: Counter[int | None] = Counter()
+    usage: Counter[int | None] = Counter()
     wanted: Counter[int | None] = Counter()
-    last = Cycle.objects.filter(cluster=cluster).order_by("-number").values("at")[:1]
-    planned = Coalesce(Subquery(last), Value(cluster.now()))
-    holds, accepts = Q(state__in=HOLDING), Q(state__in=WAITING, held=False)
-    active = own(cluster, user).filter(holds | accepts, submitted_at__lte=planned).order_by()
-    # What a plan admits, it counted as pending.
-    began = Case(When(Q(admitted_at__lt=planned) & holds, then=True), default=False)
-    for queue, held_then, names, on, gpus, members, most in active.values_list(
-        "queue", began, "gpu_classes", "gpu_class", "gpus", "members", "max_members"
-    ):
-        if held_then and on == gpu_class.pk:
-            held[queue] += gpus * members
-        elif not held_then and (not names or gpu_class.name in names):
-            wanted[queue] += gpus * most
-    return held, wanted
+    last = last_cycle(cluster)
+    planned = last.at if last else cluster.now()
+    for one in active:
+        if one.submitted_at > planned or (one.is_waiting and one.held):
+            continue
+        # What a plan admits, it counted as pending.
+        began = one.admitted_at is not None and one.admitted_at < planned
+        if began and not one.is_waiting:
+            if one.gpu_class_id == gpu_class.pk:
+                usage[one.queue_id] += one.gpus * one.members
+        elif not one.gpu_classes or gpu_class.name in one.gpu_classes:
+            wanted[one.queue_id] += one.gpus * one.max_members
+    return usage, wanted
 
 
 def _line(
     queue: Queue,
     figures: Figures,
     every: Iterable[Queue],
-    held: Mapping[int | None, int],
+    usage: Mapping[int | None, int],
     wanted: Mapping[int | None, int],
     on: Axis,
 ) -> OwnQueueRow:
     below = [q.pk for q in every if q.is_within(queue)]
-    mine = sum(held.get(pk, 0) for pk in below)
+    mine = sum(usage.get(pk, 0) for pk in below)
     mine_pending = sum(wanted.get(pk, 0) for pk in below)
     drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
     return OwnQueueRow(queue, figures, _amounts(figures, mine, mine_pending), drawn)
 
 
 def _elsewhere(
-    held: Mapping[int | None, int], wanted: Mapping[int | None, int], inside: set[int]
+    usage: Mapping[int | None, int], wanted: Mapping[int | None, int], inside: set[int]
 ) -> Amounts:
     """What the person holds and asks for outside the queues of the lines."""
     mine, pending = (
-        sum(gpus for pk, gpus in by.items() if pk not in inside) for by in (held, wanted)
+        sum(gpus for pk, gpus in by.items() if pk not in inside) for by in (usage, wanted)
     )
     return Amounts(mine=mine, mine_pending=pending)
 

@@ -23,11 +23,12 @@ from portal.reports.scope import Scope, classes_of, report_scope
 from portal.reports.showback import costs_of_users
 from portal.reports.waits import spread_of_waits
 from portal.reports.worked import worked
-from portal.selectors.waited import class_waited_for
+from portal.selectors.waited import class_wished
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
+from portal.web.mine.active import Active, active_of, own
 from portal.web.mine.ended import Ended, ended
-from portal.web.mine.now import Now, now_and_next, own
+from portal.web.mine.now import Now, now_and_next
 from portal.web.mine.queues import own_share, teams_of
 from portal.web.overview.views import chosen_class
 from scheduling.models import Cluster, GpuClass, Workload
@@ -105,8 +106,9 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
         return render(request, "web/mine/_month.html", shown)
     classes = list(classes_of(found).values())
     chosen = chosen_class(request, classes) if "class" in request.GET else None
-    chosen = chosen or _usual_class(found, user, classes)
-    now, past = now_and_next(found, user), ended(found, user)
+    active = active_of(found, user)
+    chosen = chosen or _usual_class(found, user, active, classes)
+    now, past = now_and_next(found, user, active), ended(found, user)
     context = {
         "cluster": found,
         "now": now,
@@ -117,7 +119,7 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
         "again": again(found, user),
         "classes": classes,
         "chosen": chosen,
-        "own": own_share(found, user, chosen) if chosen else None,
+        "own": own_share(found, user, active, chosen) if chosen else None,
         "teams": teams_of(user, found),
     }
     return render(request, "web/mine/home.html", context)
@@ -128,9 +130,12 @@ def _needing(now: Now, past: Ended) -> int:
     return len(past.failed) + sum(line.needs_owner for line in now.lines)
 
 
-def _usual_class(cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> GpuClass | None:
+def _usual_class(
+    cluster: Cluster, user: User, active: Sequence[Active], classes: Sequence[GpuClass]
+) -> GpuClass | None:
     """The class the person waits for, else holds, else used last, else the first."""
-    if found := class_waited_for(own(cluster, user), classes):
+    newest = max(active, key=lambda one: (one.is_waiting, one.submitted_at), default=None)
+    if newest and (found := class_wished(newest.gpu_class_id, newest.gpu_classes, classes)):
         return found
     # Not the newest workload: a database finds it by walking everybody's, and whoever has none waits for all.
     mine = own(cluster, user).exclude(gpu_class=None).order_by().values_list("gpu_class")
@@ -143,7 +148,7 @@ def again(cluster: Cluster, user: User) -> list[dict[str, Any]]:
     """The last workload of each queue and type that the person used, the newest first."""
     mine = own(cluster, user).order_by()
     newest = mine.values("queue", "type").annotate(last=Max("submitted_at")).order_by("-last")
-    times = {row["last"] for row in newest[:AGAIN]}
+    times = newest.values("last")[:AGAIN]
     found: dict[tuple[int | None, str], Workload] = {}
     for work in mine.filter(submitted_at__in=times).order_by("-submitted_at", "-id"):
         found.setdefault((work.queue_id, work.type), work)

@@ -92,15 +92,15 @@ def _answer(
     request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, nodes: int
 ) -> dict[str, object]:
     question = {"gpu_class": gpu_class.name, "nodes": nodes}
-    kept: dict[str, Any] | None
+    document: dict[str, Any] | None
     if request.method == "POST":
-        kept, waits = plans.plan_now(cluster, NODES, question), {}
+        document, waits = plans.plan_now(cluster, NODES, question), {}
     else:
-        asked = plans.ask(cluster, NODES, question)
-        kept, waits = asked.answer, plans.context_of(asked)
-    if kept is None or "fault" in kept:
-        return {"fault": kept and kept["fault"], **waits}
-    answer = freed_of(kept)
+        plan_state = plans.ask(cluster, NODES, question)
+        document, waits = plan_state.answer, plans.context_of(plan_state)
+    if document is None or "fault" in document:
+        return {"fault": document and document["fault"], **waits}
+    answer = freed_of(document)
     names = [*(move.workload for move in answer.moves), *answer.starts]
     rows = {asking.name_in_plan(work): work for work in asking.rows_of(cluster, names)}
     hours = hours_column([m.lost_gpu_s / 3600 for m in answer.moves], answer.lost_gpu_s / 3600)
@@ -112,7 +112,7 @@ def _answer(
     return {
         **waits,
         "answer": answer,
-        "planned_at": datetime.fromisoformat(kept["at"]),
+        "planned_at": datetime.fromisoformat(document["at"]),
         "moving": moving,
         "lost_hours": hours.total,
         "moved": {one.work.uid for one in moving},
@@ -134,18 +134,18 @@ def _changed(drawn: Map, moving: Sequence[Moving], answer: Freed) -> list[Before
 
 def _runs_after(drawn: Map, node: Node, moving: Sequence[Moving]) -> list[Run]:
     """The tiles of ``node`` once all of ``moving`` sit where they go."""
-    held = list(drawn.held.get((node.name, node.gpu_class_id), ()))
-    owners = {h.uid: h.owner for there in drawn.held.values() for h in there}
+    seats = list(drawn.seats.get((node.name, node.gpu_class_id), ()))
+    owners = {h.uid: h.owner for there in drawn.seats.values() for h in there}
     after = copy.copy(node)
     for one in moving:
         uid, gpus = one.work.uid, one.work.gpus
-        held = [h for h in held if h.uid != uid]
+        seats = [h for h in seats if h.uid != uid]
         change = _members(one.move.target, node) - _members(one.move.origin, node)
         after.allocated_gpus = max(0, after.allocated_gpus + change * gpus)
         if members := _members(one.move.target, node):
             owner = owners.get(uid, NOWHERE)
-            held.append(Seat(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
-    return runs(after, held, drawn.sizes.wanted(node.gpu_class))
+            seats.append(Seat(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
+    return runs(after, seats, drawn.sizes.wanted(node.gpu_class))
 
 
 def _members(placement: Mapping[str, int], node: Node) -> int:

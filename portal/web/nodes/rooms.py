@@ -64,7 +64,7 @@ class Domain:
     places: list[Place]
 
     @property
-    def held(self) -> int:
+    def usage(self) -> int:
         return sum(place.node.allocated_gpus for place in self.places)
 
     @property
@@ -120,7 +120,7 @@ class Map:
     def __init__(self, cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> None:
         self.cluster, self.user, self.classes = cluster, user, classes
         self._owners = _owners(visible_queues(user).filter(cluster=cluster))
-        self.held = self._held()
+        self.seats = self._seats()
 
     @cached_property
     def levels(self) -> tuple[str, ...]:
@@ -178,8 +178,8 @@ class Map:
         """The legend: of what is drawn, by department."""
         tiles: Counter[tuple[str, Owner]] = Counter()
         for run in (r for room in rooms for k in room.domains for p in k.places for r in p.runs):
-            for held in run.held[:1]:
-                tiles[self._tops.get(held.owner.queue, held.owner.queue), held.owner] += run.count
+            for seat in run.seats[:1]:
+                tiles[self._tops.get(seat.owner.queue, seat.owner.queue), seat.owner] += run.count
         names = sorted({name for name, _ in tiles})
         return [
             Department(
@@ -195,13 +195,13 @@ class Map:
 
     def runs_of(self, node: Node) -> list[Run]:
         wanted = self.sizes.wanted(node.gpu_class)
-        return runs(node, self.held.get((node.name, node.gpu_class_id), ()), wanted)
+        return runs(node, self.seats.get((node.name, node.gpu_class_id), ()), wanted)
 
     @property
     def _tops(self) -> Mapping[str, str]:
         return self._owners[1]
 
-    def _held(self) -> dict[tuple[str, int], list[Seat]]:
+    def _seats(self) -> dict[tuple[str, int], list[Seat]]:
         """(node name, class id) -> what the person may see of it."""
         rows = visible_workloads(self.user).filter(cluster=self.cluster, state__in=HOLDING)
         columns = ("uid", "name", "gpus", "gpu_class_id", "queue__name", "placement", "started_at")
@@ -210,8 +210,8 @@ class Map:
         for uid, name, gpus, class_id, queue, placement, started in rows.values_list(*columns):
             owner, age = self._owners[0].get(queue, NOWHERE), age_of(started, now)
             for node, members in placement.items():
-                held = Seat(uid, name, gpus * members, bool(gpus % MILLI), owner, age)
-                found[node, class_id].append(held)
+                seat = Seat(uid, name, gpus * members, bool(gpus % MILLI), owner, age)
+                found[node, class_id].append(seat)
         return found
 
     def _domains(self, nodes: Sequence[Node], wanted: int) -> list[Domain]:
@@ -224,8 +224,8 @@ class Map:
         ]
 
     def _place(self, node: Node, wanted: int) -> Place:
-        held = self.held.get((node.name, node.gpu_class_id), ())
-        return Place(node, _short(node.name), runs(node, held, wanted))
+        seats = self.seats.get((node.name, node.gpu_class_id), ())
+        return Place(node, _short(node.name), runs(node, seats, wanted))
 
 
 def _owners(queues: Iterable[Queue]) -> tuple[dict[str, Owner], dict[str, str]]:

@@ -167,8 +167,8 @@ def causes(parts: Iterable[Node], *, tells_all: bool) -> list[Cause]:
     cluster's own texts where ``tells_all``."""
     found: dict[tuple[str, str], Cause] = {}
     for node in parts:
-        told = node.troubles or ([] if node.ready else [{"code": ""}])
-        for trouble in told:
+        troubles = node.troubles or ([] if node.ready else [{"code": ""}])
+        for trouble in troubles:
             cause = _cause(node, trouble, tells_all)
             found.setdefault((cause.code, cause.sentence + cause.detail), cause)
     return sorted(found.values(), key=_rank)

@@ -44,16 +44,16 @@ class Run:
 
     kind: str
     count: int
-    held: tuple[Seat, ...] = ()
+    seats: tuple[Seat, ...] = ()
 
     @property
     def owner(self) -> Owner | None:
-        return self.held[0].owner if self.held else None
+        return self.seats[0].owner if self.seats else None
 
     @property
     def age(self) -> int:
         """Of the work that has run longest."""
-        return max((held.age for held in self.held), default=0)
+        return max((seat.age for seat in self.seats), default=0)
 
     @property
     def age_words(self) -> str:
@@ -66,8 +66,8 @@ class Run:
     @property
     def says(self) -> str:
         """What stands in the title, and what a reader without eyes hears."""
-        if self.held:
-            names = ", ".join(f"{held.name} of {held.owner.queue}" for held in self.held)
+        if self.seats:
+            names = ", ".join(f"{seat.name} of {seat.owner.queue}" for seat in self.seats)
             return f"{self.count} {'shared by' if self.kind == 'shared' else 'held by'} {names}"
         return f"{self.count} {SAID[self.kind]}"
 
@@ -82,7 +82,7 @@ SAID = {
 }
 
 
-def runs(node: Node, held: Sequence[Seat], wanted: int) -> list[Run]:
+def runs(node: Node, seats: Sequence[Seat], wanted: int) -> list[Run]:
     """The tiles of ``node`` from left to right; ``held`` is what the reader may see of it.
 
     Free GPUs that members of ``wanted`` (milli-GPU) leave over are fragmented.
@@ -90,10 +90,10 @@ def runs(node: Node, held: Sequence[Seat], wanted: int) -> list[Run]:
     installed = -(-node.gpus // MILLI)
     if state_of(node).key == "down":
         return [Run("down", installed)]
-    found = [Run("work", h.gpus // MILLI, (h,)) for h in _in_order(held) if not h.share]
-    if shares := tuple(h for h in _in_order(held) if h.share):
+    found = [Run("work", h.gpus // MILLI, (h,)) for h in _in_order(seats) if not h.share]
+    if shares := tuple(h for h in _in_order(seats) if h.share):
         found.append(Run("shared", -(-sum(h.gpus for h in shares) // MILLI), shares))
-    seen = sum(h.gpus for h in held)
+    seen = sum(h.gpus for h in seats)
     found.append(Run("other", -(-max(0, node.allocated_gpus - seen) // MILLI)))
     found.append(Run("outside", -(-node.foreign_gpus // MILLI)))
     found = _cut(found, installed)
@@ -107,16 +107,16 @@ def runs(node: Node, held: Sequence[Seat], wanted: int) -> list[Run]:
     return [run for run in found if run.count]
 
 
-def _in_order(held: Iterable[Seat]) -> list[Seat]:
+def _in_order(seats: Iterable[Seat]) -> list[Seat]:
     """The largest first, so that gangs are seen."""
-    return sorted(held, key=lambda h: (-h.gpus, h.owner.letters, h.name))
+    return sorted(seats, key=lambda h: (-h.gpus, h.owner.letters, h.name))
 
 
 def _cut(found: Sequence[Run], most: int) -> list[Run]:
     """No more tiles than there are: what the rows say of work and of nodes may be a moment apart."""
-    kept = []
+    rest = []
     for run in found:
         count = min(run.count, most)
         most -= count
-        kept.append(Run(run.kind, count, run.held))
-    return kept
+        rest.append(Run(run.kind, count, run.seats))
+    return rest

@@ -86,8 +86,8 @@ def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
     if not parts:
         raise Http404
     drawn = Map(found, request.user, [part.gpu_class for part in parts])
-    held = {h.uid for part in parts for h in drawn.held.get((part.name, part.gpu_class_id), ())}
-    work = visible_workloads(request.user).filter(cluster=found, uid__in=held, state__in=HOLDING)
+    uids = {h.uid for part in parts for h in drawn.seats.get((part.name, part.gpu_class_id), ())}
+    work = visible_workloads(request.user).filter(cluster=found, uid__in=uids, state__in=HOLDING)
     context = {
         "name": node,
         "parts": [(part, drawn.runs_of(part)) for part in parts],

@@ -112,9 +112,9 @@ def _one_workload(cluster: Cluster, since: datetime) -> Iterator[Bound]:
 def _per_asked(cluster: Cluster, since: datetime) -> Iterator[Bound]:
     if cluster.eviction_cap is None:
         return
-    asked = Eviction.objects.filter(workload__cluster=cluster, at__gt=since, asked_gpus__gt=0)
+    evictions = Eviction.objects.filter(workload__cluster=cluster, at__gt=since, asked_gpus__gt=0)
     worst = (
-        asked.order_by()
+        evictions.order_by()
         .values("cycle", "for_workload", "for_workload__name", "asked_gpus")
         .annotate(ratio=Cast(Sum("gpus"), FloatField()) / F("asked_gpus"))
         .order_by("-ratio")

@@ -148,7 +148,7 @@ def _hatches(hours: Hours, zone: ZoneInfo, tops: Mapping[str, float]) -> list[di
     """Behind each panel (its axis and where that ends), for each span in which nothing was written."""
     return [
         _hatch(theme.local(span.start, zone), theme.local(span.end, zone), axis, top)
-        for span in hours.held
+        for span in hours.standstills
         for axis, top in tops.items()
     ]
 
@@ -184,7 +184,7 @@ def _modes(hours: Hours, zone: ZoneInfo) -> list[dict[str, Any]]:
             "bgcolor": theme.SURFACE,
             "font": {"color": theme.MUTED},
         }
-        for span in hours.held
+        for span in hours.standstills
     ]
 
 

@@ -76,8 +76,8 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) ->
     """Of the last day in the cluster's own time; ``last`` is its newest cycle."""
     since = cluster.now() - DAY
     cycles = Cycle.objects.filter(cluster=cluster, at__gte=since)
-    told = list(cycles.order_by().values_list("took_ms", "admitted", "evicted"))
-    took = sorted(ms for ms, _, _ in told if ms > 0)
+    rows = list(cycles.order_by().values_list("took_ms", "admitted", "evicted"))
+    took = sorted(ms for ms, _, _ in rows if ms > 0)
     _, lost = lost_in(Eviction.objects.filter(workload__cluster=cluster, at__gte=since))
     writes = list(_writes(cluster, since))
     refused = [write for write in writes if write.code]
@@ -94,9 +94,9 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) ->
         cycle_ms=last.took_ms if last else 0,
         half_ms=_share(took, 0.5),
         most_ms=_share(took, 0.99),
-        cycles=len(told),
-        started=sum(admitted for _, admitted, _ in told),
-        evicted=sum(evicted for _, _, evicted in told),
+        cycles=len(rows),
+        started=sum(admitted for _, admitted, _ in rows),
+        evicted=sum(evicted for _, _, evicted in rows),
         lost_gpu_s=lost,
         writes=[*refused[:WRITES], *(w for w in writes if not w.code)][:WRITES],
         written=len(writes),
@@ -170,9 +170,9 @@ def _pausing(cluster: Cluster) -> str:
     zone, now = cluster.display_time_zone, cluster.now()
     names = []
     for work in first:
-        told = predicted_start(getattr(work, "start_forecast", None), now)
+        start = predicted_start(getattr(work, "start_forecast", None), now)
         names.append(
-            f"{work.name} (expected {when(told.p50, now, zone)})" if told.p50 else work.name
+            f"{work.name} (expected {when(start.p50, now, zone)})" if start.p50 else work.name
         )
     rest = first[0].all - len(names)
     more = f" and {rest:,} more" if rest else ""

@@ -63,7 +63,7 @@ class Hours:
     start: datetime
     end: datetime
     slots: Sequence[Slot]
-    held: Sequence[Standstill]
+    standstills: Sequence[Standstill]
     slowest: tuple[float, datetime, int] | None
 
     @property

@@ -139,8 +139,8 @@ def outside_gpus(cluster: Cluster) -> float:
     """Milli-GPU that pods outside the queues hold; slices count as their part of a GPU."""
     rows = Node.objects.filter(cluster=cluster).values_list("gpu_class__resource_name")
     return sum(
-        float(gpus_of(name)) * held
-        for name, held in rows.annotate(held=Sum("foreign_gpus")).order_by()
+        float(gpus_of(name)) * gpus
+        for name, gpus in rows.annotate(held=Sum("foreign_gpus")).order_by()
     )
 
 

@@ -41,17 +41,17 @@ HEADS = dict(
 
 def each_way(cluster: Cluster) -> Json:
     """Names for the page: each way with its sentence, and its figures as far as it was lived."""
-    asked = newest_comparison(cluster)
+    comparison = newest_comparison(cluster)
     ways = [
         {
             "name": name_of(way),
             "said": said,
             "is_in_force": way.value == cluster.sharing,
-            "figures": _figures(asked.rows[way]) if asked else [],
+            "figures": _figures(comparison.rows[way]) if comparison else [],
         }
         for way, said in SAID.items()
     ]
-    return {"ways": ways, "meant": asked, "days": JUDGED.days, "heads": HEADS.values()}
+    return {"ways": ways, "meant": comparison, "days": JUDGED.days, "heads": HEADS.values()}
 
 
 def _figures(row: FigureRow) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     faults: dict[str, str] = {}
     seen: EditPreview | None = None
-    kept: PlanState | None = None
+    plan_state: PlanState | None = None
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
@@ -94,7 +94,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     if request.method != "POST" and DRAFT in request.GET and is_admin(request.user):
         typed = request.GET
         values, faults = _read(typed)
-        seen, kept = (None, None) if faults else _awaited(request, found, values)
+        seen, plan_state = (None, None) if faults else _awaited(request, found, values)
     groups = _groups(found, typed, faults)
     context = {
         "cluster": found,
@@ -103,7 +103,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
         "edited": [row for _, rows in groups for row in rows if row["was"]],
         "faults": faults,
         "told": seen,
-        **plans.context_of(kept),
+        **plans.context_of(plan_state),
         "reason": typed.get("reason", ""),
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
@@ -120,9 +120,9 @@ def _awaited(
     changes = changes_of_policy(cluster, values)
     if not changes:
         return EditPreview(why=UNPLANNED), None
-    kept = plans.ask(cluster, CHANGES, {"changes": list(changes)})
-    seen = None if kept.answer is None else readable(request.user, cluster, kept.answer)
-    return seen, kept
+    plan_state = plans.ask(cluster, CHANGES, {"changes": list(changes)})
+    seen = None if plan_state.answer is None else readable(request.user, cluster, plan_state.answer)
+    return seen, plan_state
 
 
 def _read(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:

@@ -69,16 +69,16 @@ class Processes:
 
 def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> Processes:
     """One query."""
-    told = standings(now)
-    roles = Counter(one.process.name for one in told)
-    rows = [_row(one, cluster, roles[one.process.name]) for one in told]
-    absent = [_absent(role) for role in missing(told) if not _has(rows, role)]
-    leader = _leader(told, cluster)
+    processes = standings(now)
+    roles = Counter(one.process.name for one in processes)
+    rows = [_row(one, cluster, roles[one.process.name]) for one in processes]
+    absent = [_absent(role) for role in missing(processes) if not _has(rows, role)]
+    leader = _leader(processes, cluster)
     return Processes(
         rows=sorted(
             [*rows, *absent], key=lambda row: (row.alive, list(Role.labels).index(row.role))
         ),
-        faults=[*_silent(told, now), *_stuck(lanes, now)],
+        faults=[*_silent(processes, now), *_stuck(lanes, now)],
         lag_s=leader["lag_s"] if leader else None,
         objects=leader["objects"] if leader else 0,
     )
@@ -109,29 +109,31 @@ def _has(rows: Sequence[ProcessRow], role: Role) -> bool:
 
 
 def _does(process: Process, cluster: Cluster) -> str:
-    held = process.held.get(cluster.name)
-    if process.role != Role.ENGINE or held is None:
+    turn = process.held.get(cluster.name)
+    if process.role != Role.ENGINE or turn is None:
         return DOES[Role(process.role)]
-    lag = f"mirror {held['lag_s']:g} s behind" if held["lag_s"] else "mirror in touch"
-    if held["leads"]:
-        return f"holds the lease, {held['lease_s']:.0f} s left; {lag}"
+    lag = f"mirror {turn['lag_s']:g} s behind" if turn["lag_s"] else "mirror in touch"
+    if turn["leads"]:
+        return f"holds the lease, {turn['lease_s']:.0f} s left; {lag}"
     return f"stands by; {lag}"
 
 
-def _leader(told: Sequence[Standing], cluster: Cluster) -> dict[str, Any] | None:
+def _leader(processes: Sequence[Standing], cluster: Cluster) -> dict[str, Any] | None:
     """What the engine worker that leads holds of the cluster; of one that looks on where none leads, as
     in observe mode."""
-    held = [
+    turns = [
         one.process.held[cluster.name]
-        for one in told
+        for one in processes
         if one.alive and one.process.role == Role.ENGINE and cluster.name in one.process.held
     ]
-    return max(held, key=lambda one: (one["leads"], -one["lag_s"]), default=None)
+    return max(turns, key=lambda one: (one["leads"], -one["lag_s"]), default=None)
 
 
-def _silent(told: Sequence[Standing], now: datetime) -> Iterator[str]:
-    for role in missing(told):
-        last = max((one.process.seen_at for one in told if one.process.role == role), default=None)
+def _silent(processes: Sequence[Standing], now: datetime) -> Iterator[str]:
+    for role in missing(processes):
+        last = max(
+            (one.process.seen_at for one in processes if one.process.role == role), default=None
+        )
         heard = f"for {duration(now - last)}" if last else "yet"
         yield f"no {role.label.lower()} has been heard of {heard}: {WITHOUT[role]}"
 

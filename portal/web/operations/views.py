@@ -54,14 +54,14 @@ BETWEEN = "between P10 and P90"
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """``pct`` is what held of ``of``, and should be ``told``; ``since`` is when it began to serve."""
+    """``pct`` is what held of ``of``, and should be ``target``; ``since`` is when it began to serve."""
 
     name: str
     note: str
     since: datetime | None
     share: Share
     means: str
-    told: int
+    target: int
 
     @property
     def is_few(self) -> bool:
@@ -73,7 +73,7 @@ class Model:
         low, high = self.share.bounds
         if self.is_few:
             return "too few to say"
-        return "too sure" if high < self.told else "too careful" if low > self.told else ""
+        return "too sure" if high < self.target else "too careful" if low > self.target else ""
 
 
 def models_of(cluster: Cluster) -> list[Model]:
@@ -90,9 +90,9 @@ def _run_times(cluster: Cluster) -> Iterator[Model]:
     learned = Share(round(one.calibration.get("p10_p90_pct", 0) / 100 * runs), runs)
     note = f"v{one.version}, learned from {counted(one.runs, 'run')}"
     yield Model("Run times", note, one.served_from, learned, BETWEEN, HELD_PCT)
-    due, held = live_held(cluster)
-    note = f"the last {counted(due, 'run')} that came due"
-    yield Model("Drift of run times", note, None, Share(held, due), BETWEEN, HELD_PCT)
+    count, hits = live_held(cluster)
+    note = f"the last {counted(count, 'run')} that came due"
+    yield Model("Drift of run times", note, None, Share(hits, count), BETWEEN, HELD_PCT)
 
 
 def _starts(cluster: Cluster) -> Iterator[Model]:
@@ -105,13 +105,13 @@ def _starts(cluster: Cluster) -> Iterator[Model]:
         started_at__gt=now - SCORED,
         started_at__lte=now,
     ).order_by("-started_at")
-    held: dict[str, list[bool]] = {}
+    by_class: dict[str, list[bool]] = {}
     columns = ("gpu_class__name", "told_at", "started_at", "p90_s")
     for name, told_at, started_at, p90_s in rows.values_list(*columns)[:LOOKED_AT]:
-        held.setdefault(name or "any class", []).append(
+        by_class.setdefault(name or "any class", []).append(
             (started_at - told_at).total_seconds() <= p90_s
         )
-    for name, came in sorted(held.items()):
+    for name, came in sorted(by_class.items()):
         note = f"{counted(len(came), 'start')} in 30 days"
         share = Share(sum(came), len(came))
         yield Model(f"Starts, {name}", note, None, share, "before P90", BEFORE_P90_PCT)
@@ -206,13 +206,13 @@ def _line(acts: Sequence[Decision], seen: Mapping[int, Workload]) -> str:
     """The act that weighs most, by name where it may be named, and how many others there were."""
     if not acts:
         return "No change"
-    told = next((act for act in acts if act.workload_id in seen), None)
-    if told is None:
+    first = next((act for act in acts if act.workload_id in seen), None)
+    if first is None:
         return f"{counted(len(acts), 'decision')} about work of other teams"
-    winner = seen.get(told.for_workload_id or 0)
+    winner = seen.get(first.for_workload_id or 0)
     whom = f" for {winner.name}" if winner else ""
     more = f", and {counted(len(acts) - 1, 'more decision')}" if len(acts) > 1 else ""
-    return f"{seen[told.workload_id].name} {DONE[Action(told.action)]}{whom}{more}"
+    return f"{seen[first.workload_id].name} {DONE[Action(first.action)]}{whom}{more}"
 
 
 MOST = 200

@@ -123,10 +123,10 @@ def _counts(cluster: Cluster, chosen: GpuClass | None) -> Iterable[tuple[int, in
         )
     sums: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     rows = work.filter(holds | waits).values_list("queue", "state", "gpu_class", "gpu_classes")
-    for queue, state, held, asked, count in rows.annotate(count=Count("pk")):
-        if state in WAITING and (not asked or chosen.name in asked):
+    for queue, state, class_id, wish, count in rows.annotate(count=Count("pk")):
+        if state in WAITING and (not wish or chosen.name in wish):
             sums[queue or 0][1] += count
-        elif state in HOLDING and held == chosen.pk:
+        elif state in HOLDING and class_id == chosen.pk:
             sums[queue or 0][0] += count
     return [(queue, *both) for queue, both in sums.items()]  # type: ignore[misc]
 

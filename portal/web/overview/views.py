@@ -91,7 +91,8 @@ def _tree(
     """The card of one class, the same for all who may see the same queues."""
 
     def draw_it() -> str:
-        tree = figures.tree(cluster, request.user, of.gpu_class, of)
+        shares = shares_of(cluster).get(of.gpu_class.pk, {})
+        tree = figures.tree(cluster, request.user, of, tree_of(cluster), shares)
         context = {"tree": tree, "classes": classes, "chosen": of.gpu_class}
         return render_to_string("web/overview/_tree.html", context, request)
 
@@ -129,6 +130,7 @@ def _with_class(request: PersonRequest, name: str) -> str:
 def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)
+    of.cluster = found
     classes = list(found.gpu_classes.all())
     chosen = class_of_queue(request, of, classes)
     context: dict[str, Any] = {"queue": of, "classes": classes, "chosen": chosen}
@@ -145,6 +147,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
     share = division.share(queue)
     figures_ = figures.figures_of(share, potential=True, loan=division.loans.get(queue.pk, 0))
     on = axis([figures_])
+    sums = queue_figures.sums(queue, user, chosen)
     steps = division.steps(queue)
     reach = Figures(
         share.fair_share, share.fair_share, 0, share.fair_share, 0, potential=share.potential
@@ -164,8 +167,8 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "steps": draw(steps, waterfall),
         "waterfall_fair": waterfall.percent(share.fair_share),
         "waterfall_potential": waterfall.percent(share.potential),
-        "pending": queue_figures.pending(queue, user, chosen),
-        "running": queue_figures.running(queue, user, chosen, division, now),
+        "pending": queue_figures.pending(queue, user, chosen, sums),
+        "running": queue_figures.running(queue, user, chosen, sums, division, now),
         # Weeks of rows: read for the page, not for each of its refreshes.
         "waits": SimpleLazyObject(partial(queue_figures.waits, queue, chosen, now)),
         "lead": SimpleLazyObject(partial(queue_figures.lead, cluster, queue, now)),

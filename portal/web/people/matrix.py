@@ -39,20 +39,22 @@ class Matrix:
     heads: Sequence[Head]
     groups: Sequence[tuple[str, Sequence[GrantRow]]]
     people: int
-    held: int
+    memberships: int
 
 
 def matrix(reader: User, about: User) -> Matrix:
     """Of the personas that ``reader`` sees, held by people of teams that they see; those of ``about`` are
     tinted. Five queries."""
     now = timezone.now()
-    held = visible_memberships(reader).in_force(now).filter(user__is_active=True)
-    counts = dict(held.order_by().values_list("persona").annotate(Count("user", distinct=True)))
-    own = set(held.filter(user=about).values_list("persona", flat=True))
+    memberships = visible_memberships(reader).in_force(now).filter(user__is_active=True)
+    counts = dict(
+        memberships.order_by().values_list("persona").annotate(Count("user", distinct=True))
+    )
+    own = set(memberships.filter(user=about).values_list("persona", flat=True))
     rows = visible_personas(reader).prefetch_related("priority_classes", "gpu_classes")
     ranked = sorted(rows, key=_rank)
     heads = [Head(p, counts.get(p.pk, 0), p.pk in own) for p in ranked]
-    people = held.order_by().values("user").distinct().count()
+    people = memberships.order_by().values("user").distinct().count()
     return Matrix(heads, [*_capabilities(heads), _service(heads)], people, sum(counts.values()))
 
 

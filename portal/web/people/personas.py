@@ -2,128 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
 from django.contrib import messages
-from django.forms import BoundField
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import Persona
-from portal.boundary.forms import WeirForm
 from portal.teams.access import is_admin
+from portal.teams.persona_form import PersonaForm, initial_of
 from portal.teams.persona_preview import Preview, preview
-from portal.teams.personas import PersonaValues, delete_persona, save_persona
+from portal.teams.personas import delete_persona, save_persona
 from portal.web.frame.forms import form_page
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.matrix import matrix
-from scheduling.models import MILLI, GpuClass, PriorityClass, State
-from scheduling.models.workloads import Workload
+from scheduling.models import State, Workload
 from scheduling.services.errors import ServiceError
-
-HOUR_S = 3600
-MOST_GPUS = 1_000_000
-MOST_HOURS = 100_000
-GRANT = "grants."
-NUMBER = {"invalid": "Write a number, or leave it empty for no limit."}
-
-
-def _bound(most: int, label: str, help_text: str) -> forms.DecimalField:
-    """A number up to ``most`` that may be left out."""
-    return forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=most,
-        label=label,
-        help_text=help_text,
-        error_messages=NUMBER,
-    )
-
-
-class PersonaForm(WeirForm):
-    name = forms.CharField(max_length=63, error_messages={"required": "A persona needs a name."})
-    approves_gpus = _bound(MOST_GPUS, "Approves up to", "GPUs of one request; empty: any")
-    max_gpus_per_workload = _bound(MOST_GPUS, "GPUs a workload", "Empty: no limit")
-    max_gpus_at_once = _bound(
-        MOST_GPUS,
-        "GPUs at once",
-        "What would have its user hold more waits; one workload asks for no more. Empty: no limit",
-    )
-    max_run_time_h = _bound(MOST_HOURS, "Run-time limit (h)", "Empty: none")
-    preemptible_only = forms.BooleanField(required=False, label="Only preemptible work")
-    interactive = forms.BooleanField(required=False, label="Interactive work too")
-    priority_classes = forms.ModelMultipleChoiceField(
-        PriorityClass.objects.order_by("-value"),
-        required=False,
-        to_field_name="name",
-        widget=forms.CheckboxSelectMultiple,
-        help_text="None chosen: every one",
-    )
-    gpu_classes = forms.ModelMultipleChoiceField(
-        GpuClass.objects.select_related("cluster"),
-        required=False,
-        label="GPU classes",
-        widget=forms.CheckboxSelectMultiple,
-        help_text="None chosen: every one",
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for capability, meaning in MEANINGS.items():
-            choices = [("", "–"), *((reach.value, reach.value) for reach in meaning.reaches)]
-            self.fields[f"{GRANT}{capability}"] = forms.ChoiceField(
-                choices=choices, required=False, label=meaning.name
-            )
-
-    def reaches(self) -> list[tuple[str, list[BoundField]]]:
-        """Its capabilities by group."""
-        groups: dict[str, list[BoundField]] = {}
-        for capability, meaning in MEANINGS.items():
-            groups.setdefault(meaning.group, []).append(self[f"{GRANT}{capability}"])
-        return list(groups.items())
-
-    def values(self) -> PersonaValues:
-        typed = self.cleaned_data
-        hours = typed["max_run_time_h"]
-        return PersonaValues(
-            name=typed["name"],
-            grants={name: typed[f"{GRANT}{name}"] for name in Capability},
-            approves_gpus=_milli(typed["approves_gpus"]),
-            priority_classes=list(typed["priority_classes"]),
-            gpu_classes=list(typed["gpu_classes"]),
-            max_gpus_per_workload=_milli(typed["max_gpus_per_workload"]),
-            max_gpus_at_once=_milli(typed["max_gpus_at_once"]),
-            max_run_time_s=None if hours is None else int(hours * HOUR_S),
-            preemptible_only=typed["preemptible_only"],
-            interactive=typed["interactive"],
-        )
-
-
-def initial_of(persona: Persona) -> dict[str, Any]:
-    """What the form of ``persona`` begins with."""
-    seconds = persona.max_run_time_s
-    return {
-        "name": persona.name,
-        "approves_gpus": _gpus(persona.approves_gpus),
-        "max_gpus_per_workload": _gpus(persona.max_gpus_per_workload),
-        "max_gpus_at_once": _gpus(persona.max_gpus_at_once),
-        "max_run_time_h": None if seconds is None else f"{seconds / HOUR_S:g}",
-        "preemptible_only": persona.preemptible_only,
-        "interactive": persona.interactive,
-        "priority_classes": list(persona.priority_classes.all()),
-        "gpu_classes": list(persona.gpu_classes.all()),
-        **{f"{GRANT}{name}": reach for name, reach in persona.grants.items()},
-    }
-
-
-def _milli(gpus: Any) -> int | None:
-    return None if gpus is None else int(gpus * MILLI)
-
-
-def _gpus(milli: int | None) -> str | None:
-    return None if milli is None else f"{milli / MILLI:g}"
 
 
 @page_view
@@ -154,7 +46,7 @@ def delete(request: PersonRequest, persona: str) -> HttpResponse:
 def _form(request: PersonRequest, persona: Persona | None) -> HttpResponse:
     if not is_admin(request.user):
         raise Http404
-    begins = initial_of(persona) if persona else {"interactive": True}
+    begins = initial_of(persona) if persona else {}
     form, shown = PersonaForm(request.POST or None, initial=begins), None
     if request.method == "POST" and form.is_valid():
         try:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
-from typing import Any
-from zoneinfo import ZoneInfo
-
-from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
-from portal.accounts.models import Persona, User
-from portal.boundary.forms import WeirForm
 from portal.teams import people as doors
 from portal.teams.access import is_admin
+from portal.teams.forms import MemberForm, TeamForm
 from portal.teams.giving import givable
 from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Membership, Team
@@ -21,78 +15,6 @@ from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
 from portal.web.frame.forms import form_page, saved
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view
-from scheduling.models import Queue
-
-
-class MemberForm(WeirForm):
-    """``personas`` are those that the person who fills it in may hand out."""
-
-    user = forms.CharField(
-        max_length=150,
-        label="User name",
-        error_messages={"required": "Write the user name of whom you add."},
-    )
-    persona = forms.ModelChoiceField(
-        Persona.objects.none(),
-        to_field_name="name",
-        # Nothing is chosen beforehand: the first by name may do everything.
-        empty_label="Choose a persona",
-        error_messages={
-            "required": "Choose a persona.",
-            "invalid_choice": "Choose one of the personas that you may hand out.",
-        },
-    )
-    until = forms.DateField(
-        required=False,
-        widget=forms.DateInput(attrs={"type": "date"}),
-        help_text="Last day; empty is open",
-        error_messages={"invalid": "Write a day as 2026-12-31, or leave it empty."},
-    )
-
-    def __init__(self, *args: Any, personas: list[Persona], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        named = Persona.objects.filter(pk__in=[persona.pk for persona in personas])
-        self.fields["persona"].queryset = named  # type: ignore[attr-defined]
-
-    def clean_user(self) -> User:
-        found = User.objects.filter(username=self.cleaned_data["user"].strip()).first()
-        if found is None:
-            raise forms.ValidationError(
-                "Nobody has that user name. Add them on the page People first."
-            )
-        return found
-
-    def ends(self, zone: str) -> datetime | None:
-        """The end of the last day."""
-        day = self.cleaned_data["until"]
-        if day is None:
-            return None
-        return datetime.combine(day + timedelta(days=1), time(), ZoneInfo(zone))
-
-
-class TeamForm(WeirForm):
-    name = forms.CharField(
-        max_length=63,
-        error_messages={"required": "A team needs a name, such as that of its queue."},
-    )
-    queue: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
-        Queue.objects.none(),
-        label="Its queue",
-        help_text="And everything below it",
-        error_messages={
-            "required": "A team is bound to a queue. Choose one.",
-            "invalid_choice": "Choose one of the queues without a team.",
-        },
-    )
-
-    def __init__(self, *args: Any, team: Team | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        free = Queue.objects.filter(team=None)
-        if team is not None:
-            free |= Queue.objects.filter(team=team)
-        field: Any = self.fields["queue"]
-        field.queryset = free.select_related("cluster").order_by("cluster__name", "path")
-        field.label_from_instance = lambda queue: f"{queue.cluster}: {queue}"
 
 
 @form_view

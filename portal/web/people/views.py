@@ -98,12 +98,12 @@ def _grouped(lines: Any) -> list[tuple[str, list[Any]]]:
 def _question(request: PersonRequest, about: User) -> dict[str, Any]:
     """What was asked of the person, and the answer."""
     verb, thing = request.GET.get("verb", ""), request.GET.get("on", "").strip()
-    asked: dict[str, Any] = {"verb": verb, "on": thing, "answer": None, "fault": ""}
+    question: dict[str, Any] = {"verb": verb, "on": thing, "answer": None, "fault": ""}
     if not thing:
-        return asked
+        return question
     if verb not in MEANINGS:
-        return {**asked, "fault": "Choose one of the listed verbs."}
+        return {**question, "fault": "Choose one of the listed verbs."}
     answer = answer_about(request.user, about, Capability(verb), thing)
     if answer is None:
-        return {**asked, "fault": f"You see no queue and no workload called {thing}."}
-    return {**asked, "answer": answer}
+        return {**question, "fault": f"You see no queue and no workload called {thing}."}
+    return {**question, "answer": answer}

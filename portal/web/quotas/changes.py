@@ -43,18 +43,15 @@ class Entry:
         return self.change.effective_from > self.change.at
 
 
-def entries(
-    queue: Queue, user: User, now: datetime, *, most: int | None = None
-) -> tuple[list[Entry], int]:
-    """The newest ``most`` changes of the subtree that touch queues the user sees, and how many there are."""
-    reading = _Reading.of(queue, user, now)
+def entries(queue: Queue, reading: Reading, *, most: int | None = None) -> tuple[list[Entry], int]:
+    """The newest ``most`` changes of the subtree that touch queues its reader sees; how many there are."""
     listed = [shown for change in history(queue) if (shown := reading.entry(change))]
     return listed[:most], len(listed)
 
 
 def entry(change: QuotaChange, queue: Queue, user: User, now: datetime) -> Entry | None:
     """None where it touches no queue that the user sees."""
-    return _Reading.of(queue, user, now).entry(change)
+    return Reading.of(queue, user, now).entry(change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +63,21 @@ class Coming:
     may_revert: bool
 
 
-def coming(queue: Queue, user: User, now: datetime) -> list[Coming]:
-    """What is to come of the subtree, the soonest first, as far as the user sees its queues."""
-    reading = _Reading.of(queue, user, now)
-    return [one for step in steps_of(queue, now) if (one := reading.coming(step))]
+def coming(queue: Queue, reading: Reading) -> list[Coming]:
+    """What is to come of the subtree, the soonest first, as far as the reader sees its queues."""
+    return [one for step in steps_of(queue, reading.now) if (one := reading.coming(step))]
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """``seen`` are names of queues, ``divided`` their keys."""
+class Reading:
+    """What its reader may be shown: ``seen`` are names of queues, ``divided`` their keys."""
 
     seen: Collection[str]
     divided: Collection[int]
     now: datetime
 
     @classmethod
-    def of(cls, queue: Queue, user: User, now: datetime) -> _Reading:
+    def of(cls, queue: Queue, user: User, now: datetime) -> Reading:
         seen = _in(visible_queues(user), queue).values_list("name", flat=True)
         divided = _in(dividable_queues(user), queue).values_list("pk", flat=True)
         return cls(set(seen), set(divided), now)

@@ -24,7 +24,7 @@ from portal.plans.kinds import REVERT
 from portal.teams.access import dividable_queues
 from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
-from portal.web.quotas.changes import backwards, entries, entry
+from portal.web.quotas.changes import Reading, backwards, entries, entry
 from portal.web.quotas.place import crumbs, get_queue
 from portal.web.quotas.preview import lowered, readable, with_grace
 from portal.web.quotas.replayed import Replayed, replayed
@@ -158,7 +158,7 @@ def changes(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Everything that changed the subtree's quotas."""
     found = get_cluster(request, cluster)
     top = get_queue(request, found, queue)
-    listed, count = entries(top, person(request), found.now())
+    listed, count = entries(top, Reading.of(top, person(request), found.now()))
     context = {
         "queue": top,
         "crumbs": crumbs(request, top),
@@ -203,15 +203,19 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
             messages.success(request, "Reverted, in force with the next cycle.")
             return redirect("web:quotas", found.name, top.name)
     cells, start = cells_back(saved), max(found.now(), saved.effective_from)
-    kept = plans.ask(found, REVERT, {"change": saved.pk})
-    seen = readable(person(request), found, kept.answer) if kept.answer is not None else None
+    plan_state = plans.ask(found, REVERT, {"change": saved.pk})
+    seen = (
+        readable(person(request), found, plan_state.answer)
+        if plan_state.answer is not None
+        else None
+    )
     context = {
         "queue": top,
         "crumbs": crumbs(request, top),
         "change": saved,
         "lines": backwards(saved, person(request)),
         "told": with_grace(seen, lowered(grid(saved.queue, start), cells, start)) if seen else None,
-        **plans.context_of(kept),
+        **plans.context_of(plan_state),
         "reason": reason,
         "fault": fault,
     }

@@ -65,16 +65,18 @@ def planned(cluster: Cluster, cells: Sequence[QuotaCell]) -> Json:
     return remembered.of(cluster, key, lambda: edits.planned(cluster, cells))
 
 
-def readable(person: User, cluster: Cluster, kept: Json) -> EditPreview:
+def readable(person: User, cluster: Cluster, answer: Json) -> EditPreview:
     """``kept`` as the person may read it."""
-    if not kept:
+    if not answer:
         return EditPreview(why=NOTHING)
-    changes = kept.get("changes")
+    changes = answer.get("changes")
     seen = {
-        name: seen_by(person, cluster, kept, about="", gpu_class=name)
-        for name in dict.fromkeys(one["gpu_class"] for one in changes or kept.get("shares", ()))
+        name: seen_by(person, cluster, answer, about="", gpu_class=name)
+        for name in dict.fromkeys(one["gpu_class"] for one in changes or answer.get("shares", ()))
     }
-    plan = next(iter(seen.values()), None) or seen_by(person, cluster, kept, about="", gpu_class="")
+    plan = next(iter(seen.values()), None) or seen_by(
+        person, cluster, answer, about="", gpu_class=""
+    )
     return EditPreview(
         plan, [(name, one.shares) for name, one in seen.items() if one and one.shares]
     )
@@ -90,12 +92,12 @@ def tried(person: User, cluster: Cluster, changes: Sequence[Json]) -> EditPrevie
         return readable(person, cluster, fault(refused))
 
 
-def with_grace(told: EditPreview, lowered: Iterable[Lowered]) -> EditPreview:
+def with_grace(edit: EditPreview, lowered: Iterable[Lowered]) -> EditPreview:
     """``told`` with who has to go when."""
-    lines = told.plan.lines if told.plan else ()
+    lines = edit.plan.lines if edit.plan else ()
     leaving = (line.work for line in lines if line.kind == LEAVES and line.is_late)
     mine = [work for work in leaving if work is not None]
-    return replace(told, lowered=[replace(one, leaving=_of(one, mine)) for one in lowered])
+    return replace(edit, lowered=[replace(one, leaving=_of(one, mine)) for one in lowered])
 
 
 def _of(one: Lowered, leaving: Sequence[Workload]) -> list[Workload]:
@@ -107,11 +109,11 @@ def lowered(grid: Grid, cells: Iterable[QuotaCell], start: datetime) -> list[Low
     """The queues that ``cells`` give less from ``start`` on; nothing of theirs is evicted for it within the
     cluster's grace."""
     until = start + timedelta(seconds=grid.queue.cluster.lowering_grace_s)
-    held = {(row.queue.name, name): v for row in grid.rows for name, v in row.values.items()}
+    before = {(row.queue.name, name): v for row in grid.rows for name, v in row.values.items()}
     found: dict[tuple[str, str], Lowered] = {}
     for cell in cells:
         at = (cell.queue, cell.gpu_class)
-        what = _less(cell, as_typed(cell.field, held[at].get(cell.field))) if at in held else ""
+        what = _less(cell, as_typed(cell.field, before[at].get(cell.field))) if at in before else ""
         if what and (at not in found or cell.field == Field.NOMINAL):
             found[at] = Lowered(*at, what, until)
     return list(found.values())

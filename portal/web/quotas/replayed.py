@@ -92,8 +92,8 @@ def _waits(row: Json) -> Waits:
 def _whole(found: Json) -> str:
     """'1,284 workloads: evictions 41 → 44, lost 118 → 124 GPU-hours'."""
     sides: Iterable[tuple[str, Json]] = found["figures"].items()
-    told = [FIGURES[name].format(_move(side)) for name, side in sides if name in FIGURES]
-    return f"{counted(found['jobs'], 'workload')}: {', '.join(told)}"
+    moves = [FIGURES[name].format(_move(side)) for name, side in sides if name in FIGURES]
+    return f"{counted(found['jobs'], 'workload')}: {', '.join(moves)}"
 
 
 def _move(side: Json) -> str:

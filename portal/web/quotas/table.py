@@ -55,14 +55,14 @@ class Group:
 class Total:
     """What the children of a queue hold of what it was given, milli-GPU."""
 
-    held: int
+    sum: int
     given: int
     strict: bool
     """False at the root, where nodes give: more is allowed, and flagged."""
 
     @property
     def left(self) -> int:
-        return self.given - self.held
+        return self.given - self.sum
 
     @property
     def is_error(self) -> bool:
@@ -70,7 +70,7 @@ class Total:
 
     @property
     def of(self) -> str:
-        return f"{figure(self.held)} of {figure(self.given)}"
+        return f"{figure(self.sum)} of {figure(self.given)}"
 
     @property
     def rest(self) -> str:
@@ -158,13 +158,13 @@ class _Maker:
         return figure(self.installed.get(gpu_class.pk, 0)) if each is Field.NOMINAL else "–"
 
     def _sum(self, row: GridRow, children: Sequence[GridRow], gpu_class: GpuClass) -> Total:
-        held = sum(self._nominal(child, gpu_class) for child in children)
+        total = sum(self._nominal(child, gpu_class) for child in children)
         given = (
             self.installed.get(gpu_class.pk, 0)
             if row.queue.is_root
             else self._nominal(row, gpu_class)
         )
-        return Total(held, given, strict=not row.queue.is_root)
+        return Total(total, given, strict=not row.queue.is_root)
 
     def _nominal(self, row: GridRow, gpu_class: GpuClass) -> int:
         """As typed where that is a figure, else as in force."""

@@ -145,16 +145,16 @@ class QueueForm(forms.Form):
         self.add_error(known, str(error))
 
     def values(self) -> dict[str, Any]:
-        told = dict(self.cleaned_data)
-        running, each, gpus = (told.pop(field.name) for field in dataclasses.fields(Limits))
-        held = None if gpus is None else int(gpus * MILLI)
-        bounds = {"bounds": _bounds(told)} if self.operator else {}
-        return {**told, "stop": Stop(told["stop"]), "limits": Limits(running, each, held), **bounds}
+        data = dict(self.cleaned_data)
+        running, each, gpus = (data.pop(field.name) for field in dataclasses.fields(Limits))
+        most = None if gpus is None else int(gpus * MILLI)
+        bounds = {"bounds": _bounds(data)} if self.operator else {}
+        return {**data, "stop": Stop(data["stop"]), "limits": Limits(running, each, most), **bounds}
 
 
-def _bounds(told: dict[str, Any]) -> Bounds:
+def _bounds(data: dict[str, Any]) -> Bounds:
     """What an operator typed of a queue's namespace, taken out of ``told``."""
-    level, cpus, gib, pods = (told.pop(name) for name in OPERATORS_ONLY[1:])
+    level, cpus, gib, pods = (data.pop(name) for name in OPERATORS_ONLY[1:])
     return Bounds(
         pod_security=level,
         max_cpus=None if cpus is None else int(cpus * MILLI),

@@ -27,7 +27,7 @@ from portal.web.frame.requests import form_view, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas import files
 from portal.web.quotas.beside import shown_at, told_of
-from portal.web.quotas.changes import coming, entries
+from portal.web.quotas.changes import Reading, coming, entries
 from portal.web.quotas.edit_form import PostedEdit, read
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import EditPreview, planned
@@ -116,9 +116,9 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     typed = read(request.POST, shown, Shell(request).zone)
     faults = list(typed.faults)
     if not faults and "what_if" in request.POST and is_operator(request.user):
-        asked = changes_of(typed.cells)
+        changes = changes_of(typed.cells)
         page = reverse("web:what_ifs", args=[top.cluster.name])
-        return redirect(f"{page}?{as_query(asked)}")
+        return redirect(f"{page}?{as_query(changes)}")
     if not faults and {"preview", "replay"} & request.POST.keys():
         seen = told_of(request, shown, typed, asks="replay" in request.POST)
         return _page(request, top, grid(top, now), typed=typed, seen=seen)
@@ -195,9 +195,16 @@ def _lowers(cell: dict[str, Any]) -> bool:
     return bool(after < before)
 
 
-def _coming(request: HttpRequest, top: Queue) -> dict[str, Any]:
-    steps = coming(top, person(request), top.cluster.now())
-    return {"coming": steps[:MOST_COMING], "coming_count": len(steps)}
+def _told(top: Queue, reading: Reading) -> dict[str, Any]:
+    """The last changes and what is to come."""
+    listed, count = entries(top, reading, most=LAST_CHANGES)
+    steps = coming(top, reading)
+    return {
+        "changes": listed,
+        "change_count": count,
+        "coming": steps[:MOST_COMING],
+        "coming_count": len(steps),
+    }
 
 
 def _page(
@@ -213,7 +220,6 @@ def _page(
 ) -> HttpResponse:
     divides = may_divide(request, top)
     editable = divides and moment.at is None
-    listed, count = entries(top, person(request), top.cluster.now(), most=LAST_CHANGES)
     table = make_table(
         shown,
         chosen=request.GET.getlist("class"),
@@ -242,8 +248,6 @@ def _page(
         "editable": editable and len(table.rows) > 1,
         "may_divide": divides,
         "may_edit_queue": may_edit_queue(request.user, top),
-        **_coming(request, top),
-        "changes": listed,
-        "change_count": count,
+        **_told(top, Reading.of(top, person(request), top.cluster.now())),
     }
     return render(request, "web/quotas/quotas.html", context, status=status)

@@ -39,17 +39,17 @@ def forecast_page(report: ForecastReport, **_: object) -> dict[str, Any]:
     }
 
 
-def _rows(row: DemandForecast, told: Mapping[str, list[float]], step: timedelta) -> list[Any]:
-    bands = zip(told["p10"], told["p50"], told["p90"], strict=True)
+def _rows(row: DemandForecast, forecast: Mapping[str, list[float]], step: timedelta) -> list[Any]:
+    bands = zip(forecast["p10"], forecast["p50"], forecast["p90"], strict=True)
     return [(row.made_at + i * step, *gpus) for i, gpus in enumerate(bands)]
 
 
 def _earlier_rows(row: DemandForecast) -> list[Any]:
-    told = row.earlier
-    if not told:
+    past = row.earlier
+    if not past:
         return []
-    made = row.made_at - timedelta(days=told["days_ago"])
-    columns = zip(told["p10"], told["p50"], told["p90"], told["came"], strict=True)
+    made = row.made_at - timedelta(days=past["days_ago"])
+    columns = zip(past["p10"], past["p50"], past["p90"], past["came"], strict=True)
     return [(made + i * WEEK, *gpus) for i, gpus in enumerate(columns)]
 
 
@@ -61,10 +61,10 @@ def _change(score: Mapping[str, float]) -> float | None:
 
 def _verdict(score: Mapping[str, Any]) -> str:
     """Nothing holds that is further off than the same hour of last week, however wide its bands."""
-    held = score["held"]
-    if held is None or score["forecasts"] < LEAST:
+    hit_rate = score["held"]
+    if hit_rate is None or score["forecasts"] < LEAST:
         return "too few to say"
-    if held < TOO_SURE:
+    if hit_rate < TOO_SURE:
         return "too sure"
     change = _change(score)
     return "last week is nearer" if change is not None and change > 0 else "holds"

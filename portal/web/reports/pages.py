@@ -193,8 +193,8 @@ def longest_page(report: LongestReport, **_: object) -> dict[str, Any]:
             for row in report.rows
         ],
         "cause_rows": [
-            (row, part_of(row.hours, high), told, share)
-            for row, told, share in zip(report.causes, hours.parts, shares.parts, strict=True)
+            (row, part_of(row.hours, high), time, share)
+            for row, time, share in zip(report.causes, hours.parts, shares.parts, strict=True)
         ],
         "legend": [row.cause for row in report.causes],
         "all_hours": hours.total,

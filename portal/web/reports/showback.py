@@ -69,9 +69,9 @@ def _lines(report: ShowbackReport) -> list[CostLine]:
     hours = hours_column(
         [row.costs.gpu_hours for row in rows], sum(row.costs.gpu_hours for row in rows)
     )
-    told = zip(rows, hours.parts, report.rounded, strict=True)
+    shares = zip(rows, hours.parts, report.rounded, strict=True)
     lines: list[CostLine] = []
-    for department, leaves in groupby(told, key=lambda line: line[0].department):
+    for department, leaves in groupby(shares, key=lambda line: line[0].department):
         lines += _department(department, list(leaves), most)
     return lines
 

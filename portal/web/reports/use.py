@@ -34,7 +34,7 @@ class IdleLine:
 
     row: IdleRow
     colour: int
-    held: str
+    memory: str
     fate: str
     does: str
     label: str
@@ -52,8 +52,8 @@ class AskedAndUsed:
 
 def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[str, Any]:
     currency = report.cluster.currency
-    asked = report.asked if show_all else report.asked[:SHOWN]
-    saved = [row.saves for row in asked if row.saves]
+    rows = report.requests if show_all else report.requests[:SHOWN]
+    saved = [row.saves for row in rows if row.saves]
     lines = _lines(report, user)
     return {
         "range_note": words.range_note(report.filters, None),
@@ -65,7 +65,7 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
         "nothing_share": share(report.nothing, report.total.idle),
         "partly_share": share(report.partly, report.total.idle),
         "figure": figures.by_period(report) if report.days else None,
-        "asked": [_asked_and_used(report, row) for row in asked],
+        "asked": [_asked_and_used(report, row) for row in rows],
         "saved": money(sum(saved), currency) if saved else "",
         "saving": len(saved),
         "told_after": report.cluster.idle_after_s,
@@ -106,12 +106,12 @@ def _fate(row: IdleRow) -> str:
 
 def _asked_and_used(report: UseReport, row: AskedRow) -> AskedAndUsed:
     part = share(row.memory_mib, row.memory_total_mib)
-    told = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
+    text = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
     saves = "" if row.saves is None else money(row.saves, report.cluster.currency)
     return AskedAndUsed(
         row,
         class_number(row.position),
-        told,
+        text,
         Meter(round(100 * (part or 0.0), 2), 100.0),
         Meter(round(100 * row.activity, 2), 100.0),
         saves,

@@ -93,12 +93,12 @@ def _queue_meters(report: UtilizationReport) -> list[tuple[Any, Meter]]:
 
 def _work_meters(rows: Sequence[WorkRow]) -> list[tuple[WorkRow, Meter]]:
     """Held pale, really used full, as a part of the longest."""
-    longest = max((row.held for row in rows), default=0.0)
+    longest = max((row.gpu_hours for row in rows), default=0.0)
     found = []
     for row in rows:
-        held = part_of(row.held, longest)
-        used = held if row.used_share is None else held * row.used_share
-        found.append((row, Meter(round(used, 2), held)))
+        whole = part_of(row.gpu_hours, longest)
+        used = whole if row.used_share is None else whole * row.used_share
+        found.append((row, Meter(round(used, 2), whole)))
     return found
 
 

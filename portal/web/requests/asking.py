@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 
 from portal.accounts.models import User
 from portal.approvals import automatic, doors
+from portal.approvals.forms import RequestForm
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind, State
 from portal.approvals.who import approvers, askable_queues, has_lead, may_ask
@@ -21,8 +22,8 @@ from portal.plans import asking as plans
 from portal.web.frame.context import Shell
 from portal.web.frame.requests import PersonRequest, form_view, page_view, turned
 from portal.web.frame.shell import get_cluster
+from portal.web.moments import local
 from portal.web.requests import lists, page, views
-from portal.web.requests.forms import RequestForm, initial_of
 from scheduling.models import MILLI, Cluster
 from scheduling.services.errors import ServiceError
 
@@ -64,47 +65,51 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
 def edit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """A draft, or what was sent back for changes. Its author's alone."""
     found = get_cluster(request, cluster)
-    asked = views.get_request(request, found, pk)
+    quota_request = views.get_request(request, found, pk)
     if (
-        asked.author != request.user
-        or asked.queue is None
-        or not may_ask(request.user, asked.queue)
+        quota_request.author != request.user
+        or quota_request.queue is None
+        or not may_ask(request.user, quota_request.queue)
     ):
         raise Http404
     if request.method == "POST":
-        return turned(request) or _keep(request, found, asked)
-    if not asked.is_editable:
-        messages.info(request, f"{asked} is no longer yours to edit.")
-        return redirect("web:request", found.name, asked.pk)
-    kind = _kind(request.GET, asked.kind)
-    initial = initial_of(asked, Shell(request).zone) | request.GET.dict()
-    return _page(request, found, _form(request, found, kind, initial=initial), asked)
+        return turned(request) or _keep(request, found, quota_request)
+    if not quota_request.is_editable:
+        messages.info(request, f"{quota_request} is no longer yours to edit.")
+        return redirect("web:request", found.name, quota_request.pk)
+    kind = _kind(request.GET, quota_request.kind)
+    initial = initial_of(quota_request, Shell(request).zone) | request.GET.dict()
+    return _page(request, found, _form(request, found, kind, initial=initial), quota_request)
 
 
-def _keep(request: PersonRequest, cluster: Cluster, asked: QuotaRequest | None) -> HttpResponse:
+def _keep(
+    request: PersonRequest, cluster: Cluster, quota_request: QuotaRequest | None
+) -> HttpResponse:
     form = _form(request, cluster, _kind(request.POST), data=request.POST)
     if not form.is_valid():
-        return _page(request, cluster, form, asked, status=400)
+        return _page(request, cluster, form, quota_request, status=400)
     try:
-        made = _save(request, form.wish(), asked)
+        made = _save(request, form.wish(), quota_request)
     except ServiceError as refused:
         form.refuse_all(refused)
-        return _page(request, cluster, form, asked, status=400)
+        return _page(request, cluster, form, quota_request, status=400)
     return redirect("web:request", cluster.name, made.pk)
 
 
-def _save(request: PersonRequest, wish: Wish, asked: QuotaRequest | None) -> QuotaRequest:
+def _save(request: PersonRequest, wish: Wish, quota_request: QuotaRequest | None) -> QuotaRequest:
     """A draft where that was the button, else submitted."""
     user = request.user
     if "draft" in request.POST:
-        made = doors.save_draft(by=user, wish=wish, request=asked)
+        made = doors.save_draft(by=user, wish=wish, request=quota_request)
         messages.success(request, f"{made} is kept as a draft. Nobody else sees it.")
         return made
-    if asked is None:
+    if quota_request is None:
         made = doors.submit_new(by=user, wish=wish)
     else:
         check_wish(wish, wish.queue.cluster.now(), reader=user)
-        made = doors.submit(by=user, request=doors.save_draft(by=user, wish=wish, request=asked))
+        made = doors.submit(
+            by=user, request=doors.save_draft(by=user, wish=wish, request=quota_request)
+        )
     messages.success(request, _answer_in_words(made))
     return made
 
@@ -120,13 +125,13 @@ def _page(
     request: PersonRequest,
     cluster: Cluster,
     form: RequestForm,
-    asked: QuotaRequest | None,
+    quota_request: QuotaRequest | None,
     status: int = 200,
 ) -> HttpResponse:
     context = {
         "cluster": cluster,
         "form": form,
-        "asked": asked,
+        "asked": quota_request,
         "kinds": Kind.choices,
         "kind": form.kind,
         "zone": Shell(request).zone,
@@ -157,37 +162,60 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
         check_wish(replace(wish, reason=wish.reason or "to be written"), now, reader=user)
     except WishError as error:
         return {"faults": [str(fault) for fault in error.faults]}
-    asked = QuotaRequest(cluster=cluster, author=user, **wish.columns())
-    kept = page.as_typed(wish)
-    plan = page.preview_for(asked, user, kept.answer if kept else None)
-    rule = automatic.passing(asked, now)
+    quota_request = QuotaRequest(cluster=cluster, author=user, **wish.columns())
+    plan_state = page.as_typed(wish)
+    plan = page.preview_for(quota_request, user, plan_state.answer if plan_state else None)
+    rule = automatic.passing(quota_request, now)
     return {
-        "asked": asked,
+        "asked": quota_request,
         "plan": plan,
-        **plans.context_of(kept),
+        **plans.context_of(plan_state),
         "outcome": plan.outcome if plan and not plan.fault else "",
         "passes": rule.passes,
         "rule": rule.rule,
         "missed": rule.least_missed,
-        "has_lead": has_lead(asked),
-        "approvers": len(approvers(asked)),
-        "below": _below(asked, rule),
+        "has_lead": has_lead(quota_request),
+        "approvers": len(approvers(quota_request)),
+        "below": _below(quota_request, rule),
         "enough": plan.enough if plan else None,
         "ended": lists.ended_boost(user, cluster, wish.queue.pk, now),
     }
 
 
-def _below(asked: QuotaRequest, passing: automatic.Passing) -> str:
+def _below(quota_request: QuotaRequest, passing: automatic.Passing) -> str:
     """The whole amount that the rule would let pass at once, where this one is too large for it."""
     rule = passing.rule
     if rule is None or passing.passes:
         return ""
-    left = rule.below_gpus - automatic.given_by_rule(asked)
+    left = rule.below_gpus - automatic.given_by_rule(quota_request)
     most = (left - 1) // MILLI
     smaller = QuotaRequest(
-        cluster=asked.cluster, author=asked.author, queue=asked.queue, kind=asked.kind,
-        gpu_class=asked.gpu_class, figure=asked.figure, giver=asked.giver, gpus=most * MILLI,
-        starts_at=asked.starts_at, ends_at=asked.ends_at,
-    )  # fmt: skip
-    passes = most > 0 and automatic.passing(smaller, asked.cluster.now()).passes
+        cluster=quota_request.cluster,
+        author=quota_request.author,
+        queue=quota_request.queue,
+        kind=quota_request.kind,
+        gpu_class=quota_request.gpu_class,
+        figure=quota_request.figure,
+        giver=quota_request.giver,
+        gpus=most * MILLI,
+        starts_at=quota_request.starts_at,
+        ends_at=quota_request.ends_at,
+    )
+    passes = most > 0 and automatic.passing(smaller, quota_request.cluster.now()).passes
     return number(most) if passes else ""
+
+
+def initial_of(request: QuotaRequest, zone_name: str) -> dict[str, Any]:
+    """What the form of a draft begins with."""
+    return {
+        "queue": request.queue.name if request.queue else "",
+        "gpu_class": request.gpu_class,
+        "priority_class": request.priority_class,
+        "figure": request.figure,
+        "gpus": request.gpus,
+        "giver": request.giver.name if request.giver else "",
+        "name": request.name,
+        "starts_at": local(request.starts_at, zone_name),
+        "ends_at": local(request.ends_at, zone_name),
+        "reason": request.reason,
+    }

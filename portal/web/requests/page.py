@@ -62,14 +62,14 @@ def expected(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) ->
 
 
 def preview_for(
-    request: QuotaRequest, user: User, kept: dict[str, Any] | None
+    request: QuotaRequest, user: User, answer: dict[str, Any] | None
 ) -> ReadablePreview | None:
-    if kept is None:
+    if answer is None:
         return None
     return seen_by(
         user,
         request.cluster,
-        kept,
+        answer,
         about=request.place.rpartition("/")[2],
         gpu_class=request.gpu_class,
     )
@@ -79,8 +79,8 @@ def since(before: ReadablePreview | None, now: ReadablePreview | None) -> str:
     """What is otherwise than when it was submitted; empty where nothing is, or nothing is known."""
     if before is None or now is None or before.fault or now.fault:
         return ""
-    told = [(before.starts, before.leaves), (now.starts, now.leaves)]
-    if told[0] == told[1]:
+    counts = [(before.starts, before.leaves), (now.starts, now.leaves)]
+    if counts[0] == counts[1]:
         return ""
     return f"on submission {before.outcome}."
 
@@ -130,12 +130,12 @@ def _could(request: QuotaRequest, user: User) -> bool:
 
 def four_eyes(request: QuotaRequest, user: User) -> tuple[bool, str]:
     """Whether the reader may decide as another pair of eyes, and the sentence."""
-    asked = f"{request.author or 'Somebody who is gone'} asked"
+    asker = f"{request.author or 'Somebody who is gone'} asked"
     sent = f" and {request.forwarder} forwarded" if request.forwarder else ""
     done = acted(user, request)
     if done:
         return False, f"{done} Somebody else decides."
-    return True, f"{asked}{sent}; you did neither."
+    return True, f"{asker}{sent}; you did neither."
 
 
 def giver_of(request: QuotaRequest, user: User) -> str:
@@ -186,10 +186,10 @@ def _holdings(
         if queue is not None and reader.sees_queue(queue.cluster_id, queue.path):
             row = queue.quotas.in_force(now).filter(gpu_class=found).first()
             nominal = row.nominal_gpus / MILLI if row else 0
-            held = held_of(queue, found, now)
+            usage = held_of(queue, found, now)
             yield (
                 f"{queue.name}, {PAST_DAYS} days",
-                f"held {number(held, 1)} of nominal {nominal:g}",
+                f"held {number(usage, 1)} of nominal {nominal:g}",
             )
 
 

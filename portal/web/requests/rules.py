@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 
-from portal.approvals.automatic import MOST_DAYS, set_rule, settable_queues
+from portal.approvals.automatic import set_rule, settable_queues
+from portal.approvals.forms import RuleForm
 from portal.approvals.models import ApprovalRule
-from portal.boundary.forms import WeirForm
+from portal.display.format import gpus
 from portal.web.frame.requests import PersonRequest, form_view
 from portal.web.frame.shell import get_cluster
-from portal.web.requests.forms import gpus_field
-from scheduling.models import MILLI, Cluster, Queue
+from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
-
-
-class RuleForm(WeirForm):
-    below_gpus = gpus_field("Below, GPUs")
-    most_days = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MOST_DAYS,
-        label="For at most, days",
-        error_messages={"invalid": "Write a whole number of days, or leave it empty."},
-    )
-    from_siblings = forms.BooleanField(required=False, label="May take from a queue beside it")
 
 
 @form_view
@@ -60,20 +47,14 @@ def _page(
 
 
 def _set(request: PersonRequest, queue: Queue, form: RuleForm) -> bool:
-    typed = form.cleaned_data
-    below = typed["below_gpus"]
     try:
-        made = set_rule(
-            by=request.user,
-            queue=queue,
-            below_gpus=None if below is None else int(below * MILLI),
-            most_days=typed["most_days"],
-            from_siblings=typed["from_siblings"],
-        )
+        made = set_rule(by=request.user, queue=queue, **form.cleaned_data)
     except ServiceError as refused:
         form.refuse(refused)
         return False
-    what = f"approves below {below:g} at once" if made else "asks people for everything"
+    what = (
+        f"approves below {gpus(made.below_gpus)} at once" if made else "asks people for everything"
+    )
     messages.success(request, f"{queue.name} {what}.")
     return True
 
@@ -90,7 +71,7 @@ def _form(queue: Queue, rule: ApprovalRule | None) -> RuleForm:
     initial = {}
     if rule is not None:
         initial = {
-            "below_gpus": f"{rule.below_gpus / MILLI:g}",
+            "below_gpus": rule.below_gpus,
             "most_days": rule.most_days,
             "from_siblings": rule.from_siblings,
         }

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, render
 
 from portal.accounts.models import User
 from portal.approvals.automatic import settable_queues
+from portal.approvals.forms import DecisionForm
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import DECIDABLE, GRANTED, Verb
 from portal.approvals.who import Decider, askable_queues, may_renew, verbs, visible_requests
@@ -20,7 +21,6 @@ from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.moments import local
 from portal.web.requests import lists, page
-from portal.web.requests.forms import DecisionForm
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.queues.shift import givers
 
@@ -54,7 +54,7 @@ def one(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
 
 def show(
     request: PersonRequest,
-    asked: QuotaRequest,
+    quota_request: QuotaRequest,
     *,
     form: DecisionForm | None = None,
     comment: str = "",
@@ -63,28 +63,28 @@ def show(
 ) -> HttpResponse:
     """The page of one request; ``form`` and ``comment`` hold what was typed, ``fault`` what is wrong."""
     user, shell = request.user, Shell(request)
-    may = verbs(user, asked)
-    plan, before, kept = _plans(request, asked, form)
-    gpus = _granting(request, asked, form)
+    may = verbs(user, quota_request)
+    plan, before, plan_state = _plans(request, quota_request, form)
+    gpus = _granting(request, quota_request, form)
     decider = Decider(user)
     context = {
-        **_told(asked, user),
-        "cluster": asked.cluster,
-        "asked": asked,
-        "heading": page.heading(asked),
-        "lead": page.lead(asked, user, plan),
-        "badge": lists.badge(asked, user, turn=decider.has_turn(asked)),
+        **_context(quota_request, user),
+        "cluster": quota_request.cluster,
+        "asked": quota_request,
+        "heading": page.heading(quota_request),
+        "lead": page.lead(quota_request, user, plan),
+        "badge": lists.badge(quota_request, user, turn=decider.has_turn(quota_request)),
         "plan": plan,
-        **plans.context_of(kept),
-        "since": page.since(before, plan) if asked.state in DECIDABLE else "",
-        "is_decidable": asked.state in DECIDABLE,
-        "is_granted": asked.state in GRANTED,
+        **plans.context_of(plan_state),
+        "since": page.since(before, plan) if quota_request.state in DECIDABLE else "",
+        "is_decidable": quota_request.state in DECIDABLE,
+        "is_granted": quota_request.state in GRANTED,
         "may": {verb.value for verb in may},
-        "form": form or _decision(request, asked),
-        "eyes": page.four_eyes(asked, user),
-        "label": page.approve_label(asked, plan, gpus),
+        "form": form or _decision(request, quota_request),
+        "eyes": page.four_eyes(quota_request, user),
+        "label": page.approve_label(quota_request, plan, gpus),
         "gpus": number(gpus / MILLI, 3),
-        "able": _able(asked, user) if Verb.FORWARD in may or Verb.APPROVE in may else [],
+        "able": _able(quota_request, user) if Verb.FORWARD in may or Verb.APPROVE in may else [],
         "comment": comment,
         "fault": fault,
         "zone": shell.zone,
@@ -92,34 +92,50 @@ def show(
     return render(request, "web/requests/request.html", context, status=status)
 
 
-def _told(asked: QuotaRequest, user: User) -> dict[str, Any]:
+def _context(quota_request: QuotaRequest, user: User) -> dict[str, Any]:
     """What is known of it whatever the plan says."""
     return {
-        "renews": may_renew(user, asked),
-        "renewals": visible_requests(user).filter(renews=asked),
-        "comments": asked.comments.select_related("by"),
-        "facts": page.facts(asked, user, asked.cluster.now()),
-        "giver": page.giver_of(asked, user),
-        "grace_s": asked.cluster.lowering_grace_s,
-        "listed": lists.listed(user, asked.cluster, "open"),
-        "life": page.life(asked, list(asked.steps.select_related("by")), user),
+        "renews": may_renew(user, quota_request),
+        "renewals": visible_requests(user).filter(renews=quota_request),
+        "comments": quota_request.comments.select_related("by"),
+        "facts": page.facts(quota_request, user, quota_request.cluster.now()),
+        "giver": page.giver_of(quota_request, user),
+        "grace_s": quota_request.cluster.lowering_grace_s,
+        "listed": lists.listed(user, quota_request.cluster, "open"),
+        "life": page.life(quota_request, list(quota_request.steps.select_related("by")), user),
     }
 
 
-def _plans(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> Any:
+def _plans(request: PersonRequest, quota_request: QuotaRequest, form: DecisionForm | None) -> Any:
     """(what is told as its effect, what was told on submission, how the plan of now stands)."""
-    before = page.preview_for(asked, request.user, asked.preview)
-    if asked.state in DECIDABLE:
-        kept = page.as_now(
-            asked, gpus=_granting(request, asked, form) or None, giver=_giver(request, asked)
+    before = page.preview_for(quota_request, request.user, quota_request.preview)
+    if quota_request.state in DECIDABLE:
+        plan_state = page.as_now(
+            quota_request,
+            gpus=_granting(request, quota_request, form) or None,
+            giver=_giver(request, quota_request),
         )
-        return page.preview_for(asked, request.user, kept.answer if kept else None), before, kept
-    return page.preview_for(asked, request.user, asked.expected or asked.preview), before, None
+        return (
+            page.preview_for(
+                quota_request, request.user, plan_state.answer if plan_state else None
+            ),
+            before,
+            plan_state,
+        )
+    return (
+        page.preview_for(
+            quota_request, request.user, quota_request.expected or quota_request.preview
+        ),
+        before,
+        None,
+    )
 
 
-def _granting(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> int:
+def _granting(
+    request: PersonRequest, quota_request: QuotaRequest, form: DecisionForm | None
+) -> int:
     """Milli-GPU that the page plans with: what is typed, or what the address says, up to what is asked."""
-    most = asked.gpus or 0
+    most = quota_request.gpus or 0
     text = request.GET.get("gpus", "") or (form.data.get("gpus", "") if form else "")
     try:
         typed = round(float(text) * MILLI)
@@ -128,37 +144,49 @@ def _granting(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | 
     return typed if 0 < typed <= most else most
 
 
-def _giver(request: PersonRequest, asked: QuotaRequest) -> Queue | None:
+def _giver(request: PersonRequest, quota_request: QuotaRequest) -> Queue | None:
     name = request.GET.get("giver", "")
     if not name:
         return None
-    return visible_queues(request.user).filter(cluster=asked.cluster, name=name).first()
+    return visible_queues(request.user).filter(cluster=quota_request.cluster, name=name).first()
 
 
-def decision_of(asked: QuotaRequest, user: User, zone_name: str) -> dict[str, Any]:
+def decision_of(quota_request: QuotaRequest, user: User, zone_name: str) -> dict[str, Any]:
     """What is asked, as the form of a decision begins with; a giver out of sight is left as it is."""
-    seen = asked.giver is not None and page.giver_of(asked, user) == asked.giver.name
+    seen = (
+        quota_request.giver is not None
+        and page.giver_of(quota_request, user) == quota_request.giver.name
+    )
     return {
-        "gpus": f"{(asked.gpus or 0) / MILLI:g}",
-        "ends_at": local(asked.ends_at, zone_name),
-        "giver": asked.giver.name if asked.giver is not None and seen else "",
+        "gpus": f"{(quota_request.gpus or 0) / MILLI:g}",
+        "ends_at": local(quota_request.ends_at, zone_name),
+        "giver": quota_request.giver.name if quota_request.giver is not None and seen else "",
     }
 
 
-def _decision(request: PersonRequest, asked: QuotaRequest) -> DecisionForm:
+def _decision(request: PersonRequest, quota_request: QuotaRequest) -> DecisionForm:
     zone_name = Shell(request).zone
     given = {name: request.GET[name] for name in ("gpus", "giver") if request.GET.get(name)}
-    initial = decision_of(asked, request.user, zone_name) | given
-    return DecisionForm(request=asked, user=request.user, zone_name=zone_name, initial=initial)
+    initial = decision_of(quota_request, request.user, zone_name) | given
+    return DecisionForm(
+        request=quota_request, user=request.user, zone_name=zone_name, initial=initial
+    )
 
 
-def _able(asked: QuotaRequest, user: User) -> list[Any]:
+def _able(quota_request: QuotaRequest, user: User) -> list[Any]:
     """Queues that could give it, where nobody was named: the one with most idle first."""
-    found = asked.cluster.gpu_classes.filter(name=asked.gpu_class).first()
-    if not asked.is_about_quota or asked.giver or asked.queue is None or found is None:
+    found = quota_request.cluster.gpu_classes.filter(name=quota_request.gpu_class).first()
+    if (
+        not quota_request.is_about_quota
+        or quota_request.giver
+        or quota_request.queue is None
+        or found is None
+    ):
         return []
-    if asked.figure != "nominal":
+    if quota_request.figure != "nominal":
         return []
-    seen = set(visible_queues(user).filter(cluster=asked.cluster).values_list("pk", flat=True))
-    able = givers(asked.queue, found, asked.gpus or 0, asked.cluster.now())
+    seen = set(
+        visible_queues(user).filter(cluster=quota_request.cluster).values_list("pk", flat=True)
+    )
+    able = givers(quota_request.queue, found, quota_request.gpus or 0, quota_request.cluster.now())
     return [giver for giver in able if giver.queue.pk in seen][:MOST_GIVERS]

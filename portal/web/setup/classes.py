@@ -9,9 +9,9 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from portal.setup.forms import PriorityForm
+from portal.setup.forms import GpuClassForm, PriorityForm
 from portal.web.frame.requests import PersonRequest
-from portal.web.setup.forms import ClassForm, DisplayForm, NewClassForm
+from portal.web.setup.forms import ClassForm, DisplayForm
 from scheduling.models import Cluster, PriorityClass
 from scheduling.services.clusters.add import set_display
 from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
@@ -25,7 +25,7 @@ def classes(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str
         ClassForm(request.POST if act == "save" else None, gpu_class=found)
         for found in cluster.gpu_classes.all()
     ]
-    new = NewClassForm(request.POST if act == "add" else None)
+    new = GpuClassForm(request.POST if act == "add" else None)
     priority = PriorityForm(request.POST if act == "priority" else None)
     display = DisplayForm(
         request.POST if act == "display" else None,
@@ -73,9 +73,9 @@ def _save(request: PersonRequest, cluster: Cluster, forms: list[ClassForm]) -> b
     return True
 
 
-def _add(request: PersonRequest, cluster: Cluster, form: NewClassForm) -> bool:
+def _add(request: PersonRequest, cluster: Cluster, form: GpuClassForm) -> bool:
     made = form.done(
-        lambda: save_gpu_class(cluster=cluster, values=form.values(), author=request.user)
+        lambda: save_gpu_class(cluster=cluster, values=form.cleaned_data, author=request.user)
     )
     if made:
         messages.success(request, f"GPU class {made} is there.")

@@ -38,7 +38,7 @@ def context_of(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[
 def _whole(seen: discovery.Discovery) -> dict[str, float]:
     """Milli-GPU over all classes, as every page sums them: seven slices are one GPU."""
     each = [(one, MILLI * float(gpus_each(one.gpu_class))) for one in seen.classes]
-    names = ("gpus", "held", "down")
+    names = ("gpus", "usage", "down")
     return {name: sum(getattr(one, name) * part for one, part in each) for name in names}
 
 

@@ -11,12 +11,12 @@ from django import forms
 
 from portal.boundary.forms import WeirForm
 from portal.display.units import gpus_each
+from portal.setup.forms import GpuClassForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials, is_in_pod
 from scheduling.services.clusters.naming import name_origin
 from scheduling.services.clusters.tokens import ENGINE, PORTAL, made_by
-from scheduling.services.words.vendors import USUAL_LABEL, USUAL_RESOURCE
 
 AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
 WAYS = (
@@ -108,16 +108,11 @@ def proposed_rate(gpu_class: GpuClass) -> Decimal:
     return round(Decimal(part.numerator) / part.denominator, 4)
 
 
-class ClassForm(WeirForm):
+class ClassForm(GpuClassForm):
     """One GPU class as a line of the table."""
 
-    name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
-    exchange_rate = forms.DecimalField(
-        max_digits=9, decimal_places=4, min_value=0, error_messages={"required": "Write a rate."}
-    )
-    price_per_gpu_hour = forms.DecimalField(
-        max_digits=10, decimal_places=4, min_value=0, error_messages={"required": "Write a price."}
-    )
+    resource_name = None  # type: ignore[assignment]  # how nodes are found stays as it was made
+    node_labels = None  # type: ignore[assignment]
 
     def __init__(self, typed: Any, *, gpu_class: GpuClass) -> None:
         self.gpu_class = gpu_class
@@ -153,32 +148,10 @@ class DisplayForm(WeirForm):
         return name
 
 
-class NewClassForm(WeirForm):
-    """A GPU class that no node shows yet."""
-
-    name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
-    resource_name = forms.CharField(max_length=200, initial=USUAL_RESOURCE, label="Resource")
-    label = forms.CharField(
-        max_length=320,
-        required=False,
-        label="Node label",
-        help_text=f"Such as {USUAL_LABEL}=MODEL; empty: every node",
-    )
-    exchange_rate = forms.DecimalField(max_digits=9, decimal_places=4, min_value=0, initial=1)
-    price_per_gpu_hour = forms.DecimalField(
-        max_digits=10, decimal_places=4, min_value=0, initial=0, label="Price per GPU-hour"
-    )
-
-    def values(self) -> dict[str, Any]:
-        typed = dict(self.cleaned_data)
-        key, _, value = typed.pop("label").partition("=")
-        return {**typed, "node_labels": {key: value} if key else {}}
-
-
 class TreeForm(WeirForm):
     standing: Sequence[str] = ()
     """Namespaces that stand on the cluster, which the person may say they looked at."""
-    told = ""
+    sentence = ""
     """What stands there, and what becomes of it."""
     offer = ""
     """The line by which the cluster's administrators let Weir's engine have them."""

@@ -10,9 +10,10 @@ from django.shortcuts import redirect
 
 from portal.accounts.models import Persona, User
 from portal.teams import people as doors
+from portal.teams.forms import MemberForm
 from portal.teams.models import Team
 from portal.web.frame.requests import PersonRequest
-from portal.web.people.teams import MemberForm, give
+from portal.web.people.teams import give
 from scheduling.models import Cluster, Queue
 
 

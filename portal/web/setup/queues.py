@@ -94,7 +94,7 @@ def _apply(
         )
     except StandingError as refused:
         form.standing = [*taking, *refused.names]
-        form.told, form.offer = refused.sentence, offering(*form.standing)
+        form.sentence, form.offer = refused.sentence, offering(*form.standing)
         return False
     except ServiceError as refused:
         if not form.is_bound:
@@ -154,8 +154,8 @@ def _edited(
 
     def leaf(spec: QueueSpec) -> QueueSpec:
         nominal = {}
-        for name, held in spec.nominal.items():
-            text = typed.get(f"{spec.name}:{name}", str(held)).strip() or "0"
+        for name, amount in spec.nominal.items():
+            text = typed.get(f"{spec.name}:{name}", str(amount)).strip() or "0"
             nominal[name] = figure(text)
             if nominal[name] < 0:
                 faults.append(f"{spec.name}, {name}: write 0 or more, at most 999,999.")
@@ -209,12 +209,12 @@ def as_yaml(proposal: Sequence[QueueSpec], cluster: Cluster) -> str:
     if cluster.queues.exclude(parent=None).exists():
         return yaml.safe_dump({"queues": tree_of(cluster, cluster.now())}, sort_keys=False)
 
-    def told(spec: QueueSpec) -> dict[str, Any]:
+    def row_of(spec: QueueSpec) -> dict[str, Any]:
         row: dict[str, Any] = {"name": spec.name}
         if spec.namespace:
             row["namespace"] = spec.namespace
         row["nominal"] = {name: int(gpus) for name, gpus in spec.nominal.items()}
-        return {**row, "queues": [told(q) for q in spec.queues]} if spec.queues else row
+        return {**row, "queues": [row_of(q) for q in spec.queues]} if spec.queues else row
 
-    rows = [told(spec) for spec in proposal] or [{"name": "research", "nominal": {}}]
+    rows = [row_of(spec) for spec in proposal] or [{"name": "research", "nominal": {}}]
     return yaml.safe_dump({"queues": rows}, sort_keys=False)

@@ -81,7 +81,7 @@ def _row(cluster: Cluster, one: Standing) -> ParameterRow:
     parameter, trial = one.parameter, one.trial
     return ParameterRow(
         standing=one,
-        now=parameter.told(one.value),
+        now=parameter.in_words(one.value),
         scale=_scale(parameter, one.value),
         changed=_changed(one, cluster.display_time_zone),
         badge=BADGES[TrialState(trial.state)] if trial else None,
@@ -93,14 +93,14 @@ def _row(cluster: Cluster, one: Standing) -> ParameterRow:
 
 def _scale(parameter: Parameter, value: Value) -> Scale:
     low, high = _bare(parameter, parameter.least), _bare(parameter, parameter.most)
-    now, shipped = parameter.told(value), parameter.told(parameter.shipped)
-    said = f"{now} between {low} and {parameter.told(parameter.most)}; as shipped {shipped}"
+    now, shipped = parameter.in_words(value), parameter.in_words(parameter.shipped)
+    said = f"{now} between {low} and {parameter.in_words(parameter.most)}; as shipped {shipped}"
     return Scale(low, high, _place(parameter, value), _place(parameter, parameter.shipped), said)
 
 
 def _bare(parameter: Parameter, value: Value) -> str:
     """Without the unit, which stands in the column before."""
-    return parameter.told(value).removesuffix(f" {parameter.unit}")
+    return parameter.in_words(value).removesuffix(f" {parameter.unit}")
 
 
 def _place(parameter: Parameter, value: Value) -> float:
@@ -114,7 +114,7 @@ def _changed(one: Standing, zone_name: str) -> str:
     if row is None or row.changed_at is None or row.changed_from is None or row.changed_to is None:
         return ""
     old = _bare(parameter, row.changed_from)
-    return f"{old} → {parameter.told(row.changed_to)}, {_day(row.changed_at, zone_name)}"
+    return f"{old} → {parameter.in_words(row.changed_to)}, {_day(row.changed_at, zone_name)}"
 
 
 def _day(at: datetime, zone_name: str) -> str:

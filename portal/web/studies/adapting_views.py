@@ -14,7 +14,7 @@ from portal.web.studies.adapting import context, table
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies.adapting import trials
-from scheduling.services.studies.adapting.documents import adapting as told
+from scheduling.services.studies.adapting.documents import adapting as document_of
 from scheduling.services.studies.adapting.documents import document
 
 
@@ -24,7 +24,7 @@ def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     wanted = request.GET.get("format", "")
     if wanted == "csv":
-        return attached_csv(table(told(found)), f"{found.name}-adapting.csv")
+        return attached_csv(table(document_of(found)), f"{found.name}-adapting.csv")
     if wanted == "json":
         return JsonResponse(document(found), json_dumps_params={"indent": 1})
     more = {"tab": "adapting", "api_url": reverse("api:adaptation", args=[found.name])}

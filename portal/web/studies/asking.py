@@ -36,7 +36,7 @@ class FromTrace:
     many as may be lived. A file's ``content`` is base64."""
 
     of: str = PAST
-    kept: str = ""
+    name: str = ""
     first: str = ""
     last: str = ""
     file_name: str = ""
@@ -46,10 +46,10 @@ class FromTrace:
     def is_trace(self) -> bool:
         return self.of in (KEPT, FILE)
 
-    def asked(self) -> TraceAsked | None:
+    def trace(self) -> TraceAsked | None:
         """Raises ServiceError where none is chosen, or the file did not come whole."""
-        if self.of == KEPT and self.kept:
-            return TraceAsked(self.kept)
+        if self.of == KEPT and self.name:
+            return TraceAsked(self.name)
         if self.of == FILE and self.file_name:
             try:
                 return TraceAsked(self.file_name, b64decode(self.content, validate=True))
@@ -149,9 +149,9 @@ def read_form(query: QueryDict) -> ComposedForm:
     )
 
 
-def with_next(told: ComposedForm, query: QueryDict) -> tuple[Json, ...]:
+def with_next(form: ComposedForm, query: QueryDict) -> tuple[Json, ...]:
     """The variants after the button that was pressed: one added, changed further, or removed."""
-    variants = list(told.variants)
+    variants = list(form.variants)
     gone = query.get("remove", "")
     if gone:
         place = whole_or(gone, -1)
@@ -176,24 +176,24 @@ def _prefixed(query: QueryDict, kind: str) -> QueryDict:
     return found
 
 
-def question_of(cluster: Cluster, told: ComposedForm) -> Question:
+def question_of(cluster: Cluster, form: ComposedForm) -> Question:
     """Raises ServiceError at a field that is no date or number."""
-    begin, end = _judged(told, zone(cluster.display_time_zone))
+    begin, end = _judged(form, zone(cluster.display_time_zone))
     return Question(
-        name=told.name,
+        name=form.name,
         begin=begin,
         end=end,
-        trace=told.work.asked(),
-        warm_up=timedelta(days=_whole(told.warm_up_days, "warm_up_days")),
-        replays=1 if told.once else _whole(told.replays, "replays"),
-        is_drawn=not told.once,
-        variants=told.variants,
+        trace=form.work.trace(),
+        warm_up=timedelta(days=_whole(form.warm_up_days, "warm_up_days")),
+        replays=1 if form.once else _whole(form.replays, "replays"),
+        is_drawn=not form.once,
+        variants=form.variants,
     )
 
 
-def _judged(told: ComposedForm, tz: ZoneInfo) -> tuple[datetime | None, datetime | None]:
-    days = (told.work.first, told.work.last) if told.work.is_trace else (told.first, told.last)
-    if told.work.is_trace and not any(days):
+def _judged(form: ComposedForm, tz: ZoneInfo) -> tuple[datetime | None, datetime | None]:
+    days = (form.work.first, form.work.last) if form.work.is_trace else (form.first, form.last)
+    if form.work.is_trace and not any(days):
         return None, None
     first, last = (_day(text, name) for text, name in zip(days, ("first", "last"), strict=True))
     return _midnight(first, tz), _midnight(last + timedelta(days=1), tz)
@@ -244,10 +244,10 @@ class VariantRow:
     fault: str
 
 
-def rows(told: ComposedForm, fault: ServiceError | None) -> list[VariantRow]:
+def rows(form: ComposedForm, fault: ServiceError | None) -> list[VariantRow]:
     """Those beside A."""
     found = []
-    for number, one in enumerate(told.variants):
+    for number, one in enumerate(form.variants):
         mine = fault is not None and f"{fault.field}.".startswith(f"variants.{number}.")
         words = ", ".join(WORDS[kind] for kind in kinds_changed(_objects(one.get("changes"))))
         letter = LETTERS[number + 1] if number + 1 < len(LETTERS) else "?"
@@ -283,21 +283,21 @@ class Drawn:
     ticks: tuple[tuple[float, datetime], ...]
 
 
-def drawing(cluster: Cluster, asked_: Question | None) -> Drawn | None:
+def drawing(cluster: Cluster, question: Question | None) -> Drawn | None:
     """None where there is no such period."""
     known, now = periods.known_since(cluster), cluster.now()
-    if asked_ is None or known is None or asked_.trace is not None:
+    if question is None or known is None or question.trace is not None:
         return None
-    begin, end = asked_.begin, asked_.end
+    begin, end = question.begin, question.end
     if begin is None or end is None or not begin < end:
         return None
-    start = min(known, begin - asked_.warm_up)
+    start = min(known, begin - question.warm_up)
     whole = (max(now, end) - start) / timedelta(days=1)
 
     def x(at: datetime) -> float:
         return round(100 * ((at - start) / timedelta(days=1)) / whole, 2)
 
-    warm = begin - asked_.warm_up
+    warm = begin - question.warm_up
     return Drawn(
         x(warm),
         round(x(begin) - x(warm), 2),
@@ -307,9 +307,9 @@ def drawing(cluster: Cluster, asked_: Question | None) -> Drawn | None:
     )
 
 
-def resolution(cluster: Cluster, told: ComposedForm) -> str:
+def resolution(cluster: Cluster, form: ComposedForm) -> str:
     """Which difference so many replays can show at all."""
-    count = 1 if told.once else whole_or(told.replays, 0)
+    count = 1 if form.once else whole_or(form.replays, 0)
     if count < 5:
         return "Fewer than 5 replays give figures and no verdict."
     found = resolution_s(cluster.pk, count)

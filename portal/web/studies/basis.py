@@ -63,13 +63,13 @@ def _of_then(study: Study, basis: Json) -> Iterator[str]:
 
 
 def _capacity(gpus: Mapping[str, Json]) -> Iterator[str]:
-    told = [
+    classes = [
         f"{name} {number(one['ready'], 1 if one['ready'] % 1 else 0)} of {number(one['installed'])}"
         for name, one in gpus.items()
         if one["ready"] is not None
     ]
-    if told:
-        yield f"Ready on average, and lived as whole nodes: {', '.join(told)}."
+    if classes:
+        yield f"Ready on average, and lived as whole nodes: {', '.join(classes)}."
     unknown = [name for name, one in gpus.items() if one["ready"] is None]
     if unknown:
         yield f"What was ready of {and_list(unknown)} is not kept: today's nodes are lived."

@@ -384,5 +384,5 @@ def _others(report: CapacityReport, one: Answer) -> str:
 
 def address(chosen: str, queue: str = "") -> str:
     """What stands in the address of the page."""
-    told = {"class": chosen, "queue": queue}
-    return urlencode({name: value for name, value in told.items() if value})
+    fields = {"class": chosen, "queue": queue}
+    return urlencode({name: value for name, value in fields.items() if value})

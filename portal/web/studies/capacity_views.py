@@ -37,9 +37,9 @@ def capacity(request: PersonRequest, cluster: str) -> HttpResponseBase:
     found = operated(request, cluster)
     if request.method == "POST":
         return _begin(request, found)
-    asked, queue = request.GET.get("study", ""), _queue(request.GET.get("queue", ""), found)
-    if asked:
-        study = get_object_or_404(studies_of(found), pk=whole_or(asked, 0))
+    number, queue = request.GET.get("study", ""), _queue(request.GET.get("queue", ""), found)
+    if number:
+        study = get_object_or_404(studies_of(found), pk=whole_or(number, 0))
         return redirect(f"{study_page(study)}?{page.address(request.GET.get('class', ''))}")
     return _report_page(request, computed(found, newest_study(found, queue), request.user, queue))
 

@@ -244,11 +244,11 @@ def _queue(row: QueueRow) -> QueueShown:
 def _queue_mark(cell: QueueCell, y: int) -> QueueMark:
     base, at = multiple_x(1.0), multiple_x(cell.multiple)
     low, high = multiple_x(cell.low), multiple_x(cell.high)
-    told_ = cell.verdict not in QUIET
+    speaks = cell.verdict not in QUIET
     text = f"{cell.letter}: {hmin(cell.p90_s)}, {number(cell.multiple, 2)} times A"
     is_judged = cell.verdict != Verdict.TOO_FEW
     width = round(high - low, 2) if is_judged else 0.0
-    return QueueMark(cell.letter, Mark(base, at, low, width, told_), text, cell.verdict, y)
+    return QueueMark(cell.letter, Mark(base, at, low, width, speaks), text, cell.verdict, y)
 
 
 def _queue_words(row: QueueRow) -> str:
@@ -355,10 +355,10 @@ def _promotable(found: Results) -> Sequence[FigureRow]:
 
 def _speaks(study: Study, row: FigureRow, found: Results) -> Speaks:
     """What a promotion is told first: what it does, and what still speaks against it."""
-    told = conditions(study, found, row)
-    lacks = tuple(one.sentence for one in told if not one.is_met)
+    criteria = conditions(study, found, row)
+    lacks = tuple(one.sentence for one in criteria if not one.is_met)
     if lacks:
-        lead = f"It lacks {len(lacks)} of {counted(len(told), 'condition')}."
+        lead = f"It lacks {len(lacks)} of {counted(len(criteria), 'condition')}."
     else:
         lead = "No queue waits longer by more than noise, and nothing else speaks against it."
     return Speaks(_short(row), lead, lacks)

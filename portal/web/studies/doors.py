@@ -68,10 +68,10 @@ def _queues(user: User, variant: Variant, found: Promotion) -> Iterator[Door]:
     cluster = variant.study.cluster
     divided = {one.name for one in dividable_queues(user).filter(cluster=cluster)}
     for one in found.queues:
-        told = {name: value for name, value in one.items() if name not in ("kind", "queue")}
-        words = f"Queue {one['queue']}: {', '.join(f'{name} = {value}' for name, value in told.items())}"
+        fields = {name: value for name, value in one.items() if name not in ("kind", "queue")}
+        words = f"Queue {one['queue']}: {', '.join(f'{name} = {value}' for name, value in fields.items())}"
         if one["queue"] not in divided:
             yield Door(words, why_not="Whoever divides this queue changes it.")
             continue
         page = reverse("web:queue_edit", args=[cluster.name, one["queue"]])
-        yield Door(words, f"{page}?{urlencode({DRAFT: '1', **told})}")
+        yield Door(words, f"{page}?{urlencode({DRAFT: '1', **fields})}")

@@ -111,17 +111,17 @@ def experiment(request: PersonRequest, cluster: str) -> HttpResponse:
     """One form: every button but the last shows it again, with a variant more or fewer."""
     found = operated(request, cluster)
     fault: ServiceError | None = None
-    told = _former(request, found)
+    form = _former(request, found)
     if request.method == "POST":
         try:
-            told = asking.read_form(request.POST)
+            form = asking.read_form(request.POST)
             if "add" in request.POST or "remove" in request.POST:
-                told = replace(told, variants=asking.with_next(told, request.POST))
+                form = replace(form, variants=asking.with_next(form, request.POST))
             elif "look" not in request.POST:
-                return _begin(request, found, told)
+                return _begin(request, found, form)
         except ServiceError as error:
             fault = error
-    context = _composing(found, told, fault)
+    context = _composing(found, form, fault)
     context["post"] = request.POST
     return render(request, "web/lab/experiment_new.html", context, status=400 if fault else 200)
 
@@ -133,10 +133,10 @@ def _former(request: PersonRequest, cluster: Cluster) -> asking.ComposedForm:
     return asking.again(former) if former else asking.empty(cluster)
 
 
-def _begin(request: PersonRequest, cluster: Cluster, told: asking.ComposedForm) -> HttpResponse:
-    readable("name", told.name)
-    asked = asking.question_of(cluster, told)
-    made = experiments.ask(cluster=cluster, author=request.user.get_username(), asked=asked)
+def _begin(request: PersonRequest, cluster: Cluster, form: asking.ComposedForm) -> HttpResponse:
+    readable("name", form.name)
+    question = asking.question_of(cluster, form)
+    made = experiments.ask(cluster=cluster, author=request.user.get_username(), question=question)
     doors.start(made)
     return redirect("web:study", cluster=cluster.name, pk=made.pk)
 
@@ -151,24 +151,24 @@ def readable(field: str, text: str) -> None:
 
 
 def _composing(
-    cluster: Cluster, told: asking.ComposedForm, fault: ServiceError | None
+    cluster: Cluster, form: asking.ComposedForm, fault: ServiceError | None
 ) -> dict[str, object]:
     try:
-        asked = asking.question_of(cluster, told)
+        question = asking.question_of(cluster, form)
     except ServiceError:
-        asked = None
+        question = None
     queues = Queue.objects.filter(cluster=cluster, parent__isnull=False)
     return {
         "cluster": cluster,
-        "told": told,
-        "rows": asking.rows(told, fault),
-        "left": max(0, len(experiments.LETTERS) - 1 - len(told.variants)),
+        "told": form,
+        "rows": asking.rows(form, fault),
+        "left": max(0, len(experiments.LETTERS) - 1 - len(form.variants)),
         "most": len(experiments.LETTERS),
-        "count": len(told.variants) + 1,
+        "count": len(form.variants) + 1,
         "fault": fault,
-        "drawing": asking.drawing(cluster, asked),
-        "asked": asked,
-        "resolution": asking.resolution(cluster, told),
+        "drawing": asking.drawing(cluster, question),
+        "asked": question,
+        "resolution": asking.resolution(cluster, form),
         "queues": list(queues),
         "classes": list(cluster.gpu_classes.all()),
         "knobs": [knob for knob in KNOBS if knob.field not in PLANNED_BY],

@@ -51,12 +51,12 @@ OF_QUEUE = (
 
 def table(study: Study) -> Table:
     """One row for each variant and figure, first over all (no queue), then by queue."""
-    told = document(study, results(study))
-    return Table("experiment", study.name, COLUMNS, [*_over_all(told), *_by_queue(told)])
+    body = document(study, results(study))
+    return Table("experiment", study.name, COLUMNS, [*_over_all(body), *_by_queue(body)])
 
 
-def _over_all(told: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
-    for one in told["variants"]:
+def _over_all(body: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
+    for one in body["variants"]:
         for key, cell in one["figures"].items():
             yield (
                 "", one["letter"], one["done"], key, cell["mean"], cell["difference"], cell["half"],
@@ -64,9 +64,9 @@ def _over_all(told: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
             )  # fmt: skip
 
 
-def _by_queue(told: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
-    done = {one["letter"]: one["done"] for one in told["variants"]}
-    for row in told["queues"]:
+def _by_queue(body: dict[str, Any]) -> Iterator[tuple[Cell, ...]]:
+    done = {one["letter"]: one["done"] for one in body["variants"]}
+    for row in body["queues"]:
         for cell in row["variants"]:
             for key in OF_QUEUE:
                 verdict = cell["verdict"] if key == "p90_wait_s" else ""
@@ -161,7 +161,7 @@ def _what_if(request: PersonRequest, study: Study) -> HttpResponse:
     meant = what_if.chosen_class(study, classes)
     chosen = chosen_class(request, classes) if request.GET.get("class") else meant
     page = what_if.page(study, chosen.name if chosen else "")
-    kept = _of(found).filter(is_kept=True, kind__in=WHAT_IFS)
+    studies = _of(found).filter(is_kept=True, kind__in=WHAT_IFS)
     context = {
         "cluster": found,
         "study": study,
@@ -175,7 +175,7 @@ def _what_if(request: PersonRequest, study: Study) -> HttpResponse:
         "wait_ticks": what_if.wait_ticks(),
         "again": forms.as_query(study.changes),
         "draft": drafts.quota_draft(request.user, study) if page else None,
-        "others": list(kept.exclude(pk=study.pk)[:4]),
+        "others": list(studies.exclude(pk=study.pk)[:4]),
         "tab": "what_if",
     }
     return render(request, "web/lab/what_if.html", context)

@@ -297,7 +297,9 @@ def _finding(
 ) -> tuple[str, str]:
     """The answer in one sentence, and what is less sure."""
     count = len(question.changes)
-    told_ = {1: "With this change", 2: "With both changes"}.get(count, f"With all {count} changes")
+    opening = {1: "With this change", 2: "With both changes"}.get(
+        count, f"With all {count} changes"
+    )
     parts = _moves(question, starts)
     gone = len(leaves)
     parts.append(
@@ -314,7 +316,7 @@ def _finding(
             if worse
             else "; no queue waits longer than chance would have it."
         )
-    return f"{told_}, {', '.join(parts[:-1])}, and {parts[-1]}.", rest
+    return f"{opening}, {', '.join(parts[:-1])}, and {parts[-1]}.", rest
 
 
 def _moves(question: Study, starts: Sequence[Start]) -> list[str]:

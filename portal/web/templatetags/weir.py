@@ -224,6 +224,14 @@ def wall_clock(context: Context) -> dict[str, Any]:
     return {"shell": context["shell"], "wall": timezone.now()}
 
 
+@register.simple_tag(takes_context=True)
+def wall(context: Context, at: datetime) -> SafeString:
+    """A time of the wall among those of the cluster, named so where that one's clock is another."""
+    cluster = context["shell"].cluster
+    named = " by the wall’s clock" if cluster and cluster.clock_speed != 1 else ""
+    return format_html("{}{}", when(context, at), named)
+
+
 @register.simple_tag
 def planned_ago(at: datetime) -> str:
     """Time passed since a plan; plans are stamped with the wall's time."""
@@ -341,14 +349,14 @@ register.filter("tells_time", sentences.tells_time)
 def predicted(context: Context, workload: Workload) -> PredictedStart:
     """Its predicted start as it is said now; read the row with the workload."""
     row, shell = getattr(workload, "start_forecast", None), context["shell"]
-    return predicted_start(row, shell.now, shell.held if row and row.p50_at else None)
+    return predicted_start(row, shell.now, shell.hit_rates if row and row.p50_at else None)
 
 
 @register.simple_tag(takes_context=True)
 def trust_in(context: Context, start: datetime, gpu_class: GpuClass) -> str:
     """How forecasts like that of a start there, made now, have held."""
     shell = context["shell"]
-    return trust(like(shell.held, gpu_class.name, (start - shell.now).total_seconds()))
+    return trust(like(shell.hit_rates, gpu_class.name, (start - shell.now).total_seconds()))
 
 
 @register.simple_tag(takes_context=True)

@@ -52,22 +52,28 @@ def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
 def hold(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """Easily undone, so it asks no second time."""
     done = "{} is held: it keeps its submit time, and others may start before it."
-    return _at_once(request, cluster, uid, workloads.hold, done, held=False)
+    return _at_once(request, cluster, uid, workloads.hold, done, on_hold=False)
 
 
 @act_view
 def release(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     done = "{} is released: the next cycle plans it with its old submit time."
-    return _at_once(request, cluster, uid, workloads.release, done, held=True)
+    return _at_once(request, cluster, uid, workloads.release, done, on_hold=True)
 
 
 def _at_once(
-    request: PersonRequest, name: str, uid: str, act: Callable[..., None], done: str, *, held: bool
+    request: PersonRequest,
+    name: str,
+    uid: str,
+    act: Callable[..., None],
+    done: str,
+    *,
+    on_hold: bool,
 ) -> HttpResponse:
     """Does ``act`` to a waiting workload that is (or is not) ``held``."""
     cluster = get_cluster(request, name)
     work = _operable(request, cluster, uid)
-    if not work.is_waiting or work.held != held:
+    if not work.is_waiting or work.held != on_hold:
         return _too_late(request, cluster, work)
     try:
         act(work, user=request.user.get_username())
@@ -118,18 +124,18 @@ def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str
             f"Its wait of {duration(cluster.now() - work.submitted_at)} is given up: "
             "submitting it again puts it behind everything that waits now.",
         ]
-    held = work.allocated_gpus / 1000
+    gpus = work.allocated_gpus / 1000
     back_to = place_of(work, reader) or "the cluster"
     sentences = [
         f"{_pods(work)} stop{'s' if work.pod_count == 1 else ''} after the grace; "
-        f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {back_to}."
+        f"{gpus_in_words(gpus)} go{'es' if gpus == 1 else ''} back to {back_to}."
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())
         age = max(0.0, (cluster.now() - since).total_seconds())
         sentences.append(
-            f"The work since {what} is lost: {gpus_in_words(held)} × {duration(age)} = "
-            f"{number(held * age / 3600, 1)} GPU-hours."
+            f"The work since {what} is lost: {gpus_in_words(gpus)} × {duration(age)} = "
+            f"{number(gpus * age / 3600, 1)} GPU-hours."
         )
     return [*sentences, "It can't be undone."]
 
@@ -156,8 +162,8 @@ def _kept_until(work: Workload, started: datetime, now: datetime) -> tuple[str, 
     return f"the last checkpoint of those every {duration(work.checkpoint_interval_s or 0)}", at
 
 
-def gpus_in_words(held: float) -> str:
-    return f"{number(held, 1)} GPU{'' if held == 1 else 's'}"
+def gpus_in_words(gpus: float) -> str:
+    return f"{number(gpus, 1)} GPU{'' if gpus == 1 else 's'}"
 
 
 def _pods(work: Workload) -> str:

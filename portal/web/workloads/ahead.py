@@ -15,7 +15,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
-from portal.plans.asking import ask_starts
+from portal.plans.asking import ask_run_times, ask_starts
 from portal.plans.starts import DRAFT, NOTHING_ASKED, PredictedStarts, draft_question
 from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
@@ -23,7 +23,6 @@ from portal.selectors.run_times import expected_words, short_limit
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
-from scheduling.services import run_times
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
@@ -121,7 +120,7 @@ class FirstEnd:
 
 
 def outlook(
-    asked: DraftWork,
+    draft: DraftWork,
     manifest: Mapping[str, Any],
     classes: Sequence[GpuClass],
     user: User,
@@ -131,36 +130,39 @@ def outlook(
     """Each of ``classes``, those that it accepts first in their order; ``unread`` are fields that say nothing
     that can be read yet. ``asked`` is what ``manifest`` says."""
     names = [c.name for c in classes]
-    question = asking.ask_run_times(asked, names)
+    question = asking.run_time_question(draft, names)
+    # A worker reads the model while this process plans.
+    runs = ask_run_times(draft.cluster, question, wait_s=0.0)
     try:
-        answers = asking.ask(asked, names)
+        answers = asking.ask(draft, names, asker=user.get_username())
     except ServiceError as fault:
-        return Outlook(size=size_of(asked), fault=str(fault))
+        return Outlook(size=size_of(draft), fault=str(fault))
     whole, *single = answers
-    telling = _Telling(asked, user, reader, unread)
+    telling = _Telling(draft, user, reader, unread)
     starts = _starts(telling, manifest, answers)
-    said = run_times.answer_of(question, wait_s=RUN_TIME_S) if question else {}
-    telling = replace(telling, run_times=said or {}, starts=starts.found)
-    on = _axis(answers, asked)
-    rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}
+    if runs is None:
+        runs = ask_run_times(draft.cluster, question, wait_s=RUN_TIME_S)
+    telling = replace(telling, run_times=runs or {}, starts=starts.found)
+    on = _axis(answers, draft)
+    rank = {name: i + 1 for i, name in enumerate(draft.observed.gpu_classes)}
     rows = [
         telling.row(gpu_class, rank.get(gpu_class.name, 0), answer, on)
         for gpu_class, answer in zip(classes, single, strict=True)
     ]
-    rows, until = _on_one_axis(rows, asked.cluster.now())
+    rows, until = _on_one_axis(rows, draft.cluster.now())
     lead, name = _lead(telling.verdict(whole), whole.decision.gpu_class, rows)
     best = next((c for c in classes if c.name == name), None)
     return Outlook(
-        size=size_of(asked),
+        size=size_of(draft),
         lead=lead,
         lead_class="" if best is None or whole.never else best.name,
         most_cost="" if best is None or whole.never else telling.most_cost(best),
         rows=sorted(rows, key=lambda row: row.choice or len(rows) + 1),
         axis=on,
-        at=asked.cluster.now(),
+        at=draft.cluster.now(),
         until=until,
         first=_first_end(rows),
-        awaits=_awaits(start=starts.is_open, run_time=said is None),
+        awaits=_awaits(start=starts.is_open, run_time=runs is None),
     )
 
 
@@ -169,16 +171,16 @@ def _starts(
 ) -> PredictedStarts:
     """Of those that wait, as a worker said of late; else it is asked. All classes together are asked about
     only where it names none: else it starts by the first of them (``_lead``)."""
-    asked = telling.asked
+    draft = telling.draft
     names = [
         one.gpu_class
         for one in answers
-        if one.waits and telling.may_run(one) and (one.gpu_class or not asked.observed.gpu_classes)
+        if one.waits and telling.may_run(one) and (one.gpu_class or not draft.observed.gpu_classes)
     ]
     if not names:
         return NOTHING_ASKED
     question = draft_question(telling.user, manifest, names)
-    return ask_starts(asked.cluster, DRAFT, question)
+    return ask_starts(draft.cluster, DRAFT, question)
 
 
 def _awaits(*, start: bool, run_time: bool) -> str:
@@ -228,9 +230,9 @@ def _first_end(rows: Sequence[Row]) -> FirstEnd | None:
     return FirstEnd(ends, starts if earlier else None)
 
 
-def size_of(asked: DraftWork) -> str:
+def size_of(draft: DraftWork) -> str:
     """'8 to 16 GPUs in 2 to 4 pods'."""
-    one = asked.observed
+    one = draft.observed
     low, high = one.gpus * one.min_members, one.gpus * one.max_members
     amount = gpus(low) if low == high else f"{gpus(low)} to {gpus(high)}"
     most = sum(shape.pods for shape in one.shapes) or one.max_members
@@ -243,7 +245,7 @@ def size_of(asked: DraftWork) -> str:
 class _Telling:
     """Answers about one workload before one reader."""
 
-    asked: DraftWork
+    draft: DraftWork
     user: User
     reader: Reader
     unread: Collection[str]
@@ -257,15 +259,15 @@ class _Telling:
     """What it says itself to wait for."""
 
     def __post_init__(self) -> None:
-        refused, barred = submission.refusals_of(self.asked, self.unread)
+        refused, barred = submission.refusals_of(self.draft, self.unread)
         object.__setattr__(self, "barred", barred)
         object.__setattr__(self, "refused", refused)
-        later = turns.kept_back(self.asked.cluster, self.asked.observed)
+        later = turns.kept_back(self.draft.cluster, self.draft.observed)
         object.__setattr__(self, "later", later)
 
     @property
     def cluster(self) -> Cluster:
-        return self.asked.cluster
+        return self.draft.cluster
 
     def may_run(self, answer: Answer) -> bool:
         """Whether only time keeps it from starting."""
@@ -290,14 +292,14 @@ class _Telling:
             behind_others=len(answer.ahead) - len(behind) if runs else 0,
             leaving=self._leaving(answer) if runs else (),
             run_time=expected_words(one, self.user_name, gpu_class.name) if one else None,
-            short_limit=short_limit(one, self.asked.observed.run_time_limit_s) if one else "",
+            short_limit=short_limit(one, self.draft.observed.run_time_limit_s) if one else "",
             begin=begin,
             end=end_after(begin, one.p50_s, one.p90_s) if begin and one and one.compares else None,
         )
 
     @property
     def user_name(self) -> str:
-        return self.asked.observed.user
+        return self.draft.observed.user
 
     def _begin(self, answer: Answer) -> tuple[datetime, datetime] | None:
         if self.later is not None:
@@ -318,8 +320,8 @@ class _Telling:
             reason, said = self.later
             return Verdict("warn", "clock", headline(reason), said)
         if answer.starts:
-            held, most = self._held(answer), self._most
-            part = f" with {gpus(held)} of {gpus(most)} GPUs" if held < most else ""
+            size, most = self._size(answer), self._most
+            part = f" with {gpus(size)} of {gpus(most)} GPUs" if size < most else ""
             return Verdict("ok", "finished", f"Starts now{part}", text)
         if decision.reason == "awaits_victims":
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
@@ -329,15 +331,15 @@ class _Telling:
         return Verdict("warn", "clock", head, text, decision.until, self._likely(answer))
 
     def _text(self, answer: Answer) -> str:
-        return tell(self.asked.said(answer.decision), self.reader).sentence
+        return tell(self.draft.said(answer.decision), self.reader).sentence
 
     @property
     def _most(self) -> int:
-        return self.asked.observed.gpus * self.asked.observed.max_members
+        return self.draft.observed.gpus * self.draft.observed.max_members
 
-    def _held(self, answer: Answer) -> int:
+    def _size(self, answer: Answer) -> int:
         """What it would start with; where it waits, the least that it may."""
-        one = self.asked.observed
+        one = self.draft.observed
         return one.gpus * (answer.decision.members if answer.starts else one.min_members)
 
     def _behind(self, answer: Answer) -> list[Workload]:
@@ -356,35 +358,35 @@ class _Telling:
         share = answer.share
         if share is None or on is None:
             return None
-        framed = 0 if answer.never else self.asked.observed.gpus * self.asked.observed.min_members
-        return bar(str(self.asked.queue), figures_of(share), on, framed_gpus=framed)
+        framed = 0 if answer.never else self.draft.observed.gpus * self.draft.observed.min_members
+        return bar(str(self.draft.queue), figures_of(share), on, framed_gpus=framed)
 
     def most_cost(self, gpu_class: GpuClass) -> str:
         """Of the whole gang for its whole run-time limit; empty without one."""
-        limit_s = self.asked.observed.run_time_limit_s
+        limit_s = self.draft.observed.run_time_limit_s
         return self._cost(gpu_class, self._most, limit_s) if limit_s else ""
 
-    def _cost(self, gpu_class: GpuClass, held: int, seconds: float) -> str:
-        hours = Decimal(held) / 1000 * Decimal(seconds) / 3600
+    def _cost(self, gpu_class: GpuClass, size: int, seconds: float) -> str:
+        hours = Decimal(size) / 1000 * Decimal(seconds) / 3600
         return money(gpu_class.price_per_gpu_hour * hours, self.cluster.currency)
 
     def _cost_words(self, gpu_class: GpuClass, answer: Answer, one: Expected | None) -> str:
         """Of the run as it is expected there, else of an hour."""
         if one is None or not one.compares:
-            return f"{self._cost(gpu_class, self._held(answer), 3600)} an hour"
-        return f"about {self._cost(gpu_class, self._held(answer), one.p50_s)}"
+            return f"{self._cost(gpu_class, self._size(answer), 3600)} an hour"
+        return f"about {self._cost(gpu_class, self._size(answer), one.p50_s)}"
 
     def _cost_note(self, gpu_class: GpuClass, answer: Answer, one: Expected | None) -> str:
-        held = gpus(self._held(answer))
-        on = f"on {held} GPU{'' if held == '1' else 's'}"
+        size = gpus(self._size(answer))
+        on = f"on {size} GPU{'' if size == '1' else 's'}"
         if one is not None and one.compares:
             on += f" in {duration(one.p50_s)}, P50"
         if not (most := self.most_cost(gpu_class)):
             return on
-        return f"{on}; at most {most} in {duration(self.asked.observed.run_time_limit_s)}"
+        return f"{on}; at most {most} in {duration(self.draft.observed.run_time_limit_s)}"
 
 
-def _axis(answers: Sequence[Answer], asked: DraftWork) -> Axis | None:
+def _axis(answers: Sequence[Answer], draft: DraftWork) -> Axis | None:
     drawn = [figures_of(answer.share) for answer in answers if answer.share is not None]
-    least = asked.observed.gpus * asked.observed.min_members
+    least = draft.observed.gpus * draft.observed.min_members
     return axis(drawn, least=max(1000, min(least, 10**6))) if drawn else None

@@ -13,6 +13,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
+from portal.boundary.fields import MomentField
 from portal.boundary.reading import whole_or
 from portal.display.format import gpus, zone
 from portal.plans.asking import starts_of
@@ -22,7 +23,7 @@ from portal.teams.changing import Compared, Foreseen
 from portal.teams.submission import SubmissionError, priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
-from portal.web.moments import MomentField, local
+from portal.web.moments import local
 from portal.web.workloads.detail import visible
 from portal.web.workloads.fields import DurationField, duration_text
 from portal.web.workloads.forms import MAX_PODS
@@ -164,7 +165,8 @@ def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -
     """What would come of it where that is asked; else None, once it is written or refused in the form."""
     try:
         if "check" in request.POST:
-            return changing.preview(request.user, work, form.change)
+            user = request.user
+            return changing.preview(user, work, form.change, asker=user.get_username())
         changing.change(request.user, work, form.change)
     except ServiceError as refused:
         form.add_faults(refused)

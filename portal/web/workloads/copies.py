@@ -70,9 +70,9 @@ def _manifest_of(user: User, work: Workload) -> Json | None:
         may = submittable_queues(user).filter(pk=work.queue.pk).exists()
     if not may:
         return None
-    kept = Submitted.objects.filter(cluster_id=work.cluster_id, uid=work.uid).first()
-    if kept is not None:
-        manifest: Json = copy.deepcopy(kept.manifest)
+    row = Submitted.objects.filter(cluster_id=work.cluster_id, uid=work.uid).first()
+    if row is not None:
+        manifest: Json = copy.deepcopy(row.manifest)
         return manifest
     try:
         return workloads.manifest_of(work)
@@ -89,29 +89,29 @@ def values_in(manifest: Mapping[str, Any]) -> Json | None:
 
 
 def _values(manifest: Mapping[str, Any]) -> Json | None:
-    asked = asked_of(manifest)
-    if asked is None:
+    options = asked_of(manifest)
+    if options is None:
         return None
     values: Json = {
         **{
-            name: asked[name]
+            name: options[name]
             for name in ("name", "queue", "image", "priority_class", "gpus_per_pod")
         },
-        "command": shlex.join(asked["command"]),
-        "pods_min": asked["pods_min"],
-        "pods_max": asked["pods_max"] if asked["pods_max"] != asked["pods_min"] else "",
-        "cpus_per_pod": asked["cpus_per_pod"] or "",
-        "memory_gib_per_pod": asked["memory_gib_per_pod"] or "",
-        "run_time_limit": duration_text(asked["run_time_limit_s"]),
-        "checkpoint_every": duration_text(asked["checkpoint_interval_s"]),
-        "env": pairs_text(asked["env"]),
-        "labels": pairs_text(asked["own_labels"]),
-        "volumes": pairs_text(asked["volumes"]),
-        "secrets": ", ".join(asked["secrets"]),
-        **_topology_values(asked["topology"]),
-        "after": ", ".join(asked["after"]),
+        "command": shlex.join(options["command"]),
+        "pods_min": options["pods_min"],
+        "pods_max": options["pods_max"] if options["pods_max"] != options["pods_min"] else "",
+        "cpus_per_pod": options["cpus_per_pod"] or "",
+        "memory_gib_per_pod": options["memory_gib_per_pod"] or "",
+        "run_time_limit": duration_text(options["run_time_limit_s"]),
+        "checkpoint_every": duration_text(options["checkpoint_interval_s"]),
+        "env": pairs_text(options["env"]),
+        "labels": pairs_text(options["own_labels"]),
+        "volumes": pairs_text(options["volumes"]),
+        "secrets": ", ".join(options["secrets"]),
+        **_topology_values(options["topology"]),
+        "after": ", ".join(options["after"]),
     }
-    return values | {f"class_{i + 1}": name for i, name in enumerate(asked["gpu_classes"])}
+    return values | {f"class_{i + 1}": name for i, name in enumerate(options["gpu_classes"])}
 
 
 def _makes(user: User, cluster: Cluster, values: Json, manifest: Json) -> bool:

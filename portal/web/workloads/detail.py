@@ -31,7 +31,7 @@ from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
-from scheduling.services.starts.tell import said_of
+from scheduling.services.starts.tell import PredictedStart, said_of
 from scheduling.services.words import endings
 from scheduling.services.words.sentences import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
@@ -120,6 +120,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     reads_cost = may_read_cost(user, work)
     cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
+    start = said_of(work) if work.is_waiting else None
     return {
         "cluster": cluster,
         "work": work,
@@ -131,8 +132,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "remedy": endings.remedy(work),
         "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
-        "start": said_of(work) if work.is_waiting else None,
-        "line": _line(cluster, user, work, now),
+        "start": start,
+        "line": _line(cluster, user, work, now, start),
         "entries": history.entries(
             work,
             transitions,
@@ -141,6 +142,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
             reader,
             now=now,
             told_starts=list(work.told_starts.all()),
+            edits=list(work.edits.all()),
         ),
         "decision": decisions[-1] if decisions else None,
         "classes": [classes[name] for name in work.gpu_classes if name in classes],
@@ -163,30 +165,30 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
 def remember(request: PersonRequest, made: dict[str, Any]) -> None:
     """Keeps what was submitted until the cluster reports it, so that its page can say so."""
     meta = made["metadata"]
-    kept = request.session.get(SUBMITTED, {})
-    kept[meta["uid"]] = {
+    memory = request.session.get(SUBMITTED, {})
+    memory[meta["uid"]] = {
         "name": meta["name"],
         "namespace": meta["namespace"],
         "at": timezone.now().isoformat(),
     }
-    request.session[SUBMITTED] = kept
+    request.session[SUBMITTED] = memory
 
 
 def forget(request: PersonRequest, uid: str) -> None:
-    kept = request.session.get(SUBMITTED, {})
-    if kept.pop(uid, None) is not None:
-        request.session[SUBMITTED] = kept
+    memory = request.session.get(SUBMITTED, {})
+    if memory.pop(uid, None) is not None:
+        request.session[SUBMITTED] = memory
 
 
 def _waiting(request: PersonRequest, cluster: Cluster, uid: str) -> HttpResponse:
     """The page of something just submitted. Raises Http404 for anything else."""
-    kept = request.session.get(SUBMITTED, {}).get(uid)
-    if kept is None:
+    memory = request.session.get(SUBMITTED, {}).get(uid)
+    if memory is None:
         raise Http404
-    age = timezone.now() - datetime.fromisoformat(kept["at"])
+    age = timezone.now() - datetime.fromisoformat(memory["at"])
     if age > KEEP_SUBMITTED:
         forget(request, uid)
-    shown = {"cluster": cluster, "uid": uid, "kept": kept, "age_s": age.total_seconds()}
+    shown = {"cluster": cluster, "uid": uid, "kept": memory, "age_s": age.total_seconds()}
     part = "_waiting.html" if request.htmx else "waiting.html"
     return render(request, f"web/workloads/{part}", shown)
 
@@ -205,13 +207,16 @@ def _waits_since(work: Workload, now: datetime) -> datetime | None:
     return max(began, default=work.submitted_at)
 
 
-def _line(cluster: Cluster, user: User, work: Workload, now: datetime) -> timeline.Timeline:
+def _line(
+    cluster: Cluster, user: User, work: Workload, now: datetime, start: PredictedStart | None
+) -> timeline.Timeline:
     return timeline.draw(
         history.steps(work, history.in_order(work.transitions.all())),
         now=now,
         zone_name=user.display_time_zone or cluster.display_time_zone,
         finished=work.finished_at if work.state == State.FINISHED else None,
         ends=_predicted_end(work, now),
+        starts=start.band if start else None,
     )
 
 
@@ -238,10 +243,10 @@ def _decisions(work: Workload) -> list[Decision]:
 def learned_from(work: Workload, learned: Learned) -> str:
     """Whose checkpoints an interval was learned from: '12 of ann's last 13 workloads in vision'."""
     if learned.source is Source.OWN:
-        return f"its own last {learned.told}"
+        return f"its own last {learned.announcing}"
     whose = "the" if learned.source is Source.QUEUE else f"{work.user}'s"
     where = "" if learned.source is Source.USER else f" in {work.queue_label}"
-    return f"{learned.told} of {whose} last {learned.seen} workloads{where}"
+    return f"{learned.announcing} of {whose} last {learned.seen} workloads{where}"
 
 
 def _entitlement(work: Workload, home: Queue | None) -> LargeBar | None:

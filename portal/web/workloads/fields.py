@@ -47,15 +47,15 @@ class CommandField(forms.CharField):
 
 
 class PairsField(forms.CharField):
-    """One NAME=value a line, as a dict. Keys that begin with ``kept`` are Weir's own."""
+    """One NAME=value a line, as a dict. Keys that begin with ``prefix`` are Weir's own."""
 
     def __init__(
-        self, *, key: str, example: str, value: str = r"[^\n]*", kept: str = "", **kwargs: Any
+        self, *, key: str, example: str, value: str = r"[^\n]*", prefix: str = "", **kwargs: Any
     ) -> None:
         kwargs.setdefault("max_length", LONGEST_PAIRS)
         super().__init__(widget=forms.Textarea, **kwargs)
         self.key, self.of_value = re.compile(key), re.compile(value)
-        self.kept, self.example = kept, example
+        self.prefix, self.example = prefix, example
 
     def clean(self, value: Any) -> Any:
         found: dict[str, str] = {}
@@ -73,8 +73,8 @@ class PairsField(forms.CharField):
             return f"'{name[:40]}' has no '='."
         if not self.key.fullmatch(name):
             return f"'{name[:40]}' is no name that can be used here."
-        if self.kept and name.startswith(self.kept):
-            return f"names under {self.kept} are set by the form's own fields."
+        if self.prefix and name.startswith(self.prefix):
+            return f"names under {self.prefix} are set by the form's own fields."
         if not self.of_value.fullmatch(text):
             return f"'{text[:40]}' is no value that can be used here."
         return f"{name} is there twice." if again else ""

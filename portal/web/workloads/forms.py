@@ -9,11 +9,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from portal.accounts.models import User
+from portal.boundary.fields import MomentField
 from portal.display.format import zone
 from portal.teams import arrays
 from portal.teams.access import submittable_queues
 from portal.teams.submission import NEVER_FITS, find_faults, usable_priority_classes
-from portal.web.moments import MomentField
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import CommandField, DurationField, NamesField, PairsField
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, WorkloadType
@@ -100,7 +100,7 @@ class SubmitForm(ArrayFields):
         label="Labels",
         key=r"([-.a-z0-9]{1,253}/)?[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?",
         value=r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?",
-        kept="weir.dev/",
+        prefix="weir.dev/",
         example="project=vision-v2",
     )
     volumes = PairsField(

@@ -70,16 +70,16 @@ def csv_of(workloads: QuerySet[Workload], name: str, reader: Reader) -> HttpResp
 
 
 def _rows(
-    workloads: QuerySet[Workload], reader: Reader, held: Mapping[int, float]
+    workloads: QuerySet[Workload], reader: Reader, usage: Mapping[int, float]
 ) -> Iterator[tuple[Any, ...]]:
     """Plain values: a hundred thousand model objects would cost seconds."""
     named = {f"csv_{name}": value for name, value in COLUMNS.items()}
     ordered = workloads.order_by("submitted_at", "id").annotate(**named)
     for row in ordered.values_list(*named, *KEPT, "queue_label").iterator(chunk_size=5000):
-        shown, (*kept, label) = list(row[: len(COLUMNS)]), row[len(COLUMNS) :]
-        said = Sentence(*kept)
+        shown, (*words, label) = list(row[: len(COLUMNS)]), row[len(COLUMNS) :]
+        said = Sentence(*words)
         shown[SENTENCE] = tell(said, reader).sentence
-        shown[HELD] = held.get(shown[HELD], 0.0)
+        shown[HELD] = usage.get(shown[HELD], 0.0)
         if said.queue is not None and not reader.sees_queue(said.cluster_id, said.queue):
             shown[PLACE] = label
         yield tuple(shown)

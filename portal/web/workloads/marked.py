@@ -109,9 +109,9 @@ def _asked_of(
     request: PersonRequest, cluster: Cluster, answers: Sequence[ActOutcome]
 ) -> tuple[list[Workload], dict[str, Any]]:
     """Those that a question is about, and what each question shows beside them."""
-    told = [_unless_finished(answer) for answer in answers]
-    works = [one.workload for one in told if one.workload and not one.refused]
-    left_out = [one for one in told if one.refused]
+    rows = [_unless_finished(answer) for answer in answers]
+    works = [one.workload for one in rows if one.workload and not one.refused]
+    left_out = [one for one in rows if one.refused]
     return works, {"cluster": cluster, "left_out": left_out, "back": _back(request, cluster)}
 
 

@@ -17,7 +17,7 @@ from portal.plans import asking as plans
 from portal.plans.kinds import SOONER
 from portal.selectors import sooner as selectors
 from portal.selectors.costs import amount_of, may_read_cost
-from portal.selectors.ends import Elsewhere, elsewhere
+from portal.selectors.ends import Elsewhere, elsewhere, question_elsewhere
 from portal.teams.access import may_operate_workload
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
@@ -36,6 +36,8 @@ FIELDS: Mapping[str, str] = {
 }
 """Change -> the field of the submit form that makes it."""
 QUOTAS = ("limit", "gpu_hours")
+RUN_TIME_S = 0.5
+"""A fragment that is loaded on its own waits so long for a worker's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +73,22 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
 def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, object]:
     """What is kept; where that is nothing, or it is planned ``anew``, how the plan stands."""
     question = {"work": work.pk, "person": request.user.pk}
-    asked = plans.look(work.cluster, SOONER, question)
+    plan_state = plans.look(work.cluster, SOONER, question)
     plan = selectors.planned(request.user, work)
     if anew or plan is None:
-        is_refused = asked is not None and "fault" in (asked.answer or {})
-        asked = plans.ask(work.cluster, SOONER, question, anew=anew or not is_refused)
+        is_refused = plan_state is not None and "fault" in (plan_state.answer or {})
+        plan_state = plans.ask(work.cluster, SOONER, question, anew=anew or not is_refused)
         plan = selectors.planned(request.user, work)
-    if asked is not None and (asked.is_open or plan is None):
-        answer = asked.answer or {}
-        is_open = asked.is_open or "fault" not in answer
-        return {**plans.context_of(asked), **answer, "is_open": is_open}
+    if plan_state is not None and (plan_state.is_open or plan is None):
+        answer = plan_state.answer or {}
+        is_open = plan_state.is_open or "fault" not in answer
+        return {**plans.context_of(plan_state), **answer, "is_open": is_open}
     assert plan is not None  # noqa: S101 - where there was none, it was asked for
-    told = plan.changes
-    names = [one["value"] for one in told if one["change"] == "gpu_class"]
-    ends = elsewhere(work, names, work.cluster.now())
+    changes = plan.changes
+    names = [one["value"] for one in changes if one["change"] == "gpu_class"]
+    run_times = question_elsewhere(work, names)
+    runs = plans.ask_run_times(work.cluster, run_times, wait_s=RUN_TIME_S) or {}
+    ends = elsewhere(work, names, runs, work.cluster.now())
     classes = {one.name: one for one in work.cluster.gpu_classes.all()}
     reads, may = may_read_cost(request.user, work), may_operate_workload(request.user, work)
     found = [
@@ -95,7 +99,7 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
             _an_hour(work, one, classes.get(one.get("gpu_class", ""))) if reads else "",
             *_way(work, one, may_operate=may),
         )
-        for one in told
+        for one in changes
     ]
     row = getattr(work, "start_forecast", None)
     as_it_is = predicted_start(row, work.cluster.now())
@@ -123,13 +127,13 @@ def _way(work: Workload, change: Json, *, may_operate: bool) -> tuple[str, str, 
     if kind == "priority":
         return (f"Set {value}", "", value) if may_operate else ("", "", "")
     if kind in QUOTAS:
-        asked = {
+        query = {
             "kind": "quota",
             "queue": change["queue"],
             "gpu_class": change.get("gpu_class", ""),
         }
         page = reverse("web:request_new", args=[work.cluster.name])
-        return "Ask for quota", f"{page}?{urlencode(asked)}", ""
+        return "Ask for quota", f"{page}?{urlencode(query)}", ""
     if kind not in FIELDS:
         return "", "", ""
     page = reverse("web:submit", args=[work.cluster.name])

@@ -69,7 +69,7 @@ def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
     if not form.leaves:
         raise Http404
     try:
-        kept = templates.save(
+        template = templates.save(
             request.user,
             found,
             name=request.POST.get("template_name", ""),
@@ -80,7 +80,7 @@ def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
         form.add_error(None, str(fault))
         context = {**_context(request, found, form), "template_fault": str(fault)}
         return render(request, "web/workloads/submit.html", context, status=422)
-    return redirect(f"{reverse('web:submit', args=[found.name])}?template={kept.pk}")
+    return redirect(f"{reverse('web:submit', args=[found.name])}?template={template.pk}")
 
 
 @act_view
@@ -220,9 +220,9 @@ def _address(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
 
 def _with_address(request: PersonRequest, values: dict[str, Any]) -> dict[str, Any]:
     """``values`` but for what the address says of them; the classes that it names stand alone."""
-    kept = SubmitForm.base_fields.keys() - SECRET - {"queue"}
+    names = SubmitForm.base_fields.keys() - SECRET - {"queue"}
     said = {
-        name: text for name, text in request.GET.items() if name in kept or name.startswith(CHOICE)
+        name: text for name, text in request.GET.items() if name in names or name.startswith(CHOICE)
     }
     if any(name.startswith(CHOICE) for name in said):
         values = {name: value for name, value in values.items() if not name.startswith(CHOICE)}
@@ -268,13 +268,13 @@ def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> Outlook
     """What would happen to what is typed so far; None while there is nothing to judge."""
     draft = form.draft()
     try:
-        asked = submission.asked_of(request.user, cluster, draft) if draft else None
+        draft_work = submission.asked_of(request.user, cluster, draft) if draft else None
     except ServiceError:
         return None
-    if draft is None or asked is None or not asked.observed.gpus:
+    if draft is None or draft_work is None or not draft_work.observed.gpus:
         return None
     classes = list(cluster.gpu_classes.all())
     if isinstance(form, PasteForm):
-        classes = [c for c in classes if c.name in asked.observed.gpu_classes]
+        classes = [c for c in classes if c.name in draft_work.observed.gpu_classes]
     unread = () if isinstance(form, PasteForm) else form.unread
-    return outlook(asked, draft, classes, request.user, reader_of(request), unread)
+    return outlook(draft_work, draft, classes, request.user, reader_of(request), unread)

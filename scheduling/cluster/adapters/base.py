@@ -204,8 +204,8 @@ class Observed:
     @property
     def is_up(self) -> bool:
         """All members that have work left, and may have begun it, run."""
-        due = self.members_wanted - self.undue
-        return 0 < due <= self.members_up + self.spare
+        expected = self.members_wanted - self.undue
+        return 0 < expected <= self.members_up + self.spare
 
     @property
     def is_short(self) -> bool:
@@ -233,7 +233,7 @@ class Observed:
         return self.suspended and self.marked
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self.hold or self.stopped_by_hand
 
     @property
@@ -315,7 +315,7 @@ class Adapter(Protocol):
         the namespace. A copy, where there are any."""
         ...
 
-    def asked(
+    def demand_of(
         self,
         obj: Json,
         classes: Sequence[ClassSpec],
@@ -336,7 +336,7 @@ class Adapter(Protocol):
         claims: Claims = MappingProxyType({}),
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
-        asked: Demand | None = None,
+        demand: Demand | None = None,
     ) -> Observed:
         """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``runtimes`` the
         cluster's runtime classes, ``parts`` the objects that it made, ``asked`` what it asks for where that

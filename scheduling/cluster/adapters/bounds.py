@@ -87,6 +87,6 @@ def in_words(bounds: str, *, is_tainted: bool) -> str:
     """What of it keeps pods from nodes; where some nodes are for those alone that tolerate their taints, that
     as well."""
     said = {name for role in read(bounds) for name, part in role.items() if part}
-    told = [words for name, words in WORDS.items() if name in said and name != "tolerations"]
-    told += [WORDS["tolerations"]] if is_tainted or not told else []
-    return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+    phrases = [words for name, words in WORDS.items() if name in said and name != "tolerations"]
+    phrases += [WORDS["tolerations"]] if is_tainted or not phrases else []
+    return " and ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)

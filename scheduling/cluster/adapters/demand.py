@@ -39,22 +39,22 @@ class Demand:
     """Milli-GPU of the parts that unlike members are counted in, 0 where they are alike."""
 
 
-def counts(asked: Demand, later: Mapping[str, bool], done: int) -> Json:
+def counts(demand: Demand, later: Mapping[str, bool], done: int) -> Json:
     """How many members it has, and how many of them are still wanted.
 
     ``later``: roles whose pods start after those of others -> whether they may be there by now; ``done``:
     members that are not missed.
     """
-    members = min(faults.LARGEST_GANG, sum(part.pods * part.weight for part in asked.members))
-    lowest, highest = (min(max(1, bound), faults.LARGEST_GANG) for bound in asked.between)
+    members = min(faults.LARGEST_GANG, sum(part.pods * part.weight for part in demand.members))
+    lowest, highest = (min(max(1, bound), faults.LARGEST_GANG) for bound in demand.between)
     return {
         "min_members": lowest,
         "max_members": highest,
         "members": members,
         "members_wanted": max(0, members - done),
-        "spare": sum(part.spare * part.weight for part in asked.members),
+        "spare": sum(part.spare * part.weight for part in demand.members),
         "undue": sum(
-            part.pods * part.weight for part in asked.members if not later.get(part.role, True)
+            part.pods * part.weight for part in demand.members if not later.get(part.role, True)
         ),
         "staged": bool(later),
     }

@@ -64,14 +64,14 @@ def in_all(fitting: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def gpu_resources(asks: Mapping[str, int], names: Sequence[str]) -> list[str]:
     """What of it is GPUs: the resources ``names`` of classes, and those of none that are known to be GPUs.
     Devices of no class beside GPUs of one are what comes with these, such as network cards."""
-    asked = sorted(n for n, some in asks.items() if some and (n in names or vendors.is_gpu(n)))
-    known = [n for n in asked if n in names or not n.startswith(vendors.DEVICE_CLASS)]
-    return known or asked
+    requests = sorted(n for n, some in asks.items() if some and (n in names or vendors.is_gpu(n)))
+    known = [n for n in requests if n in names or not n.startswith(vendors.DEVICE_CLASS)]
+    return known or requests
 
 
 def fault(
     gpus: Set[int],
-    asked: Sequence[Mapping[str, int]],
+    requests: Sequence[Mapping[str, int]],
     fitting: Sequence[tuple[str, ...]],
     names: Sequence[str],
 ) -> str:
@@ -83,7 +83,7 @@ def fault(
     """
     if parts := [amount for amount in gpus if amount % WHOLE]:
         return NOT_WHOLE.format(gpus=parts[0] / WHOLE)
-    resources = [gpu_resources(asks, names) for asks in asked]
+    resources = [gpu_resources(asks, names) for asks in requests]
     if several := next((found for found in resources if len(found) > 1), None):
         return SEVERAL.format(resources=", ".join(several))
     if not any(gpus):

@@ -109,9 +109,9 @@ def is_once(name: str) -> bool:
     return name.startswith((PORT, neighbours.PLACE))
 
 
-def amount_of(resource: str, asked: int) -> int:
+def amount_of(resource: str, milli: int) -> int:
     """Of what is asked for, in MiB or thousandths, the whole amount."""
-    return asked if is_of_bytes(resource) else -(-asked // 1000)
+    return milli if is_of_bytes(resource) else -(-milli // 1000)
 
 
 def _restarted(pod: Mapping[str, Any]) -> list[Json]:

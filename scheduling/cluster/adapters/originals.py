@@ -41,13 +41,13 @@ class Original:
         """
         now = sum(role.count for role in counted)
         ours = now == self.members or (self.running and now > (self.members or now))
-        kept = self.sizes if ours else {}
-        return {role.name: kept.get(role.name, role.count) for role in counted}
+        sizes = self.sizes if ours else {}
+        return {role.name: sizes.get(role.name, role.count) for role in counted}
 
     def dump(self, members: int) -> str:
-        kept = {"roles": self.roles, "sizes": self.sizes, "set": members, "gpus": self.gpus}
+        document = {"roles": self.roles, "sizes": self.sizes, "set": members, "gpus": self.gpus}
         limit = {} if self.limit_s is None else {"limit_s": self.limit_s}
-        return json.dumps({**kept, **limit, "uid": self.uid}, sort_keys=True)
+        return json.dumps({**document, **limit, "uid": self.uid}, sort_keys=True)
 
 
 def of(obj: Json) -> Original:
@@ -56,13 +56,13 @@ def of(obj: Json) -> Original:
     if labels.ORIGINAL not in notes:
         return Original(uid=uid)
     try:
-        kept = json.loads(notes[labels.ORIGINAL])
+        document = json.loads(notes[labels.ORIGINAL])
         return Original(
-            roles={str(name): _steering(role) for name, role in kept["roles"].items()},
-            sizes={str(name): int(size) for name, size in kept["sizes"].items()},
-            members=None if kept["set"] is None else int(kept["set"]),
-            gpus=None if kept.get("gpus") is None else int(kept["gpus"]),
-            limit_s=None if kept.get("limit_s") is None else int(kept["limit_s"]),
+            roles={str(name): _steering(role) for name, role in document["roles"].items()},
+            sizes={str(name): int(size) for name, size in document["sizes"].items()},
+            members=None if document["set"] is None else int(document["set"]),
+            gpus=None if document.get("gpus") is None else int(document["gpus"]),
+            limit_s=None if document.get("limit_s") is None else int(document["limit_s"]),
             running=labels.GPU_CLASS in notes,
             uid=uid,
         )
@@ -76,8 +76,10 @@ def disown(obj: Json) -> None:
     meta = obj["metadata"]
     notes = meta.get("annotations") or {}
     if not ADMITTED.isdisjoint(notes) and meta["uid"] not in notes.get(labels.ORIGINAL, ""):
-        kept = {key: note for key, note in notes.items() if key not in labels.WRITTEN_BY_WEIR}
-        meta["annotations"] = kept
+        annotations = {
+            key: note for key, note in notes.items() if key not in labels.WRITTEN_BY_WEIR
+        }
+        meta["annotations"] = annotations
 
 
 ADMITTED = frozenset((*labels.MARK, labels.ORIGINAL, labels.GROUP_UID, labels.MOVES_TO))

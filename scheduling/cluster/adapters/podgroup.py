@@ -92,7 +92,7 @@ class PodGroupAdapter:
         """The API server wrote them into the pods already."""
         return obj
 
-    def asked(
+    def demand_of(
         self,
         obj: Json,
         classes: Sequence[ClassSpec],
@@ -109,7 +109,7 @@ class PodGroupAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
-        asked: Demand | None = None,
+        demand: Demand | None = None,
     ) -> Observed:
         """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])

@@ -231,10 +231,10 @@ def trim(pod: Json) -> Json:
     if labels.queue_of(meta.get("labels")):
         originals.disown(pod)
     harm = endings.of_pod(pod)
-    kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+    keys = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
     return {
         "metadata": {
-            **{k: meta[k] for k in kept if k in meta},
+            **{k: meta[k] for k in keys if k in meta},
             "ownerReferences": [
                 {k: o.get(k) for k in ("uid", "controller", "kind", "name")}
                 for o in meta.get("ownerReferences") or []
@@ -271,8 +271,8 @@ def trim(pod: Json) -> Json:
 
 def _before(containers: Sequence[Json]) -> Json:
     """The init containers of a pod, if it has any."""
-    kept = ("resources", "restartPolicy", "ports")
-    trimmed = [{key: c[key] for key in kept if key in c} for c in containers]
+    keys = ("resources", "restartPolicy", "ports")
+    trimmed = [{key: c[key] for key in keys if key in c} for c in containers]
     return {"initContainers": trimmed} if trimmed else {}
 
 

@@ -149,15 +149,15 @@ class RoleAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
-        asked: Demand | None = None,
+        demand: Demand | None = None,
     ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
-        asked = asked or self.asked(obj, classes, claims, runtimes)
+        demand = demand or self.demand_of(obj, classes, claims, runtimes)
         names = tuple(c.resource_name for c in classes)
         mine = (
-            [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if asked.is_mixed else pods
+            [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if demand.is_mixed else pods
         )
-        each = unlike.weights(mine, asked.part, names, claims)
+        each = unlike.weights(mine, demand.part, names, claims)
         done = self.done(obj, mine) if each is None else unlike.over(mine, each)
         outcome, finished = self.outcome(obj)
         return Observed(
@@ -174,8 +174,8 @@ class RoleAdapter:
                 unlike.not_over(mine, each), unlike.not_over(pods, None), self.unsettled(obj)
             ),
             **notes.identity(self.kind, obj),
-            **asked.fields,
-            **counts(asked, self.later(obj, parts), done),
+            **demand.fields,
+            **counts(demand, self.later(obj, parts), done),
             **pods_of.presence(mine, each),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
@@ -220,8 +220,8 @@ class RoleAdapter:
         def restore(new: Json) -> None:
             original = originals.of(obj)
             for role in self.roles(new):
-                if kept := original.roles.get(role.name):
-                    own = steering.original_of(role.pod, kept, resource_names, swaps=False)
+                if original_role := original.roles.get(role.name):
+                    own = steering.original_of(role.pod, original_role, resource_names, swaps=False)
                     self.give_back(new, role, own)
             counted = sizing.counted_of(self.roles(new), resource_names, claims)
             sizing.set_size(counted, sum(original.full(counted).values()))
@@ -272,13 +272,13 @@ class RoleAdapter:
             admission.gpu_class.resource_name in asks
             or asks.keys().isdisjoint(admission.resource_names)
         )
-        kept = original.roles.get(role.name)
-        return steering.original_of(role.pod, kept, admission.resource_names, swaps=swaps)
+        original_role = original.roles.get(role.name)
+        return steering.original_of(role.pod, original_role, admission.resource_names, swaps=swaps)
 
     def filled(self, obj: Json, defaults: Defaults) -> Json:
         return limit_ranges.filled(obj, lambda made: [r.pod for r in self.roles(made)], defaults)
 
-    def asked(
+    def demand_of(
         self,
         obj: Json,
         classes: Sequence[ClassSpec],

@@ -49,8 +49,8 @@ def pods_in(counted: Sequence[Role], sizes: Mapping[str, int], admission: Admiss
         return sum(others.values())
     gpus = {r.name: member_gpus([r], admission) for r in counted}
     rest = sum(gpus[name] * pods for name, pods in others.items())
-    held = admission.members * gcd(*gpus.values())
-    return sum(others.values()) + max(0, held - rest) // gpus[role.name]
+    total = admission.members * gcd(*gpus.values())
+    return sum(others.values()) + max(0, total - rest) // gpus[role.name]
 
 
 def sized_role(counted: Sequence[Role]) -> Role | None:

@@ -22,22 +22,22 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def own_of(pod: Json, kept: Json | None) -> Json:
+def own_of(pod: Json, original: Json | None) -> Json:
     """Where a person wants ``pod`` to run: what stands there less what Weir put in.
 
     ``kept`` is what was found before the last admission, and what that put in.
     """
     now = _read(pod)
-    if kept is None:
+    if original is None:
         return now
-    put = kept.get("put") or {}
+    put = original.get("put") or {}
     tolerated = _toleration(put.get("tolerates"))
     return {
-        "terms": _without(now["terms"], kept["terms"], put),
-        "preferred": [p for p in now["preferred"] if not _is_ours(p) or p in kept["preferred"]],
-        "selector": _unselected(now["selector"], kept["selector"], put.get("selector") or {}),
+        "terms": _without(now["terms"], original["terms"], put),
+        "preferred": [p for p in now["preferred"] if not _is_ours(p) or p in original["preferred"]],
+        "selector": _unselected(now["selector"], original["selector"], put.get("selector") or {}),
         "tolerations": [
-            t for t in now["tolerations"] if t != tolerated or t in kept["tolerations"]
+            t for t in now["tolerations"] if t != tolerated or t in original["tolerations"]
         ],
     }
 
@@ -51,13 +51,16 @@ def bounded(own: Json, runtime: Runtime) -> Json:
     }
 
 
-def original_of(pod: Json, kept: Json | None, names: Sequence[str], *, swaps: bool) -> Json:
+def original_of(pod: Json, original: Json | None, names: Sequence[str], *, swaps: bool) -> Json:
     """What a person wrote of all that admissions overwrite.
 
     ``names`` are the GPU resources; what containers ask for is kept only where another one of them
     takes its place (``swaps``) or has taken it.
     """
-    own, resources = own_of(pod, kept), _unswapped(pod, (kept or {}).get("resources"), names)
+    own, resources = (
+        own_of(pod, original),
+        _unswapped(pod, (original or {}).get("resources"), names),
+    )
     return {**own, "resources": resources} if swaps or resources != _resources(pod) else own
 
 
@@ -71,11 +74,11 @@ def _read(pod: Json) -> Json:
     }
 
 
-def _without(terms: list[Json], kept: list[Json], put: Json) -> list[Json]:
+def _without(terms: list[Json], originals: list[Json], put: Json) -> list[Json]:
     """``terms`` without the expressions that an admission added; those of the ``kept`` term that one was
     made of stay, and one with nothing else in it goes."""
     ours = [_is(key, value) for key, value in (put.get("terms") or {}).items()]
-    before, found = [_expressions(term) for term in kept], []
+    before, found = [_expressions(term) for term in originals], []
     for term in terms:
         stands = _expressions(term)
         made_of = next((e for e in before if all(each in stands for each in e)), [])
@@ -101,9 +104,9 @@ def _is_ours(preferred: Json) -> bool:
     ]
 
 
-def _unselected(selector: Json, kept: Json, put: Json) -> Json:
+def _unselected(selector: Json, before: Json, put: Json) -> Json:
     ours = {key for key, value in put.items() if selector.get(key) == value}
-    back = {key: kept[key] for key in ours & kept.keys()}
+    back = {key: before[key] for key in ours & before.keys()}
     return {key: value for key, value in selector.items() if key not in ours} | back
 
 
@@ -115,13 +118,13 @@ def _resources(pod: Json) -> list[Json]:
     return [container.get("resources") or {} for container in _containers(pod)]
 
 
-def _unswapped(pod: Json, kept: list[Json] | None, names: Sequence[str]) -> list[Json]:
+def _unswapped(pod: Json, originals: list[Json] | None, names: Sequence[str]) -> list[Json]:
     """What the containers ask for by a person's word: what is ``kept``, unless it was edited since."""
     stands = _resources(pod)
-    if kept is None:
+    if originals is None:
         return stands
-    alike = [[_swapped(each, names, "") for each in found] for found in (stands, kept)]
-    return kept if alike[0] == alike[1] else stands
+    alike = [[_swapped(each, names, "") for each in found] for found in (stands, originals)]
+    return originals if alike[0] == alike[1] else stands
 
 
 def give_back(pod: Json, original: Json) -> None:
@@ -185,8 +188,8 @@ def _is_free(pod: Json, original: Json, admission: Admission) -> bool:
     """Whether its author and its runtime class let ``pod`` run on every planned node."""
     own = bounded(original, runtime_of(pod, admission.runtimes))
     return all(
-        affinity.allows(own["selector"], own["terms"], name, held)
-        for name, held in admission.labels.items()
+        affinity.allows(own["selector"], own["terms"], name, values)
+        for name, values in admission.labels.items()
     )
 
 
@@ -205,8 +208,8 @@ def to_class(pod: Json, original: Json, admission: Admission) -> None:
 def tolerate(pod: Json, original: Json, gpu_class: ClassSpec) -> None:
     """GPU nodes are commonly tainted with their resource's name to keep other pods away."""
     ours = _toleration(gpu_class.resource_name)
-    kept = original["tolerations"]
-    pod["tolerations"] = kept if ours in kept else [*kept, ours]
+    tolerations = original["tolerations"]
+    pod["tolerations"] = tolerations if ours in tolerations else [*tolerations, ours]
     original.setdefault("put", {}).update(tolerates=gpu_class.resource_name)
 
 

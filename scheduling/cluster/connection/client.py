@@ -271,16 +271,16 @@ class Client:
 
         What is longer than ``READ_TIMES`` that is given up: no log fills this process. Raises ApiError.
         """
-        kept, read = b"", 0
+        tail, read = b"", 0
         try:
             with self.stream(path, query, timeout_s=TAIL_S, as_person=as_person) as stream:
                 for piece in stream.pieces():
-                    kept, read = (kept + piece)[-most:], read + len(piece)
+                    tail, read = (tail + piece)[-most:], read + len(piece)
                     if read > READ_TIMES * most:
                         break
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise UnreachableError(0, "Unreachable", str(error)) from error
-        return kept
+        return tail
 
     @contextmanager
     def stream(

@@ -105,9 +105,9 @@ class _Kubeconfig:
                 if not isinstance(found, dict):
                     self._fail(path, field, repr(found)[:80], "keys with values", "correct it")
                 return path, field, found
-        asked = repr(name) if name else "no current-context"
+        value = repr(name) if name else "no current-context"
         several = f"one of {', '.join(known[:5])}" if known else "a list of them"
-        self._fail(self._first, kind, asked, several, "name one that is there")
+        self._fail(self._first, kind, value, several, "name one that is there")
 
     def _rows(self, path: str, kind: str, rows: Any) -> list[Json]:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

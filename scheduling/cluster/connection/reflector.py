@@ -165,11 +165,11 @@ class Reflector:
     def bury(self, namespace: str, name: str, uid: str) -> None:
         """Drop an object that a write found gone (404), if it still is the one with ``uid``."""
         with self._lock:
-            held = self._objects.get((namespace, name))
-            if held is not None and held["metadata"].get("uid") == uid:
+            current = self._objects.get((namespace, name))
+            if current is not None and current["metadata"].get("uid") == uid:
                 del self._objects[namespace, name]
                 self.generation += 1
-                self.told("DELETED", held)
+                self.notify("DELETED", current)
 
     def set_aside(self, obj: Json) -> None:
         """Hold ``obj`` no longer, unless it changed since: it is not there until it does."""
@@ -179,7 +179,7 @@ class Reflector:
                 del self._objects[key]
                 self._aside[key] = version_of(obj)
 
-    def told(self, kind: str, obj: Json) -> None:
+    def notify(self, kind: str, obj: Json) -> None:
         """For those who derive from it: called for each change, in order, with the copy locked."""
 
     def _run(self) -> None:
@@ -261,7 +261,7 @@ class Reflector:
                 if key not in seen and version_of(obj) <= version
             ]
             for key in gone:
-                self.told("DELETED", self._objects.pop(key))
+                self.notify("DELETED", self._objects.pop(key))
             self._aside = {key: at for key, at in self._aside.items() if key in seen}
             self._buried.clear()
             self.generation += 1
@@ -313,21 +313,21 @@ class Reflector:
         """Keep ``obj`` unless a newer one is held or it was deleted since."""
         key, version = key_of(obj), version_of(obj)
         with self._lock:
-            held = self._objects.get(key)
-            if held is not None and version_of(held) >= version:
+            current = self._objects.get(key)
+            if current is not None and version_of(current) >= version:
                 return False
             if max(self._buried.get(key, 0), self._aside.get(key, 0)) >= version:
                 return False
             self._aside.pop(key, None)
             self._objects[key] = obj
             self.generation += 1
-            self.told("ADDED" if held is None else "MODIFIED", obj)
+            self.notify("ADDED" if current is None else "MODIFIED", obj)
         return not quiet
 
     def _remove(self, obj: Json) -> bool:
         key, version = key_of(obj), version_of(obj)
         with self._lock:
-            held = self._objects.get(key)
+            current = self._objects.get(key)
             self._aside.pop(key, None)
             # The answer of a slow write may arrive after the watch told of the deletion.
             self._buried[key] = version
@@ -336,11 +336,11 @@ class Reflector:
             self._departed[obj["metadata"]["uid"]] = obj
             if len(self._departed) > DEPARTED:
                 del self._departed[next(iter(self._departed))]
-            if held is None or version_of(held) > version:
+            if current is None or version_of(current) > version:
                 return False
             del self._objects[key]
             self.generation += 1
-            self.told("DELETED", obj)
+            self.notify("DELETED", obj)
         return True
 
     def _touch(self) -> None:

@@ -224,7 +224,7 @@ class Wire:
         timeout_s: float,
     ) -> Answer:
         """One request. Raises OSError or urllib3's HTTPError."""
-        connection = self._kept() or self._connect(min(CONNECT_S, timeout_s))
+        connection = self._usable() or self._connect(min(CONNECT_S, timeout_s))
         self._asking.add(connection)
         if self._closed:  # It may have been too late to be among those that closing ended.
             connection.close()
@@ -253,7 +253,7 @@ class Wire:
             connection.close()
             raise
 
-    def _kept(self) -> Connection | None:
+    def _usable(self) -> Connection | None:
         """The connection used last, of those the server did not close meanwhile."""
         while connection := self._last():
             if connection.is_usable:

@@ -204,7 +204,7 @@ class Enforcer:
                 self._run(batch, report)
 
     def _speak(self, is_called: Callable[[], bool]) -> None:
-        while events := self._voice.due(WORDS, hurried=is_called()):
+        while events := self._voice.take(WORDS, hurried=is_called()):
             if is_called() and len(events) == WORDS:
                 self._leave(self._post, events)
                 return
@@ -261,9 +261,9 @@ class Enforcer:
 
     def _write(self, act: Act) -> str:
         """The method that it was sent with; empty where the object is gone, or is so already."""
-        target, held = act.target, self._mirror[act.adapter.resource]
+        target, mirror = act.target, self._mirror[act.adapter.resource]
         path = act.adapter.path(target.namespace, target.name)
-        obj = held.get(target.namespace, target.name)
+        obj = mirror.get(target.namespace, target.name)
         for _ in range(CONFLICTS):
             if obj is None or obj["metadata"]["uid"] != target.uid:
                 return ""
@@ -275,9 +275,9 @@ class Enforcer:
                     self._delete(path, target.uid, obj["metadata"]["resourceVersion"])
                     return "DELETE"
                 send = partial(self._put, act.adapter, path, obj, patch)
-                held.write(key_of(obj), send, is_foreseen=act.is_foreseen)
+                mirror.write(key_of(obj), send, is_foreseen=act.is_foreseen)
             except NotFoundError:
-                held.bury(target.namespace, target.name, target.uid)
+                mirror.bury(target.namespace, target.name, target.uid)
                 return ""
             except ConflictError:
                 obj = self._read_again(act, path)
@@ -300,13 +300,13 @@ class Enforcer:
         self._client.delete(path, {**kind, "preconditions": preconditions})
 
     def _read_again(self, act: Act, path: str) -> Json | None:
-        target, held = act.target, self._mirror[act.adapter.resource]
+        target, mirror = act.target, self._mirror[act.adapter.resource]
         try:
             obj = act.adapter.trim(self._client.get(path))
         except NotFoundError:
-            held.bury(target.namespace, target.name, target.uid)
+            mirror.bury(target.namespace, target.name, target.uid)
             return None
-        held.absorb(obj)
+        mirror.absorb(obj)
         return obj
 
 

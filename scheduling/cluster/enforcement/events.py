@@ -56,7 +56,7 @@ class Voice:
         """Safe to call from many threads."""
         self._unsaid.extend(events)
 
-    def due(self, most: int, *, hurried: bool = False) -> list[Event]:
+    def take(self, most: int, *, hurried: bool = False) -> list[Event]:
         """The oldest that may be posted now, at most so many; they are forgotten here.
 
         A few are posted even when ``hurried``; of more, so many at a time and at a lower rate.

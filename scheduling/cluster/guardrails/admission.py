@@ -242,9 +242,9 @@ def _on_growth(kind: PolicyKind) -> list[Json]:
     stay for as long as their grace lasts."""
     if not kind.waits:
         return []
-    held = f"!variables.askedGpus || ({before(kind.waits)}) || ({kind.waits})"
+    exempt = f"!variables.askedGpus || ({before(kind.waits)}) || ({kind.waits})"
     expression = (
-        f"{held} || ({kind.gpus}) <= ({before(kind.gpus)}) || {callers.holds(callers.MARKS)}"
+        f"{exempt} || ({kind.gpus}) <= ({before(kind.gpus)}) || {callers.holds(callers.MARKS)}"
     )
     return [{"expression": expression, "message": _GROWN}]
 
@@ -257,8 +257,8 @@ def _on_rollout(kind: PolicyKind) -> list[Json]:
     same = f"!variables.askedGpus || {template} == {before(template)}"
     runs = f"!({before(kind.waits)}) && !({kind.waits})"
     expression = f"{same} || !({runs}) || ({careful}) || {callers.holds(callers.MARKS)}"
-    told = "GPU work that runs is renewed without more GPUs than it has."
-    return [{"expression": expression, "message": f"{told} Set {remedy}."}]
+    sentence = "GPU work that runs is renewed without more GPUs than it has."
+    return [{"expression": expression, "message": f"{sentence} Set {remedy}."}]
 
 
 def _on_grace(kind: PolicyKind) -> list[Json]:

@@ -28,13 +28,13 @@ def prudent(
     ``check`` is called before the API server is asked and may raise to stop.
     """
     found = list(findings)
-    due = [f for f in found if f.name.startswith(NAMES) and _is_to_be_applied(f)]
-    if not due:
+    repairs = [f for f in found if f.name.startswith(NAMES) and _is_to_be_applied(f)]
+    if not repairs:
         return found
     check()
     if _may_write(client):
         return found
-    refused = {id(f): replace(f, standing=Standing.REFUSED, detail=LOCKED_OUT) for f in due}
+    refused = {id(f): replace(f, standing=Standing.REFUSED, detail=LOCKED_OUT) for f in repairs}
     return [refused.get(id(f), f) for f in found]
 
 
@@ -44,10 +44,10 @@ def _is_to_be_applied(finding: Finding) -> bool:
 
 def _may_write(client: Client) -> bool:
     resource, verb = MARKS
-    asked = {"group": GROUP, "resource": resource, "verb": verb}
+    attributes = {"group": GROUP, "resource": resource, "verb": verb}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
+        "spec": {"resourceAttributes": attributes},
     }
     return bool(client.create(REVIEW, review)["status"].get("allowed"))

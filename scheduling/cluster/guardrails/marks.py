@@ -41,13 +41,13 @@ def policy() -> list[Json]:
     bindings = {"operations": ["CREATE"], "resources": ["bindings", "pods/binding"]}
     rules.append({"apiGroups": [""], "apiVersions": ["v1"], **bindings})
     listed = ", ".join(f"'{note}'" for note in PROTECTED)
-    kept = f"[{listed}].all(m, !(m in object.metadata.annotations) || ({_STANDS}))"
+    check = f"[{listed}].all(m, !(m in object.metadata.annotations) || ({_STANDS}))"
     message = f"Only Weir writes the annotations {', '.join(PROTECTED)}. Leave them as they stand."
     spec = {
         "matchConstraints": {"resourceRules": rules},
         "matchConditions": [{"name": "annotated", "expression": _ANNOTATED}],
         "validations": [
-            {"expression": f"{kept} || {callers.holds(callers.MARKS)}", "message": message}
+            {"expression": f"{check} || {callers.holds(callers.MARKS)}", "message": message}
         ],
     }
     return bound(NAME, spec)

@@ -75,26 +75,26 @@ class Parameters:
 
 def data_of(parameters: Parameters) -> dict[str, str]:
     """The data of the ConfigMap; names that would break its lines are left out, so they may use nothing."""
-    held = {q: [h for h in each if _fits(h)] for q, each in parameters.queues.items()}
+    holders = {q: [h for h in each if _fits(h)] for q, each in parameters.queues.items()}
     numbers = {
         persona: number
-        for number, persona in enumerate(_in_order(p for each in held.values() for _, p in each))
+        for number, persona in enumerate(_in_order(p for each in holders.values() for _, p in each))
     }
-    data = {f"{QUEUE}{queue}": _lines(each, numbers) for queue, each in sorted(held.items())}
+    data = {f"{QUEUE}{queue}": _lines(each, numbers) for queue, each in sorted(holders.items())}
     lines = "\n".join(persona.line(number) for persona, number in numbers.items())
     return {DEFAULT: parameters.default_priority, PERSONAS: lines, **data}
 
 
-def _lines(held: Sequence[tuple[str, Persona]], numbers: Mapping[Persona, int]) -> str:
-    return "\n".join(sorted({f"{numbers[persona]} {user}" for user, persona in held}))
+def _lines(holders: Sequence[tuple[str, Persona]], numbers: Mapping[Persona, int]) -> str:
+    return "\n".join(sorted({f"{numbers[persona]} {user}" for user, persona in holders}))
 
 
 def _in_order(personas: Iterable[Persona]) -> list[Persona]:
     return sorted(set(personas), key=lambda persona: persona.line(0))
 
 
-def _fits(held: tuple[str, Persona]) -> bool:
-    user, persona = held
+def _fits(holder: tuple[str, Persona]) -> bool:
+    user, persona = holder
     return user.isprintable() and persona.name.isprintable()
 
 

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GuardrailKind:
-    """Where objects of a kind are found. ``kept``: given back instead of deleted when unwanted.
+    """Where objects of a kind are found. ``stays``: given back instead of deleted when unwanted.
     ``optional``: not wanted of an API server that does not serve it. ``only``: the one name of them that
     Weir looks at, whose fields it takes from whoever wrote them.
     """
@@ -39,7 +39,7 @@ class GuardrailKind:
     root: str
     plural: str
     namespaced: bool = False
-    kept: bool = False
+    stays: bool = False
     optional: bool = False
     only: str = ""
 
@@ -54,7 +54,7 @@ class GuardrailKind:
 
 KINDS: tuple[GuardrailKind, ...] = (
     # Deleting a namespace would delete all that people keep in it.
-    GuardrailKind("Namespace", "/api/v1", "namespaces", kept=True),
+    GuardrailKind("Namespace", "/api/v1", "namespaces", stays=True),
     GuardrailKind(
         "RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True
     ),
@@ -291,7 +291,7 @@ def _apply(client: Client, finding: Finding, wanted: Json, patience: Patience) -
 
 def _let_go(client: Client, finding: Finding) -> None:
     kind = BY_NAME[finding.kind]
-    if kind.kept:
+    if kind.stays:
         bare = {"apiVersion": "v1", "kind": finding.kind, "metadata": {"name": finding.name}}
         client.apply(finding.path, bare, force=False)
         return

@@ -142,7 +142,7 @@ def _acts_on(adapter: Adapter) -> Need:
 def _keeps(kind: GuardrailKind, names: tuple[str, ...]) -> Need:
     """Applying what is not there yet is a create of a name that is known, so rights are limited to names.
     What is given back is never deleted."""
-    verbs = _WRITES[:2] if kind.kept else _WRITES
+    verbs = _WRITES[:2] if kind.stays else _WRITES
     return Need(*resource_of(kind.list_path), verbs, "to keep the guardrails", names=names)
 
 

@@ -62,9 +62,9 @@ class Prometheus:
 
 def _vector(status: int, body: bytes) -> list[Series]:
     try:
-        told: Any = json.loads(body)
-        fault = str(told["error"])[:200] if told["status"] != "success" else ""
-        data = {} if fault else told["data"]
+        answer: Any = json.loads(body)
+        fault = str(answer["error"])[:200] if answer["status"] != "success" else ""
+        data = {} if fault else answer["data"]
         kind, found = data.get("resultType"), data.get("result")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise MetricsError(f"It answers {status}, and not as Prometheus does.") from None

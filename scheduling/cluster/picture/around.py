@@ -41,14 +41,14 @@ class Circumstances:
 
 
 def circumstances(
-    classes: Sequence[ClassSpec], held: Callable[[str], Iterable[Json]]
+    classes: Sequence[ClassSpec], objects_of: Callable[[str], Iterable[Json]]
 ) -> Circumstances:
     """``held`` are the objects of each of ``RESOURCES``."""
-    found = runtimes.read(held(runtimes.RESOURCE))
+    found = runtimes.read(objects_of(runtimes.RESOURCE))
     return Circumstances(
         classes,
-        devices.count(*(list(held(name)) for name in devices.RESOURCES)),
-        runtimes.with_training(found, chain.from_iterable(map(held, runtimes.TRAINING))),
-        limit_ranges.read(held(limit_ranges.RESOURCE)),
-        volumes.read(*(list(held(name)) for name in volumes.LIST_PATHS)),
+        devices.count(*(list(objects_of(name)) for name in devices.RESOURCES)),
+        runtimes.with_training(found, chain.from_iterable(map(objects_of, runtimes.TRAINING))),
+        limit_ranges.read(objects_of(limit_ranges.RESOURCE)),
+        volumes.read(*(list(objects_of(name)) for name in volumes.LIST_PATHS)),
     )

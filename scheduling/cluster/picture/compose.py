@@ -100,13 +100,13 @@ def resources(
     adapters: Iterable[Adapter] = ADAPTERS,
 ) -> dict[str, tuple[str, Callable[[Json], Json]]]:
     """What a mirror has to hold for a picture."""
-    held: dict[str, tuple[str, Callable[[Json], Json]]] = {
+    by_resource: dict[str, tuple[str, Callable[[Json], Json]]] = {
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
         **RESOURCES,
         **{reason: (path, unmade.trim) for reason, path in unmade.LIST_PATHS.items()},
     }
-    return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
+    return by_resource | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
 OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *RESOURCES, *unmade.REASONS}) - {"Job"}
@@ -165,14 +165,14 @@ def retire(mirror: Mirror, memo: Memo, uids: Iterable[str]) -> None:
 
 def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     """The same picture from one list of each resource, for a process without a mirror."""
-    held = {
+    by_resource = {
         name: _list(client, path, trim, optional=name in OPTIONAL)
         for name, (path, trim) in resources().items()
         if name not in unmade.REASONS  # It gives up no start.
     }
-    objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
-    around = circumstances(classes, held.__getitem__)
-    return compose(held["nodes"], held["pods"], objects, around)
+    objects = {a.kind: by_resource[a.kind] for a in ADAPTERS if a.resource == a.kind}
+    around = circumstances(classes, by_resource.__getitem__)
+    return compose(by_resource["nodes"], by_resource["pods"], objects, around)
 
 
 def count_devices(client: Client, *, drivers: Callable[[str], bool] = bool) -> Devices:
@@ -216,12 +216,12 @@ def compose(
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     memo = memo or Memo()
     classes, counted = around.classes, around.devices
-    due = memo.open(objects, around)
+    stale = memo.open(objects, around)
     groups = gather(pod for pod in pods if memo.kin.root_of(pod) is None)
     formed = {group["metadata"]["uid"]: group for group, _ in groups}
     owned = {group["metadata"]["uid"]: mine for group, mine in groups}
     orphaned, foreign = _put_to(owned, pods, {*objects, "PodGroup"}, memo.kin)
-    _observe({**due, **memo.crewed(owned)}, formed, owned, around, memo)
+    _observe({**stale, **memo.crewed(owned)}, formed, owned, around, memo)
     by_uid = memo.by_age()
     # What asks for no GPUs is sent to no node, so what its pods hold is taken off those they came to.
     unplaced = [uid for uid in owned if uid in by_uid and not by_uid[uid].gpus]
@@ -326,14 +326,14 @@ def _of_one(amounts: Sequence[int], weights: Sequence[int] | None) -> int:
 
 
 def _observe(
-    due: Iterable[str],
+    stale: Iterable[str],
     groups: Mapping[str, Json],
     owned: Mapping[str, list[Json]],
     around: Circumstances,
     memo: Memo,
 ) -> None:
     """Read those whose uids are ``due`` and all ``groups`` of plain pods (by uid) into ``memo``."""
-    for uid in {**dict.fromkeys(due), **groups}:
+    for uid in {**dict.fromkeys(stale), **groups}:
         found = ("PodGroup", groups[uid]) if uid in groups else memo.kin.find(uid)
         pods = owned.get(uid, NO_PODS)
         is_queued = uid in groups or uid in memo.kin.workloads
@@ -354,12 +354,14 @@ def _read(
 ) -> None:
     try:
         claims = around.devices.claims(obj["metadata"]["namespace"])
-        asked = memo.asked(obj) or adapter.asked(
+        demand = memo.demand_of(obj) or adapter.demand_of(
             _filled(adapter, obj, around), around.classes, claims, around.runtimes
         )
-        if asked is not None:
-            memo.note_asked(obj, asked)
-        memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts, asked))
+        if demand is not None:
+            memo.note_asked(obj, demand)
+        memo.note(
+            adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts, demand)
+        )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         # One broken object must not stop the others from being planned.
         log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)

@@ -26,7 +26,7 @@ class Kinship:
     def __init__(self, adapters: Iterable[Adapter]) -> None:
         self._adapters = tuple(adapters)
         self._makers = {adapter.kind for adapter in self._adapters if adapter.makes_queued}
-        self._held: dict[str, dict[str, Json]] = {}
+        self._objects: dict[str, dict[str, Json]] = {}
         """Kind -> uid -> object."""
         self._by_name: dict[tuple[str, str, str], str] = {}
         self._owned: dict[str, None] = {}
@@ -55,13 +55,13 @@ class Kinship:
     def made_by(self, uid: str) -> list[Json]:
         """The objects that the one with ``uid`` made."""
         found = (self.find(part) for part in self._made.get(uid, ()))
-        return [held[1] for held in found if held is not None]
+        return [entry[1] for entry in found if entry is not None]
 
     def find(self, uid: str) -> tuple[str, Json] | None:
         """Kind and object."""
-        for kind, held in self._held.items():
-            if uid in held:
-                return kind, held[uid]
+        for kind, objects in self._objects.items():
+            if uid in objects:
+                return kind, objects[uid]
         return None
 
     def root_of(self, pod: Json) -> str | None:
@@ -97,10 +97,10 @@ class Kinship:
 
     def _learn(self, kind: str, objects: Iterable[Json]) -> Iterator[str]:
         """Hold ``objects``; of those that nobody owns, the uids of workloads."""
-        held = self._held.setdefault(kind, {})
+        by_uid = self._objects.setdefault(kind, {})
         for obj in objects:
             meta = obj["metadata"]
-            held[meta["uid"]] = obj
+            by_uid[meta["uid"]] = obj
             if kind != "Job":
                 self._by_name[kind, meta["namespace"], meta["name"]] = meta["uid"]
             if owner := pods_of.owner_of(obj):
@@ -113,7 +113,7 @@ class Kinship:
     def _forget(self, kind: str, obj: Json) -> None:
         meta = obj["metadata"]
         uid, name = meta["uid"], (kind, meta["namespace"], meta["name"])
-        self._held.get(kind, {}).pop(uid, None)
+        self._objects.get(kind, {}).pop(uid, None)
         if uid in self._owned:
             self._disown(uid, pods_of.owner_of(obj).get("uid", ""))
         self.workloads.discard(uid)

@@ -38,7 +38,7 @@ class Memo:
         self._pods: dict[str, list[Json]] = {}
         """Pods by uid of their workload, of those that had some in the last pass."""
         self._retired: dict[str, Json] = {}
-        self._asked: dict[str, tuple[Words, Demand]] = {}
+        self._demands: dict[str, tuple[Words, Demand]] = {}
         """What objects asked for when they were read last, and by which words."""
 
     def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
@@ -79,14 +79,14 @@ class Memo:
             if not _same(before.get(uid, NO_PODS), self._pods.get(uid, NO_PODS))
         }
 
-    def asked(self, obj: Json) -> Demand | None:
+    def demand_of(self, obj: Json) -> Demand | None:
         """What ``obj`` asks for, if it was read since its author, or Weir, last wrote more than a status."""
-        words, asked = self._asked.get(_uid(obj), (None, None))
-        return asked if words == words_of(obj) and words is not None else None
+        words, demand = self._demands.get(_uid(obj), (None, None))
+        return demand if words == words_of(obj) and words is not None else None
 
-    def note_asked(self, obj: Json, asked: Demand) -> None:
+    def note_asked(self, obj: Json, demand: Demand) -> None:
         if (words := words_of(obj)) is not None:
-            self._asked[_uid(obj)] = words, asked
+            self._demands[_uid(obj)] = words, demand
 
     def note(self, observed: Observed) -> None:
         """Remember what was read."""
@@ -101,7 +101,7 @@ class Memo:
 
     def drop(self, uid: str) -> None:
         self._read.pop(uid, None)
-        self._asked.pop(uid, None)
+        self._demands.pop(uid, None)
         self.unreadable.pop(uid, None)
 
     def by_age(self) -> dict[str, Observed]:
@@ -119,7 +119,7 @@ class Memo:
 
         Returns those among them that never owned anything but pods: nobody needs to know them any more.
         """
-        found = {uid: held for uid in uids if uid in self._read and (held := self.kin.find(uid))}
+        found = {uid: entry for uid in uids if uid in self._read and (entry := self.kin.find(uid))}
         for uid, (_, obj) in found.items():
             self._retired[uid] = obj
             self.drop(uid)
@@ -140,9 +140,9 @@ def words_of(obj: Json) -> Words | None:
 def _differences(before: Identities, now: Identities) -> dict[str, list[Json]]:
     """The objects by kind that are in ``now`` and not ``before``."""
     came: dict[str, list[Json]] = {}
-    for kind, held in now.items():
-        if fresh := held.keys() - before.get(kind, {}).keys():
-            came[kind] = sorted((held[key] for key in fresh), key=_uid)
+    for kind, objects in now.items():
+        if fresh := objects.keys() - before.get(kind, {}).keys():
+            came[kind] = sorted((objects[key] for key in fresh), key=_uid)
     return came
 
 

@@ -39,11 +39,11 @@ class NodeSets:
         seen: list[object] = [volumes, *((n.name, n.labels, n.kept_for, n.beside) for n in nodes)]
         if seen != self._seen:
             self._seen, self._index, self._found = seen, _Index(nodes, volumes), {}
-        told = list(islice(sorted(bounds_there), MOST))
-        for each in told:
+        texts = list(islice(sorted(bounds_there), MOST))
+        for each in texts:
             if each not in self._found:
                 self._found[each] = self._index.allowed(each)
-        self._found = {each: self._found[each] for each in told}
+        self._found = {each: self._found[each] for each in texts}
         return {each: self._found.get(each, self._index.open) for each in sorted(bounds_there)}
 
 
@@ -51,12 +51,12 @@ class _Index:
     def __init__(self, nodes: Iterable[ObservedNode], volumes: Volumes = NO_VOLUMES) -> None:
         self._volumes = volumes
         self._labels = {node.name: node.labels for node in nodes}
-        self._kept = {node.name: node.kept_for for node in nodes if node.kept_for}
+        self._kept_for = {node.name: node.kept_for for node in nodes if node.kept_for}
         self._beside = {node.name: node.beside for node in nodes}
         self._names = frozenset(self._labels)
         self._itself: Mapping[str, Set[str]] = {name: {name} for name in self._labels}
         self._having: dict[str, dict[str, set[str]]] = {}
-        self.open: Names = self._names - self._kept.keys()
+        self.open: Names = self._names - self._kept_for.keys()
         """Those for everybody."""
 
     def allowed(self, text: str) -> Names:
@@ -71,8 +71,8 @@ class _Index:
 
     def _of_role(self, said: Json) -> Names:
         found = self._tolerated(said.get("tolerations") or ())
-        if asked := said.get("beside"):
-            found = frozenset(name for name in found if self._offers(name, asked))
+        if beside := said.get("beside"):
+            found = frozenset(name for name in found if self._offers(name, beside))
         for key, value in (said.get("selector") or {}).items():
             found &= self._by_value(key).get(value, frozenset())
         for where in self._volumes.of(said.get("volumes") or {}):
@@ -80,19 +80,19 @@ class _Index:
         terms = said.get("terms")
         return found & frozenset[str]().union(*map(self._term, terms)) if terms else found
 
-    def _offers(self, name: str, asked: Mapping[str, int]) -> bool:
+    def _offers(self, name: str, beside: Mapping[str, int]) -> bool:
         """Whether the empty node has what one pod asks for. Local
         storage is not announced by every kubelet."""
         has = self._beside[name]
         return all(
             has.get(resource, amount if resource == STORAGE else 0) >= amount
-            for resource, amount in asked.items()
+            for resource, amount in beside.items()
         )
 
     def _tolerated(self, tolerations: Sequence[Json]) -> Names:
         return self.open | {
             name
-            for name, taints in self._kept.items()
+            for name, taints in self._kept_for.items()
             if all(any(tolerates(each, taint) for each in tolerations) for taint in taints)
         }
 

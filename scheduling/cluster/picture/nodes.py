@@ -69,7 +69,7 @@ def rows_of(
     """One row a resource that the node offers, of the class that describes the node most closely: the one
     with most labels of those whose labels it carries, then the first of ``classes``."""
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
-    held = _requests(foreign, counted)
+    requests = _requests(foreign, counted)
     node_labels = meta.get("labels") or {}
     own = closest(node_labels, classes)
     resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
@@ -77,7 +77,7 @@ def rows_of(
     rows: dict[str, ObservedNode] = {}
     troubles = troubles_of(node)
     beside = pods_of.beside(_offered(offers), resources)
-    others = _others(foreign, held, resources)
+    others = _others(foreign, requests, resources)
     for name in resources:
         offered = milli(offers.get(name, 0)) + devices_here[name]
         if offered <= 0:
@@ -88,10 +88,10 @@ def rows_of(
             labels=node_labels,
             gpu_class=own[name].name,
             gpus=offered,
-            cpus=max(0, milli(offers.get("cpu", 0)) - held.get("cpu", 0)),
-            memory_mib=max(0, mib_below(offers.get("memory", 0)) - held.get("memory", 0)),
+            cpus=max(0, milli(offers.get("cpu", 0)) - requests.get("cpu", 0)),
+            memory_mib=max(0, mib_below(offers.get("memory", 0)) - requests.get("memory", 0)),
             ready=_is_ready(node),
-            foreign_gpus=min(offered, held.get(name, 0)),
+            foreign_gpus=min(offered, requests.get(name, 0)),
             taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
             troubles=(*troubles, *unhealthy(node, name)),
             beside=beside,
@@ -107,12 +107,12 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
     a node that ``rows_of`` finds nothing on. Of those it counts, else of those it has counted."""
     meta = node["metadata"]
     node_labels = meta.get("labels") or {}
-    told = [
+    troubles = [
         (spec.name, trouble)
         for spec in closest(node_labels, classes).values()
         if (trouble := without_gpus(node, spec.resource_name))
     ]
-    counted = [(name, trouble) for name, trouble in told if trouble.gpus]
+    counted = [(name, trouble) for name, trouble in troubles if trouble.gpus]
     return [
         ObservedNode(
             name=meta["name"],
@@ -126,7 +126,7 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
             foreign_gpus=0,
             troubles=(*troubles_of(node), trouble),
         )
-        for name, trouble in counted or told
+        for name, trouble in counted or troubles
     ]
 
 
@@ -139,7 +139,7 @@ def closest(
 
 
 def closed(
-    rows: list[ObservedNode], tolerated: Set[str], asked: Iterable[str] = ()
+    rows: list[ObservedNode], tolerated: Set[str], texts: Iterable[str] = ()
 ) -> tuple[ObservedNode, ...]:
     """``rows`` with those not ready whose taints keep all work away, and those kept for some that keep all
     but some away.
@@ -153,11 +153,15 @@ def closed(
     for row in rows:
         keys = frozenset(taint.key for taint in row.taints)
         usual[row.gpu_class] = usual.get(row.gpu_class, keys) & keys
-    told = [role.get("tolerations") or () for text in set(asked) for role in bounds.read(text)]
-    return tuple(_closed(row, usual[row.gpu_class] | tolerated, told) for row in rows)
+    all_tolerations = [
+        role.get("tolerations") or () for text in set(texts) for role in bounds.read(text)
+    ]
+    return tuple(_closed(row, usual[row.gpu_class] | tolerated, all_tolerations) for row in rows)
 
 
-def _closed(row: ObservedNode, known: Set[str], told: Iterable[Sequence[Json]]) -> ObservedNode:
+def _closed(
+    row: ObservedNode, known: Set[str], all_tolerations: Iterable[Sequence[Json]]
+) -> ObservedNode:
     strange = frozenset(
         taint for taint in row.taints if taint.key not in known or taint.key.startswith(OWN_TAINTS)
     )
@@ -166,10 +170,10 @@ def _closed(row: ObservedNode, known: Set[str], told: Iterable[Sequence[Json]]) 
     shut = replace(row, ready=False, troubles=(*row.troubles, *closed_by(strange)))
     if any(taint.key.startswith(OWN_TAINTS) for taint in strange):
         return shut
-    for tolerations in told:
+    for tolerations in all_tolerations:
         if all(any(tolerates(each, taint) for each in tolerations) for taint in strange):
-            kept = closed_by(strange, kept=True)
-            return replace(row, kept_for=strange, troubles=(*row.troubles, *kept))
+            causes = closed_by(strange, is_reserved=True)
+            return replace(row, kept_for=strange, troubles=(*row.troubles, *causes))
     return shut
 
 
@@ -196,11 +200,11 @@ def _requests(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
 
 
 def _others(
-    foreign: Sequence[Json], held: Mapping[str, int], gpus: Sequence[str]
+    foreign: Sequence[Json], requests: Mapping[str, int], gpus: Sequence[str]
 ) -> dict[str, int]:
     """What ``foreign`` pods take of their node beside what is added up for CPU and memory."""
     taken = Counter(port for pod in foreign for port in needs.ports(pod["spec"]))
-    for name, amount in pods_of.beside(held, gpus).items():
+    for name, amount in pods_of.beside(requests, gpus).items():
         taken[needs.name_of(name)] += needs.amount_of(name, amount)
     return dict(taken)
 

@@ -15,8 +15,8 @@ Json = dict[str, Any]
 def owners(mirror: Mirror) -> dict[tuple[str, str], str]:
     """(namespace, name) of each pod of queued work -> uid of its workload."""
     kin = Kinship(ADAPTERS)
-    held = {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind}
-    kin.keep_up(held, {})
+    objects = {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind}
+    kin.keep_up(objects, {})
     pods = mirror["pods"].objects()
     rooted = {_name(pod): uid for pod in pods if (uid := kin.root_of(pod)) is not None}
     plain = [pod for pod in pods if _name(pod) not in rooted]

@@ -56,15 +56,18 @@ def troubles_of(node: Json) -> tuple[Trouble, ...]:
     return (*_readiness(node), *_pressures(node), *_cordon(node))
 
 
-def closed_by(taints: Iterable[tuple[str, str, str]], *, kept: bool = False) -> tuple[Trouble, ...]:
+def closed_by(
+    taints: Iterable[tuple[str, str, str]], *, is_reserved: bool = False
+) -> tuple[Trouble, ...]:
     """Those of taints (key, value, effect) that close a node to all work, or to all but some if ``kept``.
 
     Those that a cordon and the conditions bring with them say nothing more.
     """
-    code = RESERVED if kept else TAINTED
-    told = sorted(t for t in taints if not t[0].startswith("node.kubernetes.io/"))
+    code = RESERVED if is_reserved else TAINTED
+    remaining = sorted(t for t in taints if not t[0].startswith("node.kubernetes.io/"))
     return tuple(
-        Trouble(code, f"{key}={value}" if value else key, effect) for key, value, effect in told
+        Trouble(code, f"{key}={value}" if value else key, effect)
+        for key, value, effect in remaining
     )
 
 
@@ -140,8 +143,8 @@ def _pressures(node: Json) -> Iterator[Trouble]:
 
 def _cordon(node: Json) -> Iterator[Trouble]:
     if node["spec"].get("unschedulable"):
-        told = node["spec"].get("cordon") or {}
-        yield Trouble(CORDONED, str(told.get("by", "")), since=str(told.get("since", "")))
+        cordon = node["spec"].get("cordon") or {}
+        yield Trouble(CORDONED, str(cordon.get("by", "")), since=str(cordon.get("since", "")))
 
 
 def _trouble(code: str, condition: Json) -> Trouble:

@@ -198,9 +198,9 @@ def _pool(resource_slice: Json) -> Counter:
 
 
 def _counters(resource_slice: Json) -> Iterator[tuple[Counter, Decimal]]:
-    for held in resource_slice["spec"].get("sharedCounters") or []:
-        for name, amount in held["counters"].items():
-            yield (*_pool(resource_slice), held["name"], name), quantity(amount["value"])
+    for counter_set in resource_slice["spec"].get("sharedCounters") or []:
+        for name, amount in counter_set["counters"].items():
+            yield (*_pool(resource_slice), counter_set["name"], name), quantity(amount["value"])
 
 
 def _draws(resource_slice: Json, device: Json) -> dict[Counter, Decimal]:

@@ -49,10 +49,10 @@ def milli(text: str | float) -> int:
 
 def milli_asked(text: str | float) -> int:
     """The same rounded up: for what is asked. Raises ValueError for less than nothing."""
-    asked = quantity(text)
-    if asked < 0:
+    amount = quantity(text)
+    if amount < 0:
         raise ValueError(f"{text!r} is no amount that can be asked for")
-    return math.ceil(asked * 1000)
+    return math.ceil(amount * 1000)
 
 
 def is_of_bytes(resource: str) -> bool:
@@ -62,10 +62,10 @@ def is_of_bytes(resource: str) -> bool:
 
 def mib(text: str | float) -> int:
     """A quantity of bytes in MiB, rounded up: for what is asked. Raises ValueError for less than nothing."""
-    asked = quantity(text)
-    if asked < 0:
+    amount = quantity(text)
+    if amount < 0:
         raise ValueError(f"{text!r} is no amount that can be asked for")
-    return math.ceil(asked / MEBI)
+    return math.ceil(amount / MEBI)
 
 
 def mib_below(text: str | float) -> int:

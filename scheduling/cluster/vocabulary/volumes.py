@@ -107,8 +107,8 @@ def trim_class(one: Json) -> Json:
 
 
 def _meta(obj: Json) -> Json:
-    kept = ("name", "namespace", "uid", "resourceVersion")
-    return {key: obj["metadata"][key] for key in kept if key in obj["metadata"]}
+    keys = ("name", "namespace", "uid", "resourceVersion")
+    return {key: obj["metadata"][key] for key in keys if key in obj["metadata"]}
 
 
 TRIMS = {

@@ -7,15 +7,13 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.order.by_merit import by_merit, expected_gpu_s
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.reasons.figures import SHORT_KEPT
-from scheduling.engine.state.input import Tree
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.input import Tree, need_of
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS
 
 KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0
@@ -28,15 +26,15 @@ def keeps_off(world: Session, w: int, c: int) -> bool:
     bound of its class, and expects much work.
     """
     work, merit = world.work, world.ordering.merit
-    if not by_merit(world.tree, work.queue[w]) or merit.due[w]:
+    if not by_merit(world.tree, work.queue[w]) or merit.promise_due[w]:
         return False
     if world.ordering.pending.rank[w] == RISEN or not LONG_GPU_S < merit.expected[w] < np.inf:
         return False
     need, free = need_of(work, w), _free(world.queues, c)
     whole = _shared_out(world.tree, world.division, world.queues, work.queue[w], c)
-    kept = _kept_of(whole)
-    could_leave_them = need <= whole - kept + EPS
-    return bool(need <= free and free - need < kept and could_leave_them)
+    floor = _kept_of(whole)
+    could_leave_them = need <= whole - floor + EPS
+    return bool(need <= free and free - need < floor and could_leave_them)
 
 
 @inner
@@ -54,7 +52,7 @@ def _kept_of(whole: float) -> int:
 
 @inner
 def _free(queues: Queues, c: int) -> int:
-    return int(queues.demand.supply[c] - queues.usage.held[c, 0])
+    return int(queues.demand.supply[c] - queues.usage.gpus[c, 0])
 
 
 @inner
@@ -69,9 +67,9 @@ def tell_kept_off(world: Session, w: int) -> bool:
     out.reason[w], out.blame[w], out.rival[w], out.until[w] = codes.KEPT_FOR_SHORT, q, -1, 0.0
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0
-    kept = _kept_of(_shared_out(world.tree, world.division, world.queues, q, c))
+    floor = _kept_of(_shared_out(world.tree, world.division, world.queues, q, c))
     out.figures[w, SHORT_KEPT.free] = _free(world.queues, c)
     out.figures[w, SHORT_KEPT.needs] = need_of(work, w)
-    out.figures[w, SHORT_KEPT.kept_free] = kept
+    out.figures[w, SHORT_KEPT.kept_free] = floor
     out.figures[w, SHORT_KEPT.expected_gpu_s] = expected_gpu_s(work, w)
     return True

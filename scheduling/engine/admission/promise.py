@@ -34,9 +34,8 @@ def seat_the_promised(world: Session) -> None:
     ordering = world.ordering
     if ordering.pending.promised == 0:
         return
-    item = _own_room_first(
-        world.work, ordering.running, _promised(ordering.pending, world.work.claims)
-    )
+    item = _promised(ordering.pending, world.work.claims)
+    item = _own_room_first(world.work, ordering.running, item)
     for w in item:
         _claim(world, w)
     # A start elsewhere leaves seats to others, who are asked once more.
@@ -119,12 +118,8 @@ def _start_some(world: Session, item: Ints) -> bool:
 @inner
 def _finds_seats(world: Session, w: int, c: int, members: int) -> bool:
     """Whether ``w`` has taken ``members`` seats that are free now: its own, else others of the class."""
-    room, work, seats, gpus = (
-        world.room,
-        world.work,
-        world.seats,
-        members * world.work.need[GPUS, w],
-    )
+    room, work, seats = world.room, world.work, world.seats
+    gpus = members * work.need[GPUS, w]
     if is_free(room, work, seats, w, members):
         take_open(room, c, gpus)
         return True
@@ -147,7 +142,7 @@ def _wait_or_lapse(world: Session, w: int) -> None:
     c, members = work.gpu_class[w], recall(out, world.seats, w)
     if _is_taken_away(world, w, c, members * work.need[GPUS, w]):
         out.lapsed[w] = codes.TAKEN_AWAY
-    elif rules.now >= work.due[w] + rules.claim_hold:
+    elif rules.now >= work.room_due[w] + rules.claim_hold:
         out.lapsed[w] = codes.OVERDUE
     out.members[w] = 0
     if out.lapsed[w] < 0:

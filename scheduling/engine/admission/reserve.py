@@ -24,12 +24,24 @@ from scheduling.engine.state.input import Nodes, Rules, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    segment_level,
+    segment_size,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
-from scheduling.engine.statement.changed import TURNS, changed
-from scheduling.engine.statement.lines import seat_out
+from scheduling.engine.statement.lines import TURNS, changed, seat_out
+
+LACKS_ROOM = (
+    codes.NO_FREE_GPUS, codes.FRAGMENTED, codes.NO_ROOM_IN_TOPOLOGY, codes.NO_ROOM_FOR_SEGMENTS,
+    codes.NO_ROOM_ON_ITS_NODES,
+)  # fmt: skip
 
 
 @inner
@@ -46,11 +58,8 @@ def reserve(world: Session, w: int, c: int) -> bool:
     protection is what it waits for. False if it has to wait longer for that.
     """
     work, rules, shielded = world.work, world.rules, world.out.reason[w] == codes.VICTIMS_PROTECTED
-    if (
-        world.ordering.running.predicted_in_all == 0
-        and not shielded
-        and not _waited(work, rules, w)
-    ):
+    known = world.ordering.running.predicted_in_all > 0 or shielded
+    if not known and not _waited(work, rules, w):
         return False
     free, most = _free_and_most(world.nodes, work, world.room, w, c)
     domain, until = _when_it_fits(world, w, c, free, most)
@@ -61,24 +70,15 @@ def reserve(world: Session, w: int, c: int) -> bool:
         until = out.until[w]
     if until == np.inf and not _waited(work, rules, w):
         return False
-    held = _claim(world, w, c, domain, free, most)
-    if held < 0:
+    claim = _claim(world, w, c, domain, free, most)
+    if claim < 0:
         return False
-    queues.reservations.slot[c], queues.reservations.until_s[c], queues.reservations.members[c] = (
-        w,
-        until,
-        work.least[w],
-    )
+    restore_reservation(queues, c, w, work.least[w])
+    queues.reservations.until_s[c] = until
     out.action[w] = codes.RESERVE
     changed(world.candidates, world.shapes, TURNS, c, work.queue[w])
-    if out.reason[w] in (
-        codes.NO_FREE_GPUS,
-        codes.FRAGMENTED,
-        codes.NO_ROOM_IN_TOPOLOGY,
-        codes.NO_ROOM_FOR_SEGMENTS,
-        codes.NO_ROOM_ON_ITS_NODES,
-    ):
-        out.figures[w, FREE_KEPT.kept_for_it] = held
+    if out.reason[w] in LACKS_ROOM:
+        out.figures[w, FREE_KEPT.kept_for_it] = claim
         out.reason[w] = codes.RESERVED
         out.until[w] = until if until < np.inf else 0.0
     return True
@@ -228,7 +228,7 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
     their GPUs are free already, -1 if they do not fit.
     """
     room, work, nodes, level = world.room, world.work, world.nodes, world.work.required[w]
-    sat, held, left = 0, 0, nodes.size.copy()
+    sat, total, left = 0, 0, nodes.size.copy()
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != domain:
@@ -248,13 +248,13 @@ def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) 
                 return -1
             fit = most[role, n]
             take = min(many, fit if free[n] < gpus else min(fit, free[n] // gpus))
-            held += max(0, min(free_of(room, GPUS, n, NOW), take * gpus))
+            total += max(0, min(free_of(room, GPUS, n, NOW), take * gpus))
             for _ in range(take):
                 sat = _sit_on_any(room, work, seats, w, role, n, sat)
             many -= take
             _use_up(work, w, free, most, left, role, n, take)
     seat_out(world.out, seats, w, sat)
-    return held
+    return total
 
 
 @inner
@@ -263,7 +263,7 @@ def _claim_segments(
     free: Ints, most: Ints,
 ) -> int:  # fmt: skip
     """The same segment by segment, each in the domain of its level with most room at the moment."""
-    size, gpus, sat, held = segment_size(work, w), work.need[GPUS, w], 0, 0
+    size, gpus, sat, total = segment_size(work, w), work.need[GPUS, w], 0, 0
     while sat < work.least[w]:
         domain = _roomiest_domain(nodes, c, segment_level(work, w), free, most, gpus, size)
         if domain < 0:
@@ -274,11 +274,11 @@ def _claim_segments(
         end = sat + size
         while sat < end:
             n = _roomiest(nodes, c, free, inside, gpus)
-            held += max(0, min(free_of(room, GPUS, n, NOW), gpus))
+            total += max(0, min(free_of(room, GPUS, n, NOW), gpus))
             sat = _sit_on_any(room, work, seats, w, 0, n, sat)
             most[n], inside[n], free[n] = most[n] - 1, inside[n] - 1, max(0, free[n] - gpus)
     seat_out(out, seats, w, sat)
-    return held
+    return total
 
 
 @inner

@@ -5,10 +5,12 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.place import place
+from scheduling.engine.placement.place import is_free, place
+from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.quota.standing import STARTS, may_hold, standing, turn_of
+from scheduling.engine.quota.standing import ON_LOAN, STARTS, may_hold, standing, turn_of
 from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import need_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
@@ -24,8 +26,8 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     work, rules, queues = world.work, world.rules, world.queues
     often, gpus, most = eviction_limit_reached(work, rules, w), work.need[GPUS, w], work.most[w]
     turn = 0 if often else turn
-    due, least = world.ordering.merit.due, work.least[w] * gpus
-    over = turn_of(world.tree, work, queues, world.division, due, w, c, least)
+    promise_due, least = world.ordering.merit.promise_due, work.least[w] * gpus
+    over = turn_of(world.tree, work, queues, world.division, promise_due, w, c, least)
     if over > turn:
         return REFUSED if often else NOT_YET
     stands = standing(world, w, c, most * gpus, STARTS)
@@ -40,9 +42,9 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
             continue
         if when == LATER and over > 0 and _others_first(world.room, queues, c):
             return NOT_YET
-        if when != LATER and (
-            stands.late or (when == BACKFILL and not backfills(work, rules, queues, w, c))
-        ):
+        if when != LATER and stands.late:
+            continue
+        if when == BACKFILL and not backfills(work, rules, queues, w, c):
             continue
         members = place(world, w, c, most, when)
         if members == 0:
@@ -71,3 +73,30 @@ def _note_start(queues: Queues, out: Decisions, w: int) -> None:
     if rounds.starts < begun.size:
         begun[rounds.starts] = w
         rounds.starts += 1
+
+
+@inner
+def passes_nominal(world: Session, w: int, c: int) -> bool:
+    """Whether ``w`` cannot be preempted and would pass its nominal: nobody who leaves changes that."""
+    if world.ranks.preemptible[world.work.priority[w]]:
+        return False
+    return bool(standing(world, w, c, need_of(world.work, w), STARTS).fixed >= 0)
+
+
+@inner
+def only_reserved(world: Session, w: int, c: int) -> bool:
+    """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
+    if standing(world, w, c, need_of(world.work, w), STARTS).says > ON_LOAN:
+        return False
+    return bool(all_fit(world, w, c, world.work.least[w], BACKFILL))
+
+
+@inner
+def start_or_promise(world: Session, w: int, c: int, members: int) -> None:
+    """The claimed seats are taken if they are free at this moment and no limit is in the way."""
+    work, gpus = world.work, members * world.work.need[GPUS, w]
+    late = standing(world, w, c, gpus, STARTS).late
+    if not late and is_free(world.room, work, world.seats, w, members):
+        admit(world, w, c, members)
+    else:
+        promise(world, w, c, members)

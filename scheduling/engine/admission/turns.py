@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Ints
@@ -19,13 +18,13 @@ from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.node_room import may_use, unclaimed
 from scheduling.engine.quota.standing import past_share, would_hold
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Rules, Work, gpus_of
+from scheduling.engine.state.input import Rules, Work, gpus_of, need_of
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates
-from scheduling.engine.statement.changed import TURNS, changed
+from scheduling.engine.statement.lines import TURNS, changed
 
 
 @inner
@@ -65,11 +64,10 @@ def keep_turn(world: Session, w: int) -> None:
         c = work.wish[k, w]
         if c < 0:
             return
-        if queues.turns.slot[c, q] >= 0 or not would_hold(
-            world.ranks, world.quotas, work, world.division, w, c
-        ):
+        if queues.turns.slot[c, q] >= 0:
             continue
-        if not _is_in_its_own_way(world, w, c):
+        holds = would_hold(world.ranks, world.quotas, work, world.division, w, c)
+        if not holds or not _is_in_its_own_way(world, w, c):
             continue
         until = _expected_turn(world, w, c)
         if until < np.inf or world.ordering.pending.rank[w] == RISEN:
@@ -81,7 +79,7 @@ def keep_turn(world: Session, w: int) -> None:
 def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
     work, room = world.work, world.room
-    lacks = need_of(work, w) - world.queues.usage.held[c, work.queue[w]]
+    lacks = need_of(work, w) - world.queues.usage.gpus[c, work.queue[w]]
     if unclaimed(room, c) < lacks:
         if room.open[c] + room.coming[c] >= lacks:
             world.queues.round.behind_claims = 1
@@ -92,12 +90,8 @@ def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
 @inner
 def _on_its_nodes(world: Session, w: int, c: int) -> int:
     """The part of that on nodes that ``w`` may use."""
-    nodes = world.nodes
-    room = world.room
-    work = world.work
-    holds = world.holds
-    ordering = world.ordering
-    gpus, q = 0, work.queue[w]
+    nodes, room, work, holds = world.nodes, world.room, world.work, world.holds
+    ordering, gpus, q = world.ordering, 0, work.queue[w]
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if may_use(room, work, w, n):
@@ -136,7 +130,7 @@ def _expected_turn(world: Session, w: int, c: int) -> float:
     just started ends together, with the last of it.
     """
     queues, work, ordering, q = world.queues, world.work, world.ordering, world.work.queue[w]
-    above = queues.usage.held[c, q] + need_of(work, w) - world.division.fair[c, q]
+    above = queues.usage.gpus[c, q] + need_of(work, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
     begun = queues.starts.started[c, q] > 0 and queues.starts.until_s[c, q] < np.inf

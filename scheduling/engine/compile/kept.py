@@ -81,7 +81,7 @@ def take_from(path: Path, target: Any) -> None:
 
 def keep_in(file: BinaryIO, kernel: Any) -> None:
     """Writes what ``kernel`` calls, directly or not, for the next time that it is compiled."""
-    made = [_kept(library) for library in _lasting(kernel.library)]
+    made = [_made_of(library) for library in _lasting(kernel.library)]
     tuples = {
         of
         for one in made
@@ -164,7 +164,7 @@ def _inners(library: Any) -> list[Unlinked]:
     return [one for one in library._linking_libraries if isinstance(one, Unlinked)]
 
 
-def _kept(library: Unlinked) -> Made:
+def _made_of(library: Unlinked) -> Made:
     if library.made is not None:
         return library.made
     function, kinds, compiled = library.source

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
@@ -25,12 +24,17 @@ from scheduling.engine.quota.standing import GROWS, may_hold, owes, past_shares_
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Holds, Ranks, Tree, Work
+from scheduling.engine.state.input import Holds, Ranks, Tree, Work, need_of
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import elastic_shape, members_of_elastic
-from scheduling.engine.state.segments import needs_segments, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    elastic_shape,
+    members_of_elastic,
+    needs_segments,
+    segment_size,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING, SPREADS
 from scheduling.engine.statement.lines import decide, recall, seat_out
@@ -212,12 +216,12 @@ def _next_to_grow(work: Work, ranks: Ranks, queues: Queues, w: int, after: Ints)
 @inner
 def _grows_before(work: Work, ranks: Ranks, queues: Queues, a: int, b: int) -> bool:
     """Priority value, least held by its user, who runs before who starts, started first, tie."""
-    value, held = ranks.value, queues.usage.user_weighted
+    value, usage = ranks.value, queues.usage.user_weighted
     x, y = value[work.priority[a]], value[work.priority[b]]
     if x != y:
         return x > y
-    if held[work.user[a]] != held[work.user[b]]:
-        return held[work.user[a]] < held[work.user[b]]
+    if usage[work.user[a]] != usage[work.user[b]]:
+        return usage[work.user[a]] < usage[work.user[b]]
     if work.phase[a] != work.phase[b]:
         return work.phase[a] == RUNNING
     if work.started[a] != work.started[b]:
@@ -343,11 +347,9 @@ def _write_down(
     """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
     holds, work, out, seats, w = world.holds, world.work, world.out, world.seats, who[first]
     starts = out.action[w] == codes.ADMIT
-    total = (
-        _recall_start(seats, out, w, who, first, grown)
-        if starts
-        else _recall_holds(holds, seats, w)
-    )
+    total = 0 if starts else _recall_holds(holds, seats, w)
+    if starts:
+        total = _recall_start(seats, out, w, who, first, grown)
     for i in range(first, grown):
         if who[i] == w:
             seats.node[total], seats.device[total] = node[i], device[i]
@@ -357,10 +359,10 @@ def _write_down(
         out.members[w] = total
         tell_start(world, w, out.gpu_class[w])
     else:
-        c, held = work.gpu_class[w], world.queues.usage.held
+        c, usage = work.gpu_class[w], world.queues.usage.gpus
         decide(out, w, codes.GROW, codes.GROWS, c, total)
         q, figures = work.queue[w], out.figures
-        out.blame[w], figures[w, GROWTH.holds] = q, held[c, q]
+        out.blame[w], figures[w, GROWTH.holds] = q, usage[c, q]
         figures[w, GROWTH.members] = members_of_elastic(work, w, work.members[w])
         figures[w, GROWTH.members_after] = members_of_elastic(work, w, total)
         figures[w, GROWTH.members_max] = members_of_elastic(work, w, work.most[w])

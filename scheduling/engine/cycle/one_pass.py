@@ -39,7 +39,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     clear_out(out, candidates)
     if acts:
         lay_out(world.nodes, work, world.holds, world.room)
-    _begin(world.queues)
+    begin_cycle(world.queues)
     share_out(world)
     if not acts:
         note_the_settled(out, ordering)
@@ -55,17 +55,8 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     note_the_settled(out, ordering)
 
 
-@kernel
-def divide_world(world: Any) -> None:
-    """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
-    clear_out(world.out, world.candidates)
-    _begin(world.queues)
-    share_out(world)
-    note_the_settled(world.out, world.ordering)
-
-
 @inner
-def _begin(queues: Queues) -> None:
+def begin_cycle(queues: Queues) -> None:
     """Nothing has started, nobody keeps a turn or nodes."""
     clear_starts(queues)
     clear_turns(queues)

@@ -18,25 +18,29 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.admission.kept_room import keeps_off, tell_kept_off
 from scheduling.engine.admission.promise import seat_the_promised
 from scheduling.engine.admission.reserve import (
     forget_reservation,
     hold_nodes_again,
+    let_nodes_go,
     let_nodes_of,
     reserve,
     restore_reservation,
 )
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
-from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
+from scheduling.engine.admission.turns import (
+    ahead_of,
+    clear_turns,
+    forget_open_turns,
+    give_up_turn,
+    keep_turn,
+)
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.cycle.grow import grow_all
-from scheduling.engine.cycle.rounds import must_ask_again, reopen_waits
 from scheduling.engine.division.share_out import share_out_again
+from scheduling.engine.eviction.carry_out import evict_the_unwanted, spare_the_needless
 from scheduling.engine.eviction.giving_way import clear_searches_by_merit
-from scheduling.engine.eviction.spared import spare_the_needless
-from scheduling.engine.eviction.unwanted import evict_the_unwanted
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.explain.diagnose import conclude
 from scheduling.engine.order.by_merit import (
@@ -56,14 +60,22 @@ from scheduling.engine.quota.standing import (
     past_shares_of,
     standing,
 )
-from scheduling.engine.state.input import Tree
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Tree, Work, need_of
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.changed import EVERY, TURNS, changed
-from scheduling.engine.statement.lines import share_lines, take_back
+from scheduling.engine.statement.lines import (
+    EVERY,
+    TURNS,
+    changed,
+    close_order,
+    share_lines,
+    take_back,
+    undecide,
+)
 
 MOST_ROUNDS = 8
 """Each round acts on somebody, so rounds end; this bounds a cycle's time."""
@@ -123,9 +135,8 @@ def _one_pass(world: Session, turn: int) -> None:
             note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, queues, left)
-            if not by_merit(tree, leaf) and turn < lowest_pass(
-                tree, division, queues, ordering, leaf
-            ):
+            by_share = not by_merit(tree, leaf)
+            if by_share and turn < lowest_pass(tree, division, queues, ordering, leaf):
                 _count(tree, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
@@ -147,16 +158,15 @@ def _begin_pass(tree: Tree, ordering: Ordering) -> None:
     """
     left = ordering.walk.left
     start, skip, at = ordering.pending.group_begin, ordering.walk.skip, ordering.walk.cursor
+    begin = ordering.pending.queue_begin
     for q in range(left.size):
         left[q] = 0
     for q in range(left.size):
-        for k in range(
-            start[ordering.pending.queue_begin[q]], start[ordering.pending.queue_begin[q + 1]]
-        ):
+        for k in range(start[begin[q]], start[begin[q + 1]]):
             left[q] += not skip[k]
         if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
             _count(tree, left, tree.parent[q], 1)
-    for g in range(ordering.pending.queue_begin[left.size]):
+    for g in range(begin[left.size]):
         at[g] = start[g]
     begin_by_merit(ordering.merit)
 
@@ -167,7 +177,7 @@ def lowest_pass(
 ) -> int:
     """The first pass in which anybody of ``leaf`` may start: before it nobody there has to be asked."""
     lowest, need = tree.depth[leaf], ordering.pending.smallest_ask[leaf]
-    for c in range(queues.usage.held.shape[0]):
+    for c in range(queues.usage.gpus.shape[0]):
         lowest = min(lowest, past_shares(tree, queues, division, leaf, c, need)[0])
     return lowest
 
@@ -329,3 +339,45 @@ def _try_all(world: Session, w: int, turn: int) -> int:
     if state == NOT_YET:
         keep_turn(world, w)
     return state
+
+
+@inner
+def must_ask_again(queues: Queues, out: Decisions, since: int) -> bool:
+    """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
+    or a start while turns or nodes are kept, or somebody would have what others claim: they may be past
+    their share by now; or whether somebody stepped back.
+    """
+    started = False
+    if queues.round.asks_again:
+        return True
+    for k in range(since, out.size[0]):
+        action = out.action[out.order[k]]
+        if action not in (codes.ADMIT, codes.RESERVE, codes.WAIT):
+            return True
+        if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
+            started = True
+    return started and (queues.round.behind_claims == 1 or _keeps(queues))
+
+
+@inner
+def _keeps(queues: Queues) -> bool:
+    for c in range(queues.reservations.slot.size):
+        if queues.reservations.slot[c] >= 0:
+            return True
+        for q in range(queues.usage.dominant_share.size):
+            if queues.turns.slot[c, q] >= 0:
+                return True
+    return False
+
+
+@inner
+def reopen_waits(work: Work, room: NodeRoom, queues: Queues, out: Decisions) -> None:
+    """Take back what was decided on those who wait, and what is kept for them."""
+    let_nodes_go(work, room, queues, out)
+    for k in range(out.size[0]):
+        w = out.order[k]
+        keeps = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
+        if keeps or out.action[w] == codes.WAIT:
+            undecide(out, w)
+    close_order(out)
+    clear_turns(queues)

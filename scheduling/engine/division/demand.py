@@ -5,11 +5,13 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
 from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
+from scheduling.engine.placement.node_room import may_use
+from scheduling.engine.quota.limits import used_hours
 from scheduling.engine.quota.standing import never_holds, spent_hours
 from scheduling.engine.quota.usage import hold, sum_up_usage
-from scheduling.engine.state.input import Holds, Tree, Users, Work, gpus_of
+from scheduling.engine.reasons.figures import HOURS, NEVER
+from scheduling.engine.state.input import Holds, Nodes, Tree, Users, Work, gpus_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Demand, Queues
 from scheduling.engine.state.session import Session
@@ -32,12 +34,11 @@ def clear_demand(world: Session) -> None:
     for c in range(demand.supply.size):
         demand.supply[c] = nodes.capacity[c]
     for n in range(nodes.gpu_class.size):
-        demand.supply[nodes.gpu_class[n]] += max(
-            0, _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
-        )
+        beyond = _held_on(world.work, world.holds, world.room, n) - nodes.size[GPUS, n]
+        demand.supply[nodes.gpu_class[n]] += max(0, beyond)
     for c in range(demand.supply.size):
         for q in range(demand.queued.size):
-            demand.asked[c, q] = demand.asked_outside[c, q]
+            demand.requests[c, q] = demand.asked_outside[c, q]
             demand.charged_micro[c, q] = 0
     for q in range(demand.queued.size):
         demand.queued[q] = 0
@@ -58,9 +59,9 @@ def _held_on(work: Work, holds: Holds, room: NodeRoom, n: int) -> int:
     return gpus
 
 
-def ask_outside(demand: Demand, asked: Ints | int) -> None:
+def ask_outside(demand: Demand, requests: Ints | int) -> None:
     """``asked`` [class, queue] is demand of what is left out of the pending order."""
-    demand.asked_outside[...] = asked
+    demand.asked_outside[...] = requests
 
 
 @inner
@@ -84,7 +85,7 @@ def sum_held(world: Session) -> None:
         elif q < 0:
             queues.demand.supply[c] = max(0, queues.demand.supply[c] - gpus)
         else:
-            queues.demand.asked[c, q] += _wants(work, w, work.members[w])
+            queues.demand.requests[c, q] += _wants(work, w, work.members[w])
             hold(world, w, c, gpus)
             ahead = work.started[w] + rules.charge - rules.now
             if ahead > 0.0 and rules.history > 0.0:
@@ -141,27 +142,23 @@ def _ask_all(world: Session) -> None:
     special about them: one class, and a shape that is known to fit.
     """
     work, queues, known = world.work, world.queues, world.seats.known
-    phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
+    phase, queue, wish, on_hold = work.phase, work.queue, work.wish, work.on_hold
     need, least, most, required = work.need, work.least, work.most, work.required
     where, beside, segment = work.where, work.beside, work.segment
     stop = world.tree.stop
     ceiling = queues.limits.ceiling
-    asked = queues.demand.asked
+    requests = queues.demand.requests
     rationed = queues.limits.hours_spent
     for w in range(phase.size):
         if phase[w] != PENDING:
             continue
         q, c = queue[w], wish[0, w]
-        common = q >= 0 and c >= 0 and not held[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
-        if (
-            common
-            and stop[q] == 0
-            and not rationed[c]
-            and least[w] * need[GPUS, w] <= ceiling[c, q]
-        ):
+        common = q >= 0 and c >= 0 and not on_hold[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
+        may = common and stop[q] == 0 and not rationed[c]
+        if may and least[w] * need[GPUS, w] <= ceiling[c, q]:
             row = known_row(known, need, least, required, where, beside, segment, w, c)
             if row >= 0 and known[row, FITS_AT] == 1:
-                asked[c, q] += most[w] * need[GPUS, w]
+                requests[c, q] += most[w] * need[GPUS, w]
                 continue
         _settle_or_ask(world, w)
 
@@ -174,12 +171,12 @@ def _ask_by_shape(world: Session) -> None:
     tree, work, ordering, shapes = world.tree, world.work, world.ordering, world.shapes
     special = ordering.pending.shapeless > 0
     for shape in range(shapes.number):
-        w, many = shapes.first[shape], shapes.waiting[shape] - shapes.held[shape]
-        shapes.asked[shape] = many > 0 and _may_ask(tree, work, w) and _ask(world, w, many)
-        special = special or (many > 0 and not shapes.asked[shape])
+        w, many = shapes.first[shape], shapes.waiting[shape] - shapes.on_hold[shape]
+        shapes.is_counted[shape] = many > 0 and _may_ask(tree, work, w) and _ask(world, w, many)
+        special = special or (many > 0 and not shapes.is_counted[shape])
     for k in range(ordering.pending.size[0] if special else 0):
         w = ordering.pending.slot[k]
-        if shapes.of[w] < 0 or not shapes.asked[shapes.of[w]] or work.held[w]:
+        if shapes.of[w] < 0 or not shapes.is_counted[shapes.of[w]] or work.on_hold[w]:
             _settle_or_ask(world, w)
 
 
@@ -197,7 +194,7 @@ def _settle_or_ask(world: Session, w: int) -> None:
         reason = codes.MISROUTED
     elif work.wish[0, w] < 0:
         reason = codes.NO_SUCH_CLASS
-    elif work.held[w] or world.tree.stop[q] > 0:
+    elif work.on_hold[w] or world.tree.stop[q] > 0:
         reason = codes.HELD
     elif not _ask(world, w, 1):
         _refuse_for_good(world, w)
@@ -222,7 +219,7 @@ def _ask(world: Session, w: int, many: int) -> bool:
             may = may_ask(world.tree, work, queues, world.users, w)
         fits += 1
         if may:
-            queues.demand.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
+            queues.demand.requests[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
     return fits > 0
 
 
@@ -239,7 +236,7 @@ def _may_run_on(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def ask_as_decided(world: Session, asked: Ints) -> None:
+def ask_as_decided(world: Session, requests: Ints) -> None:
     """Bring ``asked`` [class, leaf] from what was asked for before this cycle to what is asked for after it:
     what starts asks for what it holds, of one class alone, and what is evicted asks for all its classes
     again.
@@ -249,21 +246,21 @@ def ask_as_decided(world: Session, asked: Ints) -> None:
         w = out.order[k]
         c, q = out.gpu_class[w], work.queue[w]
         if out.action[w] == codes.ADMIT:
-            asked[c, q] += _wants(work, w, out.members[w])
-            _ask_everywhere(world, w, asked, -1)
+            requests[c, q] += _wants(work, w, out.members[w])
+            _ask_everywhere(world, w, requests, -1)
         elif out.action[w] == codes.EVICT:
-            asked[c, q] -= _wants(work, w, work.members[w])
-            _ask_everywhere(world, w, asked, 1)
+            requests[c, q] -= _wants(work, w, work.members[w])
+            _ask_everywhere(world, w, requests, 1)
 
 
 @inner
-def _ask_everywhere(world: Session, w: int, asked: Ints, sign: int) -> None:
+def _ask_everywhere(world: Session, w: int, requests: Ints, sign: int) -> None:
     """Add (1) or take away (-1) what waiting ``w`` asks for, in each class it may run on."""
     work = world.work
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c >= 0 and _may_run_on(world, w, c):
-            asked[c, work.queue[w]] += sign * work.most[w] * work.need[GPUS, w]
+            requests[c, work.queue[w]] += sign * work.most[w] * work.need[GPUS, w]
 
 
 @inner
@@ -283,9 +280,8 @@ def _refuse_for_good(world: Session, w: int) -> None:
     if spent >= 0:
         refuse_for_hours(world, w, spent)
     else:
-        refuse_forever(
-            world, w, work.wish[0, w], never_holds(tree, quotas, work, queues, w, work.wish[0, w])
-        )
+        c = work.wish[0, w]
+        refuse_forever(world, w, c, never_holds(tree, quotas, work, queues, w, c))
 
 
 @inner
@@ -299,10 +295,8 @@ def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> boo
     if queues.usage.running[q] + queues.demand.queued[q] >= tree.most_running[q]:
         return False
     while q > 0:
-        full = (
-            queues.usage.user_running[pair] + queues.demand.user_queued[pair]
-            >= tree.most_per_user[q]
-        )
+        runs = queues.usage.user_running[pair] + queues.demand.user_queued[pair]
+        full = runs >= tree.most_per_user[q]
         holds = queues.usage.user_gpus[pair] + queues.demand.user_asks[pair]
         if full or holds + gpus > tree.most_gpus_per_user[q]:
             return False
@@ -314,3 +308,42 @@ def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> boo
         queues.demand.user_asks[pair] += gpus
         pair = users.above[pair]
     return True
+
+
+@inner
+def refuse_for_hours(world: Session, w: int, c: int) -> None:
+    """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
+    rules = world.rules
+    x = spent_hours(world.tree, world.quotas, rules, world.queues, world.work.queue[w], c)
+    quotas, out = world.quotas, world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
+    out.blame[w] = x
+    out.figures[w, HOURS.used_gpu_hours] = used_hours(quotas, rules, x, c)
+    out.figures[w, HOURS.budget_gpu_hours] = quotas.budget_hours[c, x]
+    out.until[w] = quotas.period_ends[c, x] if quotas.period_ends[c, x] > rules.now else 0.0
+
+
+@inner
+def refuse_forever(world: Session, w: int, c: int, x: int) -> None:
+    """``w`` can never start: queue ``x`` allows too little, or (-1) the nodes are too few or small."""
+    work, need = world.work, world.work.least[w] * world.work.need[GPUS, w]
+    out = world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.NEVER_FITS, c
+    most = world.quotas.cap[c, x] if x >= 0 else world.nodes.capacity[c]
+    out.blame[w] = x
+    out.figures[w, NEVER.needs], out.figures[w, NEVER.most] = need, most
+    out.figures[w, NEVER.min_members] = work.least[w]
+    out.figures[w, NEVER.per_member] = work.need[GPUS, w]
+    some, every = count_nodes(world.nodes, work, world.room, w, c)
+    if x < 0 and some < every:
+        out.figures[w, NEVER.nodes_allowed] = some
+        out.figures[w, NEVER.nodes_in_class] = every
+
+
+@inner
+def count_nodes(nodes: Nodes, work: Work, room: NodeRoom, w: int, c: int) -> tuple[int, int]:
+    """How many nodes of class ``c`` there are that ``w`` may use, and how many in all."""
+    some = 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        some += int(may_use(room, work, w, nodes.of_class[i]))
+    return some, nodes.class_start[c + 1] - nodes.class_start[c]

@@ -13,9 +13,8 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.engine.division.fill import pour
 from scheduling.engine.state.input import Quotas, Tree
-from scheduling.engine.state.shares import Division
+from scheduling.engine.state.queues import Division
 from scheduling.engine.state.units import EPS
 
 NO_TIER = -(1 << 62)
@@ -26,7 +25,7 @@ def divide(
     tree: Tree,
     quotas: Quotas,
     capacity: Ints,
-    asked: Ints,
+    requests: Ints,
     charged: Ints,
     history: float,
     out: Division,
@@ -37,7 +36,7 @@ def divide(
     """
     for c in range(capacity.size):
         _add_charges(quotas, c, charged, capacity[c], out)
-        _sum_up(tree, quotas, c, asked, out)
+        _sum_up(tree, quotas, c, requests, out)
         out.fair[c, 0] = min(out.demand[c, 0], capacity[c])
         out.guaranteed[c, 0] = out.fair[c, 0]
         out.capacity[c, 0] = capacity[c]
@@ -56,7 +55,7 @@ def potential(
     """
     ends = base.capacity[c, 0]
     work.demand[c, q] = max(base.demand[c, q], np.int64(min(float(quotas.cap[c, q]), ends)))
-    work.kept[c, q] = _keep(tree, quotas, c, q, work)
+    work.kept_back[c, q] = _keep(tree, quotas, c, q, work)
     x = tree.parent[q]
     while x > 0:
         more = work.demand[c, x]
@@ -65,13 +64,13 @@ def potential(
         raw = base.demand[c, x]
         if raw < quotas.cap[c, x]:
             work.demand[c, x] = min(more, quotas.cap[c, x])
-        work.kept[c, x] = _keep(tree, quotas, c, x, work)
+        work.kept_back[c, x] = _keep(tree, quotas, c, x, work)
         x = tree.parent[x]
     share = _descend(tree, quotas, c, q, history, work)
     x = q
     while x > 0:
         work.demand[c, x] = base.demand[c, x]
-        work.kept[c, x] = base.kept[c, x]
+        work.kept_back[c, x] = base.kept_back[c, x]
         x = tree.parent[x]
     return share
 
@@ -97,15 +96,15 @@ def _add_charges(quotas: Quotas, c: int, charged: Ints, capacity: int, out: Divi
 
 
 @inner
-def _sum_up(tree: Tree, quotas: Quotas, c: int, asked: Ints, out: Division) -> None:
+def _sum_up(tree: Tree, quotas: Quotas, c: int, requests: Ints, out: Division) -> None:
     """Demand of each subtree, at most its cap, and the idle nominal that it keeps back."""
     queues = tree.parent.size
     for q in range(queues):
-        out.demand[c, q] = asked[c, q]
+        out.demand[c, q] = requests[c, q]
         out.kept_below[c, q] = 0.0
     for q in range(queues - 1, 0, -1):
         out.demand[c, q] = min(out.demand[c, q], quotas.cap[c, q])
-        out.kept[c, q] = _keep(tree, quotas, c, q, out)
+        out.kept_back[c, q] = _keep(tree, quotas, c, q, out)
         out.demand[c, tree.parent[q]] += out.demand[c, q]
 
 
@@ -117,7 +116,7 @@ def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> float:
     nominal, below, owed = quotas.nominal[c, q], 0.0, 0.0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         kid = tree.kids[i]
-        below += out.kept[c, kid]
+        below += out.kept_back[c, kid]
         owed += _owed(quotas, c, kid, out)
     idle = max(0, nominal - out.demand[c, q])
     return max(float(idle - quotas.lending[c, q]), min(below, max(0.0, nominal - owed)))
@@ -126,26 +125,26 @@ def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> float:
 @inner
 def _owed(quotas: Quotas, c: int, q: int, out: Division) -> float:
     """The guarantee of ``q``: its nominal as far as it asks for it, but for what is kept back in it."""
-    return min(quotas.nominal[c, q] - out.kept[c, q], float(out.demand[c, q]))
+    return min(quotas.nominal[c, q] - out.kept_back[c, q], float(out.demand[c, q]))
 
 
 @inner
 def _split(tree: Tree, quotas: Quotas, c: int, parent: int, history: float, out: Division) -> None:
     """Divide what ``parent`` has among its children: guarantees, kept back, then the spare."""
-    owed, want, kept = _guarantee(tree, quotas, c, parent, out)
+    owed, want, kept_back = _guarantee(tree, quotas, c, parent, out)
     rest = out.capacity[c, parent] - owed
-    spare = rest - kept
+    spare = rest - kept_back
     if rest < 0.0:
         _ration(tree, quotas, c, parent, out)
     elif spare >= want:
         _satisfy(tree, c, parent, out)
     else:
         _share_out(tree, quotas, c, parent, spare, history, out)
-    scale = min(1.0, max(rest, 0.0) / kept) if kept > 0.0 else 0.0
-    out.kept_below[c, parent] = kept * scale
+    scale = min(1.0, max(rest, 0.0) / kept_back) if kept_back > 0.0 else 0.0
+    out.kept_below[c, parent] = kept_back * scale
     for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
         q = tree.kids[i]
-        out.capacity[c, q] = out.fair[c, q] + out.kept[c, q] * scale
+        out.capacity[c, q] = out.fair[c, q] + out.kept_back[c, q] * scale
 
 
 @inner
@@ -153,7 +152,7 @@ def _guarantee(
     tree: Tree, quotas: Quotas, c: int, parent: int, out: Division
 ) -> tuple[float, float, float]:
     """Give each child what it is guaranteed; sums: guaranteed, wanted beyond it, kept back."""
-    owed, want, kept = 0.0, 0.0, 0.0
+    owed, want, kept_back = 0.0, 0.0, 0.0
     for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
         q = tree.kids[i]
         part = _owed(quotas, c, q, out)
@@ -162,8 +161,8 @@ def _guarantee(
         out.short[c, q] = False
         owed += part
         want += out.demand[c, q] - part
-        kept += out.kept[c, q]
-    return owed, want, kept
+        kept_back += out.kept_back[c, q]
+    return owed, want, kept_back
 
 
 @inner
@@ -272,3 +271,46 @@ def potentials(world: Any, work: Any, out: Floats) -> None:
         for q in range(1, out.shape[1]):
             out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)
         out[c, 0] = base.capacity[c, 0]
+
+
+@inner
+def pour(tree: Tree, c: int, parent: int, total: float, out: Division) -> float:
+    """Pour ``total`` over the wants of the children of ``parent`` in ratio of ``out.pull``; whoever is
+    full leaves the rest to the others.
+
+    Weighted max-min fairness (Bertsekas and Gallager, Data Networks, 6.5.2): the level t rises until
+    sum(min(want, pull t)) = total. Pull zero gets nothing. Takes from ``out.want``, adds to
+    ``out.fair`` and returns what remains once all are full. Each round fills all whom the level of this
+    moment satisfies, for it never falls; nothing has to be sorted.
+    """
+    want, pull = out.want, out.pull
+    while total > 0.0:
+        pulls = 0.0
+        for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+            q = tree.kids[i]
+            if want[c, q] > 0.0:
+                pulls += pull[c, q]
+        if pulls <= 0.0:
+            return total
+        level, filled = total / pulls, False
+        for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+            q = tree.kids[i]
+            part = want[c, q]
+            if part > 0.0 and pull[c, q] > 0.0 and part <= level * pull[c, q]:
+                out.fair[c, q] += part
+                total -= part
+                want[c, q] = 0.0
+                filled = True
+        if not filled:
+            _level(tree, c, parent, level, out)
+            return 0.0
+    return 0.0
+
+
+@inner
+def _level(tree: Tree, c: int, parent: int, level: float, out: Division) -> None:
+    """All who want more than the level get it."""
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        if out.want[c, q] > 0.0:
+            out.fair[c, q] += level * out.pull[c, q]

@@ -13,7 +13,7 @@ from scheduling.engine.state.input import Quotas, Rules
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS
-from scheduling.engine.statement.changed import EVERY, SHARES, changed
+from scheduling.engine.statement.lines import EVERY, SHARES, changed
 
 MOST_DIVISIONS = 8
 
@@ -35,21 +35,20 @@ def share_out(world: Session) -> None:
 
 @inner
 def _ask_as_summed(queues: Queues) -> None:
-    divided, asked = queues.redivision.divided, queues.demand.asked
-    for c in range(asked.shape[0]):
-        for q in range(asked.shape[1]):
-            divided[c, q] = asked[c, q]
+    divided, requests = queues.redivision.divided, queues.demand.requests
+    for c in range(requests.shape[0]):
+        for q in range(requests.shape[1]):
+            divided[c, q] = requests[c, q]
 
 
 @inner
 def _divide(world: Session) -> None:
     queues, history = world.queues, world.rules.history
     asking, charged = queues.redivision.divided, queues.demand.charged_micro
-    divide(world.tree, world.quotas, queues.demand.supply, asking, charged, history, world.division)
+    tree, supply = world.tree, queues.demand.supply
+    divide(tree, world.quotas, supply, asking, charged, history, world.division)
     if _recall_former(world.quotas, world.rules, queues, world.former):
-        divide(
-            world.tree, world.former, queues.demand.supply, asking, charged, history, world.guard
-        )
+        divide(tree, world.former, supply, asking, charged, history, world.guard)
 
 
 @inner

@@ -121,8 +121,8 @@ def _tree(doc: SnapshotDoc) -> Iterator[Fault]:
     for i, queue in enumerate(doc.queues):
         at, found = f"queues[{i}].parent", repr(queue.parent)
         if queue.name in looping:
-            told = "a queue that is not below this one"
-            yield Fault(at, found, told, "name another one, or none for the top")
+            expectation = "a queue that is not below this one"
+            yield Fault(at, found, expectation, "name another one, or none for the top")
         elif not looping and _levels(queue.name, parents) > MOST_LEVELS:
             yield Fault(at, found, f"at most {MOST_LEVELS} levels of queues", "take levels out")
             return

@@ -14,9 +14,9 @@ Seat = tuple[str, str | None]
 
 def faults_of_places(doc: SnapshotDoc) -> Iterator[m.Fault]:
     """Nodes that hold more than they have, work that runs nowhere, and GPUs counted twice."""
-    held = held_by_seat(doc.workloads)
+    usage = held_by_seat(doc.workloads)
     for i, node in enumerate(doc.nodes):
-        yield from _node(f"nodes[{i}]", node, held[node.name, node.gpu_class])
+        yield from _node(f"nodes[{i}]", node, usage[node.name, node.gpu_class])
     yield from _claims(doc)
     for i, work in enumerate(doc.workloads):
         yield from _members(f"workloads[{i}]", work)
@@ -30,32 +30,32 @@ def _milli(gpus: float) -> int:
 
 def held_by_seat(works: Iterable[WorkloadDoc]) -> Mapping[Seat, int]:
     """Milli-GPU that ``works`` hold by node and class; 0 where none does."""
-    held: dict[Seat, int] = defaultdict(int)
+    usage: dict[Seat, int] = defaultdict(int)
     for work in works:
         if work.state is m.Phase.RUNNING:
             for part in (work.placement, work.leaving_members):
                 for node, members in part.items():
-                    held[node, _class_of(work)] += members * _milli(work.gpus)
-    return held
+                    usage[node, _class_of(work)] += members * _milli(work.gpus)
+    return usage
 
 
 def kept_by_seat(works: Iterable[WorkloadDoc]) -> Mapping[Seat, int]:
     """The same once what leaves is gone, with what claims keep."""
-    kept: dict[Seat, int] = defaultdict(int)
+    claims: dict[Seat, int] = defaultdict(int)
     for work in works:
         if work.awaits_victims or (work.state is m.Phase.RUNNING and not work.leaving):
             for node, members in work.placement.items():
-                kept[node, _class_of(work)] += members * _milli(work.gpus)
-    return kept
+                claims[node, _class_of(work)] += members * _milli(work.gpus)
+    return claims
 
 
 def _claims(doc: SnapshotDoc) -> Iterator[m.Fault]:
     """Claims to the seats of others, who stay."""
-    kept, rows = kept_by_seat(doc.workloads), {(n.name, n.gpu_class): n for n in doc.nodes}
+    claims, rows = kept_by_seat(doc.workloads), {(n.name, n.gpu_class): n for n in doc.nodes}
     for i, work in enumerate(doc.workloads):
         for name in work.placement if work.awaits_victims else ():
             node = rows.get((name, work.gpu_class or ""))
-            if node and not node.overfull and is_overfull(node, kept[node.name, node.gpu_class]):
+            if node and not node.overfull and is_overfull(node, claims[node.name, node.gpu_class]):
                 yield m.Fault(
                     f"workloads[{i}].placement.{name}", "seats of others, who stay",
                     f"seats that are free on {name} once who leaves is gone",
@@ -67,9 +67,9 @@ def _class_of(work: WorkloadDoc) -> str | None:
     return work.gpu_class or next(iter(work.gpu_classes), None)
 
 
-def is_overfull(node: NodeDoc, held: int) -> bool:
+def is_overfull(node: NodeDoc, usage: int) -> bool:
     """Whether ``held`` milli-GPU of workloads are more than other pods leave of ``node``."""
-    return held + _milli(node.foreign_gpus) > _milli(node.gpus)
+    return usage + _milli(node.foreign_gpus) > _milli(node.gpus)
 
 
 def is_misplaced(work: WorkloadDoc) -> bool:
@@ -77,15 +77,15 @@ def is_misplaced(work: WorkloadDoc) -> bool:
     return any(True for _ in _members("", work))
 
 
-def _node(at: str, node: NodeDoc, held: int) -> Iterator[m.Fault]:
+def _node(at: str, node: NodeDoc, usage: int) -> Iterator[m.Fault]:
     if node.foreign_gpus > node.gpus:
         yield m.Fault(
             f"{at}.foreign_gpus", f"{node.foreign_gpus:g}",
             f"at most the {node.gpus:g} GPUs that {node.name} has",
             "correct it, or the node's gpus",
         )  # fmt: skip
-    elif is_overfull(node, held) and not node.overfull:
-        holding = held + _milli(node.foreign_gpus)
+    elif is_overfull(node, usage) and not node.overfull:
+        holding = usage + _milli(node.foreign_gpus)
         yield m.Fault(
             f"{at}.gpus", f"{node.gpus:g}",
             f"the {holding / m.MILLI:g} GPUs that are held on {node.name}",
@@ -128,7 +128,7 @@ def _seated(at: str, work: WorkloadDoc) -> Iterator[m.Fault]:
 
 def _shared(doc: SnapshotDoc) -> Iterator[m.Fault]:
     """GPUs of which more is held than all."""
-    held: dict[tuple[Seat, int], int] = defaultdict(int)
+    usage: dict[tuple[Seat, int], int] = defaultdict(int)
     for i, work in enumerate(doc.workloads):
         if work.state is not m.Phase.RUNNING or work.gpus >= 1:
             continue
@@ -136,8 +136,8 @@ def _shared(doc: SnapshotDoc) -> Iterator[m.Fault]:
             for node, devices in getattr(work, part).items():
                 for device in devices:
                     seat = (node, _class_of(work)), device
-                    held[seat] += _milli(work.gpus)
-                    if held[seat] > m.MILLI:
+                    usage[seat] += _milli(work.gpus)
+                    if usage[seat] > m.MILLI:
                         yield m.Fault(
                             f"workloads[{i}].{part}.{node}", str(device),
                             f"a GPU with {work.gpus:g} of it free", "correct it",

@@ -152,8 +152,8 @@ def _expected(line: Any) -> str:
     if line["type"].startswith(("datetime_", "date_", "timezone_")):
         return "a time, as 2026-01-05T10:00:00Z"
     text = EXPECTED.get(line["type"])
-    told = {name: _plain(value) for name, value in line.get("ctx", {}).items()}
-    return text.format(**told) if text else str(line["msg"])
+    context = {name: _plain(value) for name, value in line.get("ctx", {}).items()}
+    return text.format(**context) if text else str(line["msg"])
 
 
 def _plain(value: Any) -> str:

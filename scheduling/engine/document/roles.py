@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from math import gcd
 
 from scheduling.engine import model as m
 from scheduling.engine.document.schema import MOST_HELD, MembersDoc, SnapshotDoc, WorkloadDoc
 from scheduling.engine.model import MOST_ROLES
+from scheduling.engine.roles import counted
 
 INSTEAD = ("gpus", "members", "cpus", "memory_gib", "beside", "placement", "leaving_members")
 """Keys that roles stand in place of."""
@@ -86,16 +85,11 @@ def _sizes(at: str, work: WorkloadDoc) -> Iterator[m.Fault]:
 
 
 def _fill(work: WorkloadDoc) -> None:
-    part = gcd(*(int(role.gpus) for role in work.roles))
-    least, most = (
-        sum(many * int(role.gpus) for role, many in zip(work.roles, sizes, strict=True)) // part
-        for sizes in ([r.least for r in work.roles], [r.most for r in work.roles])
-    )
-    held, leaving = Counter[str](), Counter[str]()
-    for role in work.roles:
-        for node, members in role.placement.items():
-            held[node] += members * int(role.gpus) // part
-        for node, members in role.leaving.items():
-            leaving[node] += members * int(role.gpus) // part
-    work.gpus, work.members = part, MembersDoc(min=least, max=most)
-    work.placement, work.leaving_members = dict(held), dict(leaving)
+    roles = [
+        m.Role(
+            role.name, role.least, int(role.gpus) * m.MILLI, extra=role.most - role.least,
+            placement=role.placement, leaving=role.leaving,
+        ) for role in work.roles
+    ]  # fmt: skip
+    part, sizes, work.placement, work.leaving_members = counted(roles)
+    work.gpus, work.members = part // m.MILLI, MembersDoc(min=sizes.min, max=sizes.max)

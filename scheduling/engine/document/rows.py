@@ -196,12 +196,12 @@ def write(snapshot: m.Snapshot) -> s.SnapshotDoc:
     for work in works:
         work.misplaced = is_misplaced(work)
     nodes = [_doc(s.NodeDoc, node) for node in snapshot.nodes]
-    held, kept = held_by_seat(works), kept_by_seat(works)
+    usage, claims = held_by_seat(works), kept_by_seat(works)
     for node in nodes:
         seat = node.name, node.gpu_class
         node.foreign_gpus = min(node.gpus, node.foreign_gpus)
         # Of workloads there, now or once claims are met.
-        node.overfull = is_overfull(node, max(part.get(seat, 0) for part in (held, kept)))
+        node.overfull = is_overfull(node, max(part.get(seat, 0) for part in (usage, claims)))
     for work in works:
         take_out(work)
     return s.SnapshotDoc(

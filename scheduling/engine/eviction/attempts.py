@@ -24,35 +24,34 @@ from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
 
 class Way(NamedTuple):
     """One attempt: ``by`` whom room is made; whether gangs may go that lie partly inside the share of their
-    queue, or were evicted often, as far as nominal is ``owed``; how far it stretches; what is ``waived`` for
-    it last.
+    queue, or were evicted often, as far as nominal is ``owed``; how far it stretches. Nothing is waived for
+    moves, anything for the others.
     """
 
     by: int
     owed: bool
     stretch: int
-    waived: int
 
 
 WAIVED = (STRICT, DELAY, PROTECTED, BUDGET, CAP)
 
 WAYS = (
     # Nobody leaves and nobody's share changes, so each class of the wish is asked this before any other row.
-    Way(MOVES, False, PLAIN, STRICT),
+    Way(MOVES, False, PLAIN),
     # Apart from OWN_TOO: lower priority of the own queue stays while others hold more than their shares.
-    Way(RECLAIM, False, PLAIN, CAP),
+    Way(RECLAIM, False, PLAIN),
     # Apart from RECLAIM: a mover is seated elsewhere at once, on GPUs that are free now, so nodes are cleared
     # one by one; at most MOST_MIXED times in a cycle.
-    Way(MIXED, False, PLAIN, STRICT),
-    Way(RECLAIM, True, PLAIN, CAP),
+    Way(MIXED, False, PLAIN),
+    Way(RECLAIM, True, PLAIN),
     # First inside the leaf alone, where nobody has to be entitled; then from where reclaim ended to the root.
-    Way(OWN_TOO, False, PLAIN, CAP),
+    Way(OWN_TOO, False, PLAIN),
     # Apart from that: the queues of the workload have to end inside their nominal, not inside their shares.
-    Way(OWN_TOO, True, PLAIN, CAP),
+    Way(OWN_TOO, True, PLAIN),
     # Inside the shares of others, so only once nothing else does, whatever is waived; this and the next at
     # most MOST_STRETCHED times in a cycle.
-    Way(RECLAIM, True, LENT, CAP),
-    Way(RECLAIM, True, ROUNDED, CAP),
+    Way(RECLAIM, True, LENT),
+    Way(RECLAIM, True, ROUNDED),
 )
 
 MOST_STRETCHED = 32

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal
-from scheduling.engine.admission.trial import DONE, try_class
+from scheduling.engine.admission.trial import DONE, passes_nominal, try_class
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
@@ -32,13 +31,11 @@ from scheduling.engine.eviction.rules import OWN_TOO
 from scheduling.engine.eviction.search import MADE, Ask, find_room
 from scheduling.engine.quota.fair_share import common_ancestor
 from scheduling.engine.quota.standing import INSIDE, ON_LOAN, STANDS, past_share, standing
-from scheduling.engine.state.input import Tree, Work
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.input import Tree, Work, need_of
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
-from scheduling.engine.statement.lines import note_bound
+from scheduling.engine.statement.lines import EVERY, HOLDING, ROOM, changed, note_bound
 from scheduling.engine.statement.statement import redo_one, search_afresh, undo_one
 
 MOST_TRIALS, MOST_BORROWERS = 1000, 64
@@ -223,7 +220,7 @@ def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     failed, refused[c, q] = refused[c, q], -1
     if try_class(world, w, c, 0) == DONE:
         return True
-    if find_room(world, Ask(w, c, need_of(world.work, w), OWN_TOO, meet)) == MADE:
+    if find_room(world, Ask(w, c, OWN_TOO, meet)) == MADE:
         return True
     refused[c, q] = failed
     return False

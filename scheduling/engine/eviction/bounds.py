@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
-from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
+from scheduling.engine.eviction.rules import (
+    BOTH,
+    BUDGET,
+    PREEMPT,
+    PROTECTED,
+    RECLAIM,
+    VictimRequest,
+    asking,
+)
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.quota.fair_share import LENT, PLAIN, beyond_nominal, kept_by
+from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, need_of
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import has_roles, needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
@@ -35,14 +41,12 @@ def is_promising(world: Session, request: VictimRequest) -> bool:
     tree, quotas, rules, queues = world.tree, world.quotas, world.rules, world.queues
     if spent_hours(tree, quotas, rules, queues, world.work.queue[request.w], request.c) >= 0:
         return False
-    if request.rule >= BOTH:
-        gain = _gain_of_both(world, request)
+    if request.rule == RECLAIM:
+        gain = _reclaimable(world, request)
+    elif request.rule == PREEMPT:
+        gain = displaceable(world.work, world.ranks, queues, world.candidates, request)
     else:
-        gain = (
-            _reclaimable(world, request)
-            if request.rule == RECLAIM
-            else displaceable(world.work, world.ranks, queues, world.candidates, request)
-        )
+        gain = _gain_of_both(world, request)
     free = world.room.open[request.c] + world.room.coming[request.c]
     return bool(gain > 0 and free + gain >= request.need)
 
@@ -68,7 +72,9 @@ def _reclaimable(world: Session, request: VictimRequest) -> int:
     gain, q = 0, world.work.queue[request.w]
     while q != request.top:
         q, kid = tree.parent[q], q
-        gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
+        gain += (
+            world.candidates.by_queue.takeable_below[q] - world.candidates.by_queue.takeable[kid]
+        )
     return gain
 
 
@@ -84,7 +90,7 @@ def _gain_of_both(world: Session, request: VictimRequest) -> int:
     _sum_up(world, request)
     while q != request.top:
         q, kid = world.tree.parent[q], q
-        gain += candidates.held.takeable_below[q] - candidates.held.takeable[kid]
+        gain += candidates.by_queue.takeable_below[q] - candidates.by_queue.takeable[kid]
         if not is_entitled(world, request, q, gain):
             return 0
     return gain
@@ -95,7 +101,7 @@ def lent_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
-    return _reclaimable(world, VictimRequest(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN, w))
+    return _reclaimable(world, asking(world.work, w, c, BOTH, 0, True, PROTECTED))
 
 
 @inner
@@ -130,29 +136,29 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
     """
     tree, queues, candidates, c = world.tree, world.queues, world.candidates, request.c
     elastic = world.ordering.running.elastic > 0
-    held, inside = queues.usage.held, request.stretch != LENT
+    usage, inside = queues.usage.gpus, request.stretch != LENT
     for q in range(tree.parent.size):
-        candidates.held.takeable_below[q] = candidates.held.takeable[q] = 0
+        candidates.by_queue.takeable_below[q] = candidates.by_queue.takeable[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
         # Only what is LENT may be taken from inside a share; most queues are left out here.
         if inside and not past_share(queues, world.division, q, c, 0):
             continue
-        above = held[c, q] - _kept_by(world, request, q)
+        above = usage[c, q] - _kept_by(world, request, q)
         if above <= EPS:
             continue
-        gain = candidates.held.takeable_below[q]
+        gain = candidates.by_queue.takeable_below[q]
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
                 gain += _mass(queues, candidates, request, q, p)
-        most = int(above) + 1 + (candidates.held.largest_gang[c, q] if request.owed else 0)
+        most = int(above) + 1 + (candidates.by_queue.largest_gang[c, q] if request.owed else 0)
         most = min(most, beyond_nominal(world.quotas, world.division, queues, c, q))
         gain = min(gain, most)
         if request.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
             queues.search.forbidden[BUDGET] = 1
             # What elastic gangs can do without is not evicted, and no budget speaks for it.
             gain = gain if elastic else max(0, queues.usage.eviction_budget[q])
-        candidates.held.takeable[q] = gain
-        candidates.held.takeable_below[tree.parent[q]] += gain
+        candidates.by_queue.takeable[q] = gain
+        candidates.by_queue.takeable_below[tree.parent[q]] += gain
 
 
 @inner
@@ -169,7 +175,7 @@ def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
 @inner
 def _mass(queues: Queues, candidates: Candidates, request: VictimRequest, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
-    mass, c = candidates.held.evictable, request.c
+    mass, c = candidates.by_queue.evictable, request.c
     safe = mass[BOUND, c, q, p]
     if request.overlook == PROTECTED:
         return mass[LOOSE, c, q, p] + safe
@@ -189,15 +195,12 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
         return False
     if not _speaks_for(work, world.ranks, rules, out, before, w):
         return False
-    told = out.reason[before]
-    if out.gpu_class[before] != c or told not in (
-        codes.VICTIMS_PROTECTED,
-        codes.BUDGET_SPENT,
-        codes.EVICTION_CAP,
-    ):
+    reason = out.reason[before]
+    waits = reason in (codes.VICTIMS_PROTECTED, codes.BUDGET_SPENT, codes.EVICTION_CAP)
+    if out.gpu_class[before] != c or not waits:
         return True
     until = out.until[before]
-    if told == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
+    if reason == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
         until += work.submitted[w] - work.submitted[before]
         if until <= rules.now:
             return False
@@ -244,11 +247,9 @@ def began_to_its_cost(world: Session, w: int, c: int) -> int:
     work, ranks, rules, out = world.work, world.ranks, world.rules, world.out
     q, begun = work.queue[w], world.queues.round.starts
     before = world.candidates.failed.slot[c, q]
-    if (
-        before < 0
-        or out.action[before] == codes.ADMIT
-        or not _speaks_for(work, ranks, rules, out, before, w)
-    ):
+    if before < 0 or out.action[before] == codes.ADMIT:
+        return begun
+    if not _speaks_for(work, ranks, rules, out, before, w):
         return begun
     return min(begun, world.candidates.failed.starts_then[c, q])
 
@@ -271,9 +272,8 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
     A larger workload may evict more where the eviction cap counts what is asked for.
     """
     value = ranks.value
-    if may_evict(work, rules, w, need_of(work, w)) != may_evict(
-        work, rules, than, need_of(work, than)
-    ):
+    most = may_evict(work, rules, w, need_of(work, w))
+    if most != may_evict(work, rules, than, need_of(work, than)):
         return False
     for r in range(work.need.shape[0]):
         if work.need[r, w] < work.need[r, than]:
@@ -302,15 +302,8 @@ def note_loss(world: Session, k: int) -> None:
     """What the ``k``-th of the chosen takes away no later search of this cycle can take again."""
     work, candidates = world.work, world.candidates
     v = candidates.log.slot[k]
+    c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
     if candidates.log.part[k] < 0:
-        weigh_out(world, v)
+        drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, 1)
     else:
-        candidates.held.evictable[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= (
-            work.need[GPUS, v]
-        )
-
-
-@inner
-def weigh_out(world: Session, v: int) -> None:
-    """No later search of this cycle can take ``v``."""
-    drop_weight(world.work, world.ranks, world.rules, world.tree, world.candidates, v, 1)
+        candidates.by_queue.evictable[LOOSE, c, q, p] -= work.need[GPUS, v]

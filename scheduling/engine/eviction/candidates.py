@@ -68,7 +68,7 @@ def list_candidates(
         _set_prices(work, ranks, rules, candidates, candidates.leaf_begin[q], count)
     candidates.leaf_begin[tree.parent.size] = count
     _sum_up(tree, candidates)
-    _copy_mass(candidates.held.evictable, candidates.held.evictable_at_start)
+    _copy_mass(candidates.by_queue.evictable, candidates.by_queue.evictable_at_start)
 
 
 @inner
@@ -106,10 +106,10 @@ def _weigh_in(work: Work, rules: Rules, candidates: Candidates, w: int) -> None:
     extra = one * extra_of(work, w)
     bound = rules.now < work.started[w] + candidates.shortest_min_run_s[p]
     candidates.size_of_class[c] += 1
-    candidates.held.unbounded[q] = candidates.held.unbounded[q] or extra > 0 or one < ONE
-    candidates.held.evictable[LOOSE, c, q, p] += extra - one * candidates.log.members_given[w]
-    candidates.held.evictable[BOUND if bound else LOOSE, c, q, p] += gpus - extra
-    candidates.held.largest_gang[c, q] = max(candidates.held.largest_gang[c, q], gpus)
+    candidates.by_queue.unbounded[q] = candidates.by_queue.unbounded[q] or extra > 0 or one < ONE
+    candidates.by_queue.evictable[LOOSE, c, q, p] += extra - one * candidates.log.members_given[w]
+    candidates.by_queue.evictable[BOUND if bound else LOOSE, c, q, p] += gpus - extra
+    candidates.by_queue.largest_gang[c, q] = max(candidates.by_queue.largest_gang[c, q], gpus)
 
 
 @inner
@@ -120,16 +120,15 @@ def _forget(candidates: Candidates) -> None:
     for n in range(candidates.order.node_sorted.size):
         candidates.order.node_sorted[n] = False
     for q in range(candidates.order.leaf_sorted.size):
-        candidates.order.leaf_sorted[q] = candidates.held.unbounded[q] = False
+        candidates.order.leaf_sorted[q] = candidates.by_queue.unbounded[q] = False
     for c in range(candidates.size_of_class.size):
         candidates.size_of_class[c] = 0
         for q in range(candidates.order.leaf_sorted.size):
-            candidates.held.largest_gang[c, q] = 0
+            candidates.by_queue.largest_gang[c, q] = 0
             candidates.failed.slot[c, q] = -1
-            for p in range(candidates.held.evictable.shape[3]):
-                candidates.held.evictable[LOOSE, c, q, p] = candidates.held.evictable[
-                    BOUND, c, q, p
-                ] = 0
+            for p in range(candidates.by_queue.evictable.shape[3]):
+                for kind in (LOOSE, BOUND):
+                    candidates.by_queue.evictable[kind, c, q, p] = 0
 
 
 @inner
@@ -151,12 +150,11 @@ def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
 
 @inner
 def _sum_up(tree: Tree, candidates: Candidates) -> None:
-    for c in range(candidates.size_of_class.size):
+    largest = candidates.by_queue.largest_gang
+    for c in range(largest.shape[0]):
         for q in range(tree.parent.size - 1, 0, -1):
             above = tree.parent[q]
-            candidates.held.largest_gang[c, above] = max(
-                candidates.held.largest_gang[c, above], candidates.held.largest_gang[c, q]
-            )
+            largest[c, above] = max(largest[c, above], largest[c, q])
 
 
 @inner
@@ -171,7 +169,7 @@ def reset_candidates(candidates: Candidates) -> None:
     if not candidates.ready[0]:
         return
     candidates.bounds.rated[0] = UNRATED
-    _copy_mass(candidates.held.evictable_at_start, candidates.held.evictable)
+    _copy_mass(candidates.by_queue.evictable_at_start, candidates.by_queue.evictable)
     for c in range(candidates.failed.slot.shape[0]):
         for q in range(candidates.failed.slot.shape[1]):
             candidates.failed.slot[c, q] = -1
@@ -194,12 +192,10 @@ def drop_weight(
     its extra members.
     """
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
-    gpus, extra = sign * work.need[GPUS, v], extra_of(work, v)
+    gpus, extra, mass = sign * work.need[GPUS, v], extra_of(work, v), candidates.by_queue.evictable
     bound = rules.now < work.started[v] + _shield(tree, ranks, q, p)
-    candidates.held.evictable[LOOSE, c, q, p] -= gpus * (extra - candidates.log.members_given[v])
-    candidates.held.evictable[BOUND if bound else LOOSE, c, q, p] -= gpus * (
-        work.members[v] - extra
-    )
+    mass[LOOSE, c, q, p] -= gpus * (extra - candidates.log.members_given[v])
+    mass[BOUND if bound else LOOSE, c, q, p] -= gpus * (work.members[v] - extra)
 
 
 @inner

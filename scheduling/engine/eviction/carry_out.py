@@ -1,28 +1,43 @@
-"""What a successful search decides: its victims leave, shrink or move, and the workload keeps its seats."""
+"""What a successful search decides: its victims leave, shrink or move, and the workload keeps its seats.
+
+What the whole plan can do without stays: a search puts back the victims that it does not need itself, but
+another one may free more than it takes, and then whoever left for the first could start again in the next
+cycle. Draining queues and stale gangs leave whatever others need.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import start_or_promise
+from scheduling.engine.admission.trial import start_or_promise
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import note_loss
-from scheduling.engine.eviction.rules import VictimRequest, is_owed, is_own
+from scheduling.engine.eviction.candidates import drop_weight
+from scheduling.engine.eviction.minimal_set import seats_hold
+from scheduling.engine.eviction.rules import VictimRequest, given_by, is_owed, is_own
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
-from scheduling.engine.reasons.figures import MOVERS, PROMISE, SHRUNK, TAKEN
+from scheduling.engine.quota.standing import INSIDE, STANDS, standing
+from scheduling.engine.reasons.figures import DRAINING, MOVERS, PROMISE, SHORT_GANG, SHRUNK, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Tree, Work, gpus_of
+from scheduling.engine.state.input import Rules, Tree, Work, gpus_of, work_lost
 from scheduling.engine.state.roles import parts_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
-from scheduling.engine.statement.changed import EVERY, ROOM, changed
-from scheduling.engine.statement.lines import decide, take_seats
+from scheduling.engine.statement.lines import (
+    EVERY,
+    RETURN,
+    ROOM,
+    changed,
+    decide,
+    take_back,
+    take_seats,
+)
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
-from scheduling.engine.statement.statement import LEAVES, MOVES, how_many
+from scheduling.engine.statement.statement import LEAVES, MOVES, how_many, release, restore
 
 
 @inner
@@ -32,7 +47,7 @@ def carry_out(world: Session, request: VictimRequest) -> None:
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
     work, candidates, out, gone = world.work, world.candidates, world.out, 0
-    leaves = leaves_by_queue(world.tree, work, candidates, request)
+    leaves = leaves_by_queue(world.tree, work, candidates, out, request)
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         note_loss(world, k)
@@ -54,19 +69,14 @@ def carry_out(world: Session, request: VictimRequest) -> None:
 
 
 @inner
-def leaves_by_queue(tree: Tree, work: Work, candidates: Candidates, request: VictimRequest) -> Ints:
+def leaves_by_queue(
+    tree: Tree, work: Work, candidates: Candidates, out: Decisions, request: VictimRequest
+) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
-    leaves = np.zeros(tree.parent.size, np.int64)
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if candidates.log.part[k] == MOVES:
-            continue
-        members = (
-            1 if candidates.log.part[k] >= 0 else work.members[v] - candidates.log.members_given[v]
-        )
-        leaves[branch_of(tree, work.queue[v], work.queue[request.w])] += (
-            members * work.need[GPUS, v]
-        )
+    leaves, log = np.zeros(tree.parent.size, np.int64), candidates.log
+    for k in range(log.first, log.size):
+        q = branch_of(tree, work.queue[log.slot[k]], work.queue[request.w])
+        leaves[q] += given_by(work, candidates, out, k)
     return leaves
 
 
@@ -133,11 +143,8 @@ def move_for(world: Session, request: VictimRequest, v: int) -> None:
     out.rule[v] = codes.MOVED
     out.figures[v, MOVERS.requested] = request.need
     out.figures[v, MOVERS.workloads] = how_many(world.candidates)
-    out.rival[v], out.lost[v], out.starts.served[request.w] = (
-        request.w,
-        world.candidates.lost_gpu_s[v],
-        True,
-    )
+    out.rival[v], out.starts.served[request.w] = request.w, True
+    out.lost[v] = world.candidates.lost_gpu_s[v]
     note_coming(world.tree, work, world.room, world.queues, v, gpus)
 
 
@@ -149,9 +156,9 @@ def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) 
     out.rival[v] = request.w
     out.rule[v] = rule_of(world.tree, world.work, world.candidates, request, v)
     out.starts.served[request.w] = True
-    held = world.queues.usage.held[request.c, q]
-    out.blame[v], out.figures[v, TAKEN.keeps] = q, held
-    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], request.need
+    usage = world.queues.usage.gpus[request.c, q]
+    out.blame[v], out.figures[v, TAKEN.keeps] = q, usage
+    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = usage + leaves[q], request.need
     out.figures[v, TAKEN.fair_share] = world.division.fair[request.c, q]
     out.figures[v, TAKEN.nominal] = world.quotas.nominal[request.c, q]
 
@@ -165,3 +172,112 @@ def rule_of(tree: Tree, work: Work, candidates: Candidates, request: VictimReque
         return codes.LENT_NOMINAL if request.stretch == LENT else codes.ROUNDED_UP
     owed = is_owed(tree, work, candidates, request, v)
     return codes.OWED_NOMINAL if owed else codes.ABOVE_SHARE
+
+
+@inner
+def spare_the_needless(world: Session, since: int) -> None:
+    """Whoever was evicted for others from decision ``since`` on stays where all that is promised holds beside
+    it, the last first. Limits on workloads and users are left alone: which work is tried next depends on
+    them.
+    """
+    out = world.out
+    if world.queues.limits.any or _served(out, world.candidates, since) < 2:
+        return
+    k = out.size[0] - 1
+    while k >= since:
+        v = out.order[k]
+        if _left_for_others(out, world.candidates, v) and _can_stay(world, v):
+            _stay(world, v)
+        k -= 1
+
+
+@inner
+def _served(out: Decisions, candidates: Candidates, since: int) -> int:
+    """For how many others left."""
+    before, found = -1, 0
+    for k in range(since, out.size[0]):
+        v = out.order[k]
+        if _left_for_others(out, candidates, v) and out.rival[v] != before:
+            before = out.rival[v]
+            found += 1
+    return found
+
+
+@inner
+def _left_for_others(out: Decisions, candidates: Candidates, v: int) -> bool:
+    evicted = out.action[v] == codes.EVICT and out.rival[v] >= 0
+    return bool(evicted and candidates.log.members_given[v] == 0 and candidates.log.leaves[v])
+
+
+@inner
+def _can_stay(world: Session, v: int) -> bool:
+    """With ``v`` back no seat is promised twice, and its queues are inside their shares and limits; or ``v``
+    is gone as before.
+    """
+    restore(world, v)
+    stands = standing(world, v, world.work.gpu_class[v], 0, STANDS)
+    if stands.says == INSIDE and seats_hold(world.holds, world.room, v):
+        return True
+    release(world, v)
+    return False
+
+
+@inner
+def _stay(world: Session, v: int) -> None:
+    """Nothing is decided on ``v``, which has its room back; it may be taken again."""
+    candidates, work, out, rival = world.candidates, world.work, world.out, world.out.rival[v]
+    note_coming(world.tree, work, world.room, world.queues, v, -gpus_of(work, v))
+    if out.action[rival] == codes.RESERVE:
+        out.figures[rival, PROMISE.victims] -= 1
+    take_back(out, v)
+    out.lost[v] = 0.0
+    candidates.log.leaves[v] = False
+    drop_weight(work, world.ranks, world.rules, world.tree, candidates, v, -1)
+    changed(candidates, world.shapes, RETURN, work.gpu_class[v], work.queue[v])
+
+
+@inner
+def evict_the_unwanted(world: Session) -> None:
+    """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
+    work, rules, ordering = world.work, world.rules, world.ordering
+    if ordering.running.below_minimum == 0 and not _drains(world.tree):
+        return
+    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
+        w = ordering.running.slot[k]
+        if work.leaving[w]:
+            continue
+        short = work.members[w] < work.least[w]
+        stale = short and rules.now >= work.stale[w] + rules.grace
+        if world.tree.stop[work.queue[w]] == codes.DRAINS:
+            evict(world, w, codes.DRAINED)
+            world.out.rule[w] = codes.DRAINING
+        elif stale:
+            evict(world, w, codes.STALE_GANG)
+            world.out.rule[w] = codes.STALE
+        else:
+            continue
+        release(world, w)
+        world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
+        _quote(work, rules, world.out, w)
+
+
+@inner
+def _drains(tree: Tree) -> bool:
+    for q in range(tree.stop.size):
+        if tree.stop[q] == codes.DRAINS:
+            return True
+    return False
+
+
+@inner
+def _quote(work: Work, rules: Rules, out: Decisions, w: int) -> None:
+    """How many members of ``w`` run, since when these are too few, and what that gives back."""
+    figures, gpus = out.figures, gpus_of(work, w)
+    out.blame[w] = work.queue[w]
+    if out.reason[w] == codes.DRAINED:
+        figures[w, DRAINING.members], figures[w, DRAINING.gives_back] = work.members[w], gpus
+        figures[w, DRAINING.min_members] = work.least[w]
+        return
+    figures[w, SHORT_GANG.members], figures[w, SHORT_GANG.gives_back] = work.members[w], gpus
+    figures[w, SHORT_GANG.min_members] = work.least[w]
+    figures[w, SHORT_GANG.stale_s] = rules.now - work.stale[w]

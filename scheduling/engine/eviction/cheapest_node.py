@@ -4,6 +4,9 @@ Nodes stand on a heap by cost. Those of a class that nobody has come to yet stay
 own by what a seat on any of their nodes costs at least. A block is opened once no node costs less, or before
 any of its nodes changes: then its nodes join the others as they were when the search began, so that each
 comes up where it would if all had joined at once.
+
+Bounds, for each node and for blocks of ``BLOCK_SIZE`` neighbours of one class by position in
+``Nodes.of_class``, say what is free, what there is to take and what that costs at least.
 """
 
 from __future__ import annotations
@@ -12,15 +15,14 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.nearby import is_near, least_cost, least_cost_in
-from scheduling.engine.eviction.node_blocks import block_of, renew_free
-from scheduling.engine.eviction.rules import VictimRequest
-from scheduling.engine.placement.node_room import slots_on
+from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, VictimRequest
+from scheduling.engine.eviction.victim_order import block_of, rate_nodes, rate_of
+from scheduling.engine.placement.node_room import ONE, free_of, may_use, slots_on
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
-from scheduling.engine.state.victims import Candidates, CostHeap, NodeBlocks
+from scheduling.engine.state.victims import ANY, READY, Candidates, CostHeap, NodeBlocks
 
 
 @inner
@@ -192,3 +194,120 @@ def _swap(heap: CostHeap, i: int, j: int) -> None:
     a, b = heap.node[i], heap.node[j]
     heap.node[i], heap.node[j] = b, a
     heap.position[a], heap.position[b] = j, i
+
+
+@inner
+def mark_nodes(world: Session, request: VictimRequest) -> None:
+    """Number the search; for a preemption note the nodes of its queue's own work."""
+    work, candidates, holds = world.work, world.candidates, world.holds
+    candidates.bounds.search_number[0] += 1
+    if request.rule != PREEMPT:
+        rate_nodes(world, request.stretch)
+    if request.rule == RECLAIM:
+        return
+    bounds, blocks, q = candidates.bounds, candidates.blocks, work.queue[request.w]
+    number = bounds.search_number[0]
+    for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
+        v = candidates.slot[k]
+        if work.gpu_class[v] != request.c or candidates.log.leaves[v]:
+            continue
+        h = holds.head[v]
+        while h >= 0:
+            n, rate = holds.node[h], rate_of(work, holds, candidates, v, h)
+            if bounds.own_at[n] == number:
+                rate = min(rate, bounds.own_least_loss[n])
+            bounds.own_at[n], bounds.own_least_loss[n] = number, rate
+            b = block_of(world.index.domains.position[n], request.c)
+            if blocks.own_at[b] == number:
+                rate = min(rate, blocks.own_least_loss[b])
+            blocks.own_at[b], blocks.own_least_loss[b] = number, rate
+            h = holds.next[h]
+
+
+@inner
+def _row_of(request: VictimRequest) -> int:
+    """Whom a reclaim may take: who spares gangs that lie partly inside their queue's share, and no min run
+    time, looks at those that are ready only.
+    """
+    return READY if not request.owed and request.overlook in (STRICT, DELAY) else ANY
+
+
+@inner
+def is_near(
+    work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
+) -> bool:
+    """Whether node ``n``, on which the workload may run, has work that the rule of ``search`` might take, for
+    a reclaim enough for a seat.
+    """
+    if not may_use(room, work, request.seat, n):
+        return False
+    need = work.need[GPUS, request.seat]
+    own = candidates.bounds.own_at[n] == candidates.bounds.search_number[0]
+    if own or request.rule == PREEMPT:
+        return bool(own)
+    bounds, row = candidates.bounds, _row_of(request)
+    if bounds.least_loss[row, n] == np.inf:
+        return False
+    return need < ONE or free_of(room, GPUS, n, LATER) + bounds.most_given[row, n] >= need
+
+
+@inner
+def least_cost(
+    work: Work, room: NodeRoom, candidates: Candidates, request: VictimRequest, n: int
+) -> float:
+    """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
+    need = work.need[GPUS, request.seat]
+    lacks = need - free_of(room, GPUS, n, LATER)
+    rate = candidates.bounds.least_loss[_row_of(request), n] if request.rule != PREEMPT else np.inf
+    if candidates.bounds.own_at[n] == candidates.bounds.search_number[0]:
+        rate = min(rate, candidates.bounds.own_least_loss[n])
+    return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0
+
+
+@inner
+def least_cost_in(candidates: Candidates, request: VictimRequest, need: int, b: int) -> float:
+    """A lower bound of ``least_cost`` of the nodes in block ``b``, for members of ``need`` milli-GPU;
+    infinite if none of them is near.
+    """
+    blocks, row = candidates.blocks, _row_of(request)
+    lacks = need - blocks.most_free[b]
+    if need < ONE or lacks <= 0:
+        return 0.0
+    own = blocks.own_at[b] == candidates.bounds.search_number[0]
+    rate = blocks.own_least_loss[b] if own else np.inf
+    if request.rule != PREEMPT and (own or blocks.most_given[row, b] >= lacks):
+        rate = min(rate, blocks.least_loss[row, b])
+    return rate * lacks if rate < np.inf else np.inf
+
+
+@inner
+def renew_free(blocks: NodeBlocks, room: NodeRoom, nodes: Nodes, position: Ints, c: int) -> None:
+    """Bring ``most_free`` of class ``c`` up to date: only where nodes have changed."""
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    if blocks.seen[c] < room.changes.cleared_at:
+        for b in range(block_of(first, c), block_of(last - 1, c) + 1):
+            _renew_block(blocks, room, nodes, b, c)
+    else:
+        n = room.changes.newest[c]
+        while n >= 0 and room.changes.changed_at[n] > blocks.seen[c]:
+            _renew_block(blocks, room, nodes, block_of(position[n], c), c)
+            n = room.changes.older[n]
+    blocks.seen[c] = room.changes.clock
+
+
+@inner
+def _renew_block(blocks: NodeBlocks, room: NodeRoom, nodes: Nodes, b: int, c: int) -> None:
+    first = max(nodes.class_start[c], (b - c) * BLOCK_SIZE)
+    last = min(nodes.class_start[c + 1], (b - c + 1) * BLOCK_SIZE)
+    most = room.free_later[GPUS, nodes.of_class[first]]
+    for i in range(first + 1, last):
+        most = max(most, room.free_later[GPUS, nodes.of_class[i]])
+    blocks.most_free[b] = most
+
+
+@inner
+def note_own(blocks: NodeBlocks, b: int, rate: float, search: int) -> None:
+    """A search inside a leaf finds work of that leaf in block ``b``, at ``rate`` GPU-seconds by milli-GPU."""
+    if blocks.own_at[b] == search:
+        rate = min(rate, blocks.own_least_loss[b])
+    blocks.own_at[b], blocks.own_least_loss[b] = search, rate

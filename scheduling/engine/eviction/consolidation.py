@@ -12,16 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
-from scheduling.engine.eviction.free_domain import by_domain
-from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap, quota_holds
+from scheduling.engine.eviction.free_seats import by_domain
+from scheduling.engine.eviction.minimal_set import passes_all
 from scheduling.engine.eviction.rules import (
     RECLAIM,
     STRICT,
     VictimRequest,
     allowed,
+    asking,
     for_role,
     in_budget,
     shielded_until,
@@ -38,13 +38,21 @@ from scheduling.engine.placement.node_room import (
 )
 from scheduling.engine.placement.place import place
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import GROWS, STARTS, may_hold, standing
-from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of
+from scheduling.engine.state.input import Holds, Work, extra_of, gpus_of, need_of
 from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    parts_of,
+    segment_level,
+    segment_size,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.lines import seat_out
@@ -86,7 +94,7 @@ def consolidate(world: Session, w: int, c: int) -> bool:
 
 @inner
 def moving(work: Work, w: int, c: int) -> VictimRequest:
-    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(work, w), False, PLAIN, w)
+    return asking(work, w, c, RECLAIM, 0, False, STRICT)
 
 
 @inner
@@ -96,11 +104,7 @@ def move_beside_victims(world: Session, request: VictimRequest) -> bool:
     """
     if not _clear_some(world, request, True):
         return False
-    if (
-        quota_holds(world, request)
-        and is_within_cap(world, request)
-        and is_still_fair(world, request)
-    ):
+    if passes_all(world, request):
         return True
     unseat(world.work, world.room, world.seats, request.w, world.work.least[request.w])
     undo_all(world)
@@ -270,7 +274,7 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
     Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, all that may go
     for ``search`` goes first.
     """
-    work = world.work
+    work, order = world.work, world.candidates.order
     w, candidates, before, moved = request.seat, world.candidates, mark(world.candidates), 0
     order_node(work, world.room, candidates, n)
     if evicts and _evict_some(world, request, n):
@@ -278,8 +282,8 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
         return True
     for k in range(candidates.log.first, before):
         moved += candidates.log.part[k] == MOVES
-    for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
-        v = candidates.order.node_slot[k]
+    for k in range(order.node_begin[n], order.node_end[n]):
+        v = order.node_slot[k]
         beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
         if beside and work.need[GPUS, v] > 0:
             continue
@@ -296,13 +300,11 @@ def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) 
 @inner
 def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
     """All work on node ``n`` that may go for ``search`` goes, but for elastic gangs; whether it is enough."""
-    for k in range(world.candidates.order.node_begin[n], world.candidates.order.node_end[n]):
-        v = world.candidates.order.node_slot[k]
-        if (
-            not world.candidates.log.leaves[v]
-            and extra_of(world.work, v) == 0
-            and allowed(world, request, v)
-        ):
+    order = world.candidates.order
+    for k in range(order.node_begin[n], order.node_end[n]):
+        v = order.node_slot[k]
+        whole = not world.candidates.log.leaves[v] and extra_of(world.work, v) == 0
+        if whole and allowed(world, request, v):
             let_go(world, v)
             if slots_on(world.room, world.work, request.seat, n, LATER) > 0:
                 return True
@@ -325,23 +327,15 @@ def _let_stay(world: Session, w: int, n: int, before: int) -> None:
 @inner
 def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
     tree, ranks, rules, queues = world.tree, world.ranks, world.rules, world.queues
-    w, c = request.w, request.c
-    work, out, value = world.work, world.out, ranks.value
-    gpus = gpus_of(work, v)
-    if (
-        world.candidates.log.leaves[v]
-        or out.action[v] != codes.UNDECIDED
-        or not _sits_together(work, world.holds, v)
-    ):
+    w, c, work, value = request.w, request.c, world.work, ranks.value
+    gpus, decided = gpus_of(work, v), world.out.action[v] != codes.UNDECIDED
+    if world.candidates.log.leaves[v] or decided or not _sits_together(work, world.holds, v):
         return False
-    if value[work.priority[v]] > value[work.priority[w]] or not in_budget(
-        tree, queues, work.queue[v], gpus
-    ):
+    outranks = value[work.priority[v]] > value[work.priority[w]]
+    if outranks or not in_budget(tree, queues, work.queue[v], gpus):
         return False
-    rested = work.started[v] + rules.cooldown
-    if rules.now < max(
-        rested, shielded_until(tree, work, ranks, rules, world.candidates, request, v)
-    ):
+    until = shielded_until(tree, work, ranks, rules, world.candidates, request, v)
+    if rules.now < max(work.started[v] + rules.cooldown, until):
         return False
     capped = queues.search.evicted[0] + gpus > may_evict(work, rules, w, request.need)
     if capped or standing(world, v, c, gpus, GROWS).late:

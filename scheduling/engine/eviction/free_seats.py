@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Ints
+from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.eviction.cheapest_node import (
     change,
     end_search,
@@ -21,32 +21,33 @@ from scheduling.engine.eviction.cheapest_node import (
 from scheduling.engine.eviction.minimal_set import price_of
 from scheduling.engine.eviction.rules import VictimRequest, allowed, for_role, may_give
 from scheduling.engine.eviction.victim_order import order_node
-from scheduling.engine.placement.node_room import ONE, slots_on
+from scheduling.engine.placement.node_room import ONE, leave, slots_on
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.state.input import Work, extra_of
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.input import Holds, Nodes, Work, extra_of
 from scheduling.engine.state.roles import (
-    FIRST_ROLE,
-    WHOLE,
-    has_roles,
     many_roles,
     members_in,
+    needs_segments,
     parts_of,
+    segment_level,
+    segment_size,
     shape_of,
 )
-from scheduling.engine.state.segments import needs_segments, segment_level, segment_size, unit_of
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import GPUS, LATER
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.statement import (
     do_beside,
     end_beside,
     first_beside,
-    give_member,
+    give_some,
     let_go,
     mark,
     squeeze,
     strike_beside,
     undo,
+    unseat,
 )
 
 
@@ -227,59 +228,6 @@ def _give_on(world: Session, request: VictimRequest, n: int, first: int, last: i
 
 
 @inner
-def give_some(world: Session, v: int, h: int) -> bool:
-    """``v``, which may give a member up, gives one of hold ``h``, of unlike ones all seats of one that begins
-    there, or a segment that has one there; whether it did.
-    """
-    holds, log = world.holds, world.candidates.log
-    if log.members_given_on[h] == holds.members[h]:
-        return False
-    if has_roles(world.work, v):
-        return bool(_give_of_role(world, v, h))
-    if not needs_segments(world.work, v):
-        give_member(world, v, h)
-        return True
-    nodes, level = world.nodes, segment_level(world.work, v)
-    before, home = mark(world.candidates), nodes.domain[level, holds.node[h]]
-    end = before + segment_size(world.work, v)
-    _give_from(world, v, h, end)
-    k = holds.head[v]
-    while k >= 0:
-        if nodes.domain[level, holds.node[k]] == home:
-            _give_from(world, v, k, end)
-        k = holds.next[k]
-    if log.size == end:
-        return True
-    undo(world, before)
-    return False
-
-
-@inner
-def _give_of_role(world: Session, v: int, h: int) -> bool:
-    """A member of the elastic role, if ``h`` has the first seats of such: the others are whole GPUs of its
-    node.
-    """
-    holds, end = world.holds, mark(world.candidates) + unit_of(world.work, v)
-    if holds.device[h] != FIRST_ROLE - world.work.elastic_role[v]:
-        return False
-    give_member(world, v, h)
-    k = holds.head[v]
-    while k >= 0:
-        if holds.node[k] == holds.node[h] and holds.device[k] == WHOLE:
-            _give_from(world, v, k, end)
-        k = holds.next[k]
-    return True
-
-
-@inner
-def _give_from(world: Session, v: int, h: int, end: int) -> None:
-    """Members of hold ``h`` are given up until so many are in the log."""
-    log = world.candidates.log
-    while log.size < end and log.members_given_on[h] < world.holds.members[h]:
-        give_member(world, v, h)
-
-
-@inner
 def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) -> float:
     """Put back, dearest first, the victims that node ``n`` does not need; the price of the others."""
     candidates, price = world.candidates, 0.0
@@ -297,3 +245,115 @@ def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) ->
             price += price_of(world.work, world.out, candidates, i)
     squeeze(candidates, before)
     return price
+
+
+@inner
+def free_domain(world: Session, request: VictimRequest) -> int:
+    """Free room anywhere, or in the domain of the required level that loses least."""
+    work, room, candidates = world.work, world.room, world.candidates
+    nodes, level = world.nodes, work.required[request.w]
+    among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
+    if level == ANYWHERE:
+        return _free_among(world, request, among, True)
+    order, start = by_domain(nodes, among, level)
+    before = mark(candidates)
+    best, best_lost = -1, np.inf
+    for d in range(start.size - 1):
+        sat = _free_among(world, request, order[start[d] : start[d + 1]], False)
+        lost = lost_so_far(work, world.out, candidates)
+        if sat == work.least[request.w] and lost < best_lost:
+            best, best_lost = d, lost
+        unseat(work, room, world.seats, request.w, sat)
+        undo(world, before)
+    if best < 0:
+        return 0
+    return _free_among(world, request, order[start[best] : start[best + 1]], False)
+
+
+@inner
+def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
+    """The nodes by domain, and where each domain begins (counting sort)."""
+    top = 0
+    for n in among:
+        top = max(top, nodes.domain[level, n])
+    start, order = np.zeros(top + 3, np.int64), np.empty(among.size, np.int64)
+    for n in among:
+        start[nodes.domain[level, n] + 2] += 1
+    for d in range(2, top + 3):
+        start[d] += start[d - 1]
+    for n in among:
+        d = nodes.domain[level, n] + 1
+        order[start[d]] = n
+        start[d] += 1
+    return order, start[: top + 2]
+
+
+@inner
+def lost_so_far(work: Work, out: Decisions, candidates: Candidates) -> float:
+    """The price of the chosen."""
+    return lost_since(work, out, candidates, candidates.log.first)
+
+
+@inner
+def lost_since(work: Work, out: Decisions, candidates: Candidates, first: int) -> float:
+    """The price of the chosen from number ``first`` on."""
+    lost = 0.0
+    for k in range(first, candidates.log.size):
+        lost += price_of(work, out, candidates, k)
+    return lost
+
+
+@inner
+def _free_among(world: Session, request: VictimRequest, among: Ints, whole: bool) -> int:
+    """Seat the least members on the nodes ``among``, the ``whole`` class or some of it; returns how many
+    seats they took.
+    """
+    if needs_segments(world.work, request.w):
+        return _free_segments(world, request, among)
+    return free_room(world, request, among, whole)
+
+
+@inner
+def _free_segments(world: Session, request: VictimRequest, among: Ints) -> int:
+    """Seat segment by segment, each in the domain of its level where it loses least, the first on ties.
+
+    What a domain costs holds until one of its nodes is touched, and is at least that from then on elsewhere:
+    so the cheapest is computed again before it is taken, as a node is by ``free_seats``.
+    """
+    work, seats, candidates = world.work, world.seats, world.candidates
+    w, sat, turn = request.w, 0, 1
+    size, level = segment_size(work, w), segment_level(work, w)
+    order, start = by_domain(world.nodes, among, level)
+    cost, costed_at = np.zeros(start.size - 1), np.zeros(start.size - 1, np.int64)
+    while sat < work.least[w]:
+        d = int(cost.argmin())
+        inside, before = order[start[d] : start[d + 1]], mark(candidates)
+        if cost[d] == np.inf:
+            break
+        end = free_seats_among(world, request, inside, sat, sat + size)
+        lost = np.inf
+        if end == sat + size:
+            lost = lost_since(work, world.out, candidates, before)
+        if lost == np.inf or (lost > cost[d] and costed_at[d] != turn):
+            for i in range(sat, end):
+                leave(world.room, work, w, seats.node[i], seats.device[i], 1)
+            undo(world, before)
+            cost[d], costed_at[d] = lost, turn
+            continue
+        _touch_domains(world.nodes, world.holds, candidates, level, before, cost)
+        turn, cost[d], sat = turn + 1, 0.0, end
+    return sat
+
+
+@inner
+def _touch_domains(
+    nodes: Nodes, holds: Holds, candidates: Candidates, level: int, before: int, cost: Floats
+) -> None:
+    """The other domains of the last victims may have become cheaper."""
+    for k in range(before, candidates.log.size):
+        h = holds.head[candidates.log.slot[k]]
+        while h >= 0:
+            d = nodes.domain[level, holds.node[h]]
+            if d < cost.size:
+                cost[d] = 0.0
+            h = holds.next[h]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal, start_or_promise
+from scheduling.engine.admission.trial import passes_nominal, start_or_promise
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss
@@ -19,6 +19,7 @@ from scheduling.engine.eviction.rules import (
     RECLAIM,
     STRICT,
     VictimRequest,
+    asking,
     had_risen,
     in_budget,
     protected_until,
@@ -27,18 +28,17 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import expected_gpu_s, expected_of, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Tree, Work, core_of
+from scheduling.engine.state.input import Ranks, Tree, Work, core_of, need_of
 from scheduling.engine.state.order import Running
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import LATER
 from scheduling.engine.state.victims import Candidates, MeritSearches
-from scheduling.engine.statement.changed import EVERY, ROOM, changed
+from scheduling.engine.statement.lines import EVERY, ROOM, changed
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import begin, let_go, undo_all
 
@@ -53,7 +53,7 @@ RETRY_S = 60.0
 @inner
 def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
     """A cycle begins."""
-    merit.asks_again[0], merit.asked[0] = np.inf, 0
+    merit.asks_again[0], merit.searches[0] = np.inf, 0
     for c in range(merit.failed_at.size):
         merit.failed_at[c] = -1
     for q in range(merit.evictions_left.size):
@@ -64,15 +64,15 @@ def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
 def gives_way(world: Session, w: int, c: int) -> bool:
     """Others leave for ``w`` on class ``c``, by merit."""
     tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world.work, w)
-    due, epoch = world.ordering.merit.due, world.shapes.refusals.epoch
-    if not _may_search(tree, work, merit, due, w, world.rules.now):
+    promise_due, epoch = world.ordering.merit.promise_due, world.shapes.refusals.epoch
+    if not _may_search(tree, work, merit, promise_due, w, world.rules.now):
         return False
     if _fails_like_another(merit, epoch, c, need) or passes_nominal(world, w, c):
         return False
     ensure_candidates(world)
     top = tree.sharing.top[work.queue[w]]
-    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN, w)
-    merit.asked[0] += 1
+    request = asking(work, w, c, RECLAIM, top, False, STRICT)
+    merit.searches[0] += 1
     if price_all(world, request) and _choose(world, request):
         return _carry_out(world, request)
     return False
@@ -80,19 +80,19 @@ def gives_way(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _may_search(
-    tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
+    tree: Tree, work: Work, merit: MeritSearches, promise_due: Flags, w: int, now: float
 ) -> bool:
     """By what it waits for; and whether any search is left. It searches again before long."""
     q = work.queue[w]
     promises = tree.sharing.rule[q] == codes.PROMISE
-    if promises and not due[w]:
+    if promises and not promise_due[w]:
         return False
     since = work.evicted[w] if promises else max(work.submitted[w], work.evicted[w])
     patient = now >= since + PATIENCE_S
     again = now + RETRY_S if patient else since + PATIENCE_S
     merit.asks_again[0] = min(merit.asks_again[0], again)
     left = merit.evictions_left[tree.sharing.top[q]] > 0.0
-    return bool(patient and left and merit.asked[0] < MOST_SEARCHES)
+    return bool(patient and left and merit.searches[0] < MOST_SEARCHES)
 
 
 @inner
@@ -129,11 +129,8 @@ def _choose(world: Session, request: VictimRequest) -> bool:
     most = may_evict(work, world.rules, w, request.need)
     capped = world.queues.search.evicted[0] > most
     stands = standing(world, w, request.c, request.need, STARTS)
-    if (
-        not capped
-        and stands.says <= ON_LOAN
-        and place(world, w, request.c, work.least[w], LATER) > 0
-    ):
+    may = not capped and stands.says <= ON_LOAN
+    if may and place(world, w, request.c, work.least[w], LATER) > 0:
         return True
     undo_all(world)
     return False
@@ -230,11 +227,8 @@ def _may_leave(world: Session, request: VictimRequest, v: int) -> bool:
     tree, work, now = world.tree, world.work, rules.now
     if not _is_below(tree, work, request, v) or not _is_there(work, world.candidates, world.out, v):
         return False
-    if (
-        eviction_limit_reached(work, rules, v)
-        or work.started[v] >= now
-        or had_risen(work, ranks, v)
-    ):
+    fresh = work.started[v] >= now or had_risen(work, ranks, v)
+    if fresh or eviction_limit_reached(work, rules, v):
         return False
     value, rank = ranks.value, work.priority
     expected = world.ordering.merit.expected[request.w]

@@ -6,27 +6,34 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.sort import order_of
-from scheduling.engine.compile.structs import Floats
 from scheduling.engine.eviction.rules import (
     BOTH,
     CAP,
     PREEMPT,
+    PROTECTED,
     VictimRequest,
-    first_below_nominal,
+    below_nominal,
+    given_by,
     held_by,
-    still_above,
 )
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import sit, slots_on
 from scheduling.engine.placement.segments import place_segments
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import LENT, PLAIN, is_below
+from scheduling.engine.quota.fair_share import LENT, PLAIN, common_ancestor, is_below, kept_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.roles import many_roles, members_in, parts_of, shape_of
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import (
+    many_roles,
+    members_in,
+    needs_segments,
+    parts_of,
+    shape_of,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -47,20 +54,17 @@ def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
     """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
     would borrow beside a preemption what is kept back.
     """
-    held = world.queues.usage.held[request.c, q] + request.need
-    if held > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
+    total = world.queues.usage.gpus[request.c, q] + request.need
+    if total > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
         return True
-    return (
-        request.rule == PREEMPT
-        and q == world.work.queue[request.w]
-        and borrows_kept(world, request)
-    )
+    own = request.rule == PREEMPT and q == world.work.queue[request.w]
+    return own and borrows_kept(world, request)
 
 
 @inner
 def borrows_kept(world: Session, request: VictimRequest) -> bool:
     """Whether the workload would use above its share what a lending limit keeps back."""
-    return bool(standing(world, request.w, request.c, request.need, STARTS).kept >= 0)
+    return bool(standing(world, request.w, request.c, request.need, STARTS).lender >= 0)
 
 
 @inner
@@ -158,11 +162,17 @@ def is_within_cap(world: Session, request: VictimRequest) -> bool:
 @inner
 def is_still_fair(world: Session, request: VictimRequest) -> bool:
     """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
-    if borrows_kept(world, request):
+    if borrows_kept(world, request) or first_unfair(world, request) >= 0:
         return False
-    return first_unfair(world, request) < 0 and (
-        request.stretch == PLAIN or _narrows(world, request)
-    )
+    return request.stretch == PLAIN or _narrows(world, request)
+
+
+@inner
+def passes_all(world: Session, request: VictimRequest) -> bool:
+    """Whether limits, the cap and fairness hold with this set."""
+    if not quota_holds(world, request) or not is_within_cap(world, request):
+        return False
+    return bool(is_still_fair(world, request))
 
 
 @inner
@@ -172,32 +182,26 @@ def _narrows(world: Session, request: VictimRequest) -> bool:
     for.
     """
     work, out = world.work, world.out
-    tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
+    tree, usage, candidates = world.tree, world.queues.usage.gpus, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
     for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if v < 0 or _is_merged(candidates, k):
+        if candidates.log.slot[k] < 0:
             continue
-        gpus = held_by(work, out, v) if candidates.log.part[k] < 0 else work.need[GPUS, v]
-        _add_up(tree, before, work.queue[v], gpus)
+        gpus, q = given_by(work, candidates, out, k), work.queue[candidates.log.slot[k]]
         given += gpus
+        while q > 0:
+            before[q] += gpus
+            q = tree.parent[q]
     if request.stretch == LENT:
         return bool(given <= request.need)
     for q in range(1, before.size):
-        fair, has = world.division.fair[request.c, q], held[request.c, q]
+        fair, has = world.division.fair[request.c, q], usage[request.c, q]
         mine = request.need if is_below(tree, work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
         if change > EPS:
             return False
         more += change
     return bool(more < -EPS)
-
-
-@inner
-def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
-    while q > 0:
-        sums[q] += gpus
-        q = tree.parent[q]
 
 
 @inner
@@ -227,12 +231,52 @@ def first_unfair(world: Session, request: VictimRequest) -> int:
     for k in range(world.candidates.log.first, world.candidates.log.size):
         if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, request, k):
             return int(world.candidates.log.slot[k])
-    return int(first_below_nominal(world, request))
+    return int(_first_below_nominal(world, request))
+
+
+@inner
+def _still_above(world: Session, request: VictimRequest, k: int) -> bool:
+    """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
+    work, out, tree, queues = world.work, world.out, world.tree, world.queues
+    v = world.candidates.log.slot[k]
+    gpus = unit_of(work, v) * work.need[GPUS, v]
+    if world.candidates.log.part[k] < 0:
+        gpus = held_by(work, out, v)
+    q = work.queue[v]
+    meet = common_ancestor(tree, q, work.queue[request.w])
+    while q != meet:
+        keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
+        if queues.usage.gpus[request.c, q] + gpus <= keeps + EPS:
+            return False
+        q = tree.parent[q]
+    return True
+
+
+@inner
+def _first_below_nominal(world: Session, request: VictimRequest) -> int:
+    """Of the chosen that leave another queue below its nominal the smallest without which it is not, else
+    the largest; -1 where all queues keep theirs.
+    """
+    tree, work, log = world.tree, world.work, world.candidates.log
+    best, fewest, most = -1, UNLIMITED, 0
+    for k in range(log.first, log.size):
+        v = log.slot[k]
+        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
+        q = work.queue[v] if v >= 0 else 0
+        meet = common_ancestor(tree, q, work.queue[request.w])
+        while gpus > 0 and q != meet:
+            lacks = below_nominal(world, request.c, q, 0)
+            if lacks > 0 and (gpus if gpus >= lacks else UNLIMITED) < fewest:
+                best, fewest = v, gpus
+            elif lacks > 0 and fewest == UNLIMITED and gpus > most:
+                best, most = v, gpus
+            q = tree.parent[q]
+    return int(best)
 
 
 @inner
 def _may_stay_gone(world: Session, request: VictimRequest, k: int) -> bool:
-    return bool(_is_merged(world.candidates, k) or still_above(world, request, k))
+    return bool(_is_merged(world.candidates, k) or _still_above(world, request, k))
 
 
 @inner

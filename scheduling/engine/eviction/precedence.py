@@ -11,35 +11,34 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
+from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.bounds import asks_for_more, lent_at_most
+from scheduling.engine.eviction.bounds import asks_for_more, displaceable, lent_at_most
 from scheduling.engine.eviction.carry_out import evict_mover
 from scheduling.engine.eviction.rules import (
     PREEMPT,
+    PROTECTED,
     STRICT,
     VictimRequest,
+    asking,
     cooled_down,
     in_budget,
     min_run_of,
     rule_allows,
-    shielded_until,
 )
 from scheduling.engine.placement.node_room import ONE
-from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import past_shares_of
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of
+from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of, need_of
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.changed import HOLDING, changed
-from scheduling.engine.statement.lines import undecide
+from scheduling.engine.statement.lines import HOLDING, changed, close_order, undecide
 from scheduling.engine.statement.operations import note_shift
 from scheduling.engine.statement.statement import (
     begin,
@@ -109,11 +108,8 @@ def start_again(world: Session, w: int, who: Ints) -> None:
 @inner
 def note_in_vain(work: Work, queues: Queues, shapes: Shapes, w: int, c: int, whose: int) -> None:
     """``w`` does not start without those of OWN or OTHERS either."""
-    q = work.queue[w]
-    queues.search.vain_slot[whose, c, q], queues.search.vain_epoch[whose, c, q] = (
-        w,
-        shapes.refusals.epoch,
-    )
+    search, q = queues.search, work.queue[w]
+    search.vain_slot[whose, c, q], search.vain_epoch[whose, c, q] = w, shapes.refusals.epoch
 
 
 @inner
@@ -128,12 +124,7 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
         note_shift(world.work, world.queues, v, out.members[v])
         undecide(out, v)
         out.starts.withdrawn[v] = True
-    kept = 0
-    for k in range(out.size[0]):
-        if out.listed[out.order[k]]:
-            out.order[kept] = out.order[k]
-            kept += 1
-    out.size[0] = kept
+    close_order(out)
     world.queues.round.asks_again = 1
 
 
@@ -154,27 +145,21 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
     others left.
     """
-    ranks, queues = world.ranks, world.queues
-    ordering, out, work, q = world.ordering, world.out, world.work, world.work.queue[w]
-    first = ordering.pending.queue_begin[q + 1]
+    ranks, queues, pending = world.ranks, world.queues, world.ordering.pending
+    out, work, q = world.out, world.work, world.work.queue[w]
+    first, begin = pending.queue_begin[q + 1], pending.group_begin
     if queues.starts.started[c, q] == 0:
         return np.empty(0, np.int64), 0
-    while (
-        first > ordering.pending.queue_begin[q]
-        and ordering.pending.rank[ordering.pending.slot[ordering.pending.group_begin[first - 1]]]
-        < ordering.pending.rank[w]
-    ):
+    while first > pending.queue_begin[q]:
+        if pending.rank[pending.slot[begin[first - 1]]] >= pending.rank[w]:
+            break
         first -= 1
-    begin = ordering.pending.group_begin[first]
-    end = ordering.pending.group_begin[ordering.pending.queue_begin[q + 1]]
-    who, size, gpus, cores = np.empty(end - begin, np.int64), 0, 0, 0
-    for k in range(begin, end):
-        v = ordering.pending.slot[k]
-        if (
-            out.action[v] != codes.ADMIT
-            or out.gpu_class[v] != c
-            or not _may_step_back(work, ranks, queues, out, w, v)
-        ):
+    end = begin[pending.queue_begin[q + 1]]
+    who, size, gpus, cores = np.empty(end - begin[first], np.int64), 0, 0, 0
+    for k in range(begin[first], end):
+        v = pending.slot[k]
+        starts = out.action[v] == codes.ADMIT and out.gpu_class[v] == c
+        if not starts or not _may_step_back(work, ranks, queues, out, w, v):
             continue
         if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
@@ -205,7 +190,10 @@ def _left_for(world: Session, w: int, v: int) -> int:
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
     request = preempting(work, w, c)
-    if not _may_leave_next_cycle(world, request, v) or only_reserved(world, w, c):
+    gpus, waits = need_of(work, v), world.rules.now < work.submitted[w] + world.rules.delay
+    if waits or gpus > may_evict(work, world.rules, w, request.need):
+        return -1
+    if not _may_leave_next_cycle(world, request, v, gpus) or only_reserved(world, w, c):
         return -1
     cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
     over = past_shares_of(world, w, c, more)[0]
@@ -213,9 +201,8 @@ def _left_for(world: Session, w: int, v: int) -> int:
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        barred = out.action[x] == codes.MOVE or world.rules.now < cooled_down(
-            world.tree, work, world.rules, world.candidates, request, x
-        )
+        until = cooled_down(world.tree, work, world.rules, world.candidates, request, x)
+        barred = out.action[x] == codes.MOVE or world.rules.now < until
         if barred or (over > 0 and work.queue[x] != work.queue[w]):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
@@ -236,20 +223,15 @@ def hand_over(work: Work, out: Decisions, w: int, v: int) -> None:
 
 
 @inner
-def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> bool:
-    """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
-    rules = world.rules
-    work, gpus = world.work, need_of(world.work, v)
-    patient = rules.now < work.submitted[request.w] + rules.delay
-    if patient or min_run_of(world.tree, work, world.ranks, request, v) > 0.0:
+def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int, gpus: int) -> bool:
+    """Whether no time and no budget would protect ``v``, which starts anew now, in the next cycle."""
+    tree, work, rules = world.tree, world.work, world.rules
+    if min_run_of(tree, work, world.ranks, request, v) > 0.0:
         return False
-    if eviction_limit_reached(work, rules, v) or rules.now < cooled_down(
-        world.tree, work, rules, world.candidates, request, v
-    ):
+    until = cooled_down(tree, work, rules, world.candidates, request, v)
+    if eviction_limit_reached(work, rules, v) or rules.now < until:
         return False
-    if gpus > may_evict(work, rules, request.w, request.need):
-        return False
-    return in_budget(world.tree, world.queues, work.queue[v], gpus)
+    return in_budget(tree, world.queues, work.queue[v], gpus)
 
 
 @inner
@@ -280,22 +262,15 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
 
 @inner
 def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
-    tree, ranks, rules, work = world.tree, world.ranks, world.rules, world.work
-    if work.gpu_class[v] != request.c or min_run_of(tree, work, ranks, request, v) > 0.0:
+    work = world.work
+    if work.gpu_class[v] != request.c or not rule_allows(world, request, v, gpus_of(work, v)):
         return False
-    if eviction_limit_reached(work, rules, v):
-        return False
-    if rules.now < shielded_until(tree, work, ranks, rules, world.candidates, request, v):
-        return False
-    fair = rule_allows(world, request, v, gpus_of(work, v))
-    return fair and in_budget(tree, world.queues, work.queue[v], core_of(work, v))
+    return bool(_may_leave_next_cycle(world, request, v, core_of(work, v)))
 
 
 @inner
 def preempting(work: Work, w: int, c: int) -> VictimRequest:
-    return VictimRequest(
-        w, c, PREEMPT, work.queue[w], True, STRICT, need_of(work, w), False, PLAIN, w
-    )
+    return asking(work, w, c, PREEMPT, work.queue[w], True, STRICT)
 
 
 @inner
@@ -303,12 +278,10 @@ def free_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran
     and from what others hold above their shares.
     """
-    q, value, mass = world.work.queue[w], world.ranks.value, world.candidates.held.evictable
-    free = world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c)
-    for p in range(value.size):
-        if value[p] < value[world.work.priority[w]]:
-            free += mass[0, c, q, p] + mass[1, c, q, p]
-    return free
+    work, queues = world.work, world.queues
+    request = asking(work, w, c, PREEMPT, work.queue[w], True, PROTECTED)
+    own = displaceable(work, world.ranks, queues, world.candidates, request)
+    return world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c) + own
 
 
 @inner

@@ -15,6 +15,7 @@ from scheduling.engine.eviction.rules import (
     PROTECTED,
     VictimRequest,
     cooled_down,
+    given_below,
     protected_until,
     takes_only_owed,
 )
@@ -32,7 +33,6 @@ from scheduling.engine.reasons.figures import (
 from scheduling.engine.state.input import Rules, Tree, Work, core_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 from scheduling.engine.statement.lines import decide
 from scheduling.engine.statement.statement import LEAVES
@@ -50,16 +50,14 @@ def patient_until(work: Work, rules: Rules, w: int, rule: int, nominal: bool) ->
 @inner
 def last_release(world: Session, request: VictimRequest) -> float:
     """When the last of the chosen loses its protection; of members only the cooldown protects any."""
-    until = 0.0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        v, part = world.candidates.log.slot[k], world.candidates.log.part[k]
+    until, ends, candidates = 0.0, 0.0, world.candidates
+    for k in range(candidates.log.first, candidates.log.size):
+        v, part = candidates.log.slot[k], candidates.log.part[k]
         if part == LEAVES:
-            until = max(until, protected_until(world, request, v))
+            ends = protected_until(world, request, v)
         elif part >= 0:
-            until = max(
-                until,
-                cooled_down(world.tree, world.work, world.rules, world.candidates, request, v),
-            )
+            ends = cooled_down(world.tree, world.work, world.rules, candidates, request, v)
+        until = max(until, ends)
     return until
 
 
@@ -97,9 +95,8 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     if overlook == PROTECTED and last_release(world, request) <= rules.now:
         overlook = DELAY
     if overlook == DELAY:
-        until = patient_until(
-            work, rules, w, request.rule, _is_urgent(tree, work, rules, candidates, request)
-        )
+        urgent = _is_urgent(tree, work, rules, candidates, request)
+        until = patient_until(work, rules, w, request.rule, urgent)
     elif overlook == PROTECTED:
         until = last_release(world, request)
     elif overlook == BUDGET:
@@ -111,10 +108,10 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
     out.until[w] = until
     q = work.queue[v]
     fair = world.division.fair[request.c, q]
-    held = queues.usage.held[request.c, q] + _chosen_of(work, candidates, q)
+    usage = queues.usage.gpus[request.c, q] + given_below(world, q)
     out.blame[w], out.rival[w] = q, v
     figures = out.figures
-    figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
+    figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = usage, fair
     figures[w, WOULD_LEAVE.needs] = request.need
     figures[w, WOULD_LEAVE.would_leave] = queues.search.evicted[0]
     if overlook == BUDGET:
@@ -133,11 +130,8 @@ def _is_urgent(
     tree: Tree, work: Work, rules: Rules, candidates: Candidates, request: VictimRequest
 ) -> bool:
     """Whether it waits for what is owed to it, for which the wait is shorter, and is not over yet."""
-    if (
-        request.rule == BOTH
-        or request.stretch == ROUNDED
-        or not takes_only_owed(tree, work, candidates, request)
-    ):
+    lasting = request.rule == BOTH or request.stretch == ROUNDED
+    if lasting or not takes_only_owed(tree, work, candidates, request):
         return False
     return bool(rules.now < patient_until(work, rules, request.w, request.rule, True))
 
@@ -175,10 +169,9 @@ def _budget_left(tree: Tree, work: Work, queues: Queues, candidates: Candidates)
     for k in range(candidates.log.first, candidates.log.size):
         q = work.queue[candidates.log.slot[k]]
         while q > 0:
-            if queues.usage.eviction_budget[q] < 0:
-                least = min(
-                    least, queues.usage.eviction_budget[q] + _cores_below(tree, work, candidates, q)
-                )
+            left = queues.usage.eviction_budget[q]
+            if left < 0:
+                least = min(least, left + _cores_below(tree, work, candidates, q))
             q = tree.parent[q]
     return least
 
@@ -191,20 +184,4 @@ def _cores_below(tree: Tree, work: Work, candidates: Candidates, top: int) -> in
         v = candidates.log.slot[k]
         inside = is_below(tree, work.queue[v], top)
         gpus += core_of(work, v) if inside and candidates.log.part[k] < 0 else 0
-    return gpus
-
-
-@inner
-def _chosen_of(work: Work, candidates: Candidates, q: int) -> int:
-    """Milli-GPU of the chosen in ``q``, without what they have given up before."""
-    gpus = 0
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if work.queue[v] == q:
-            members = (
-                1
-                if candidates.log.part[k] >= 0
-                else work.members[v] - candidates.log.members_given[v]
-            )
-            gpus += members * work.need[GPUS, v]
     return gpus

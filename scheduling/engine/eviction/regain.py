@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags, Ints
+from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import is_promising, note_loss
 from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import is_shrunk, leaves_by_queue, shrink_for
@@ -24,8 +24,7 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.roles import elastic_shape
-from scheduling.engine.state.segments import needs_segments, unit_of
+from scheduling.engine.state.roles import elastic_shape, needs_segments, unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
 from scheduling.engine.statement.statement import begin, how_many, undo_all
@@ -67,7 +66,14 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
         return False
     give_members_on(world, request, n)
     sit_member(world.room, work, w, work.elastic_role[w], n, seats.node, seats.device, 0, LATER)
-    _carry_out(world, request, leaves_by_queue(world.tree, work, world.candidates, request))
+    candidates, out = world.candidates, world.out
+    leaves = leaves_by_queue(world.tree, work, candidates, out, request)
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        note_loss(world, k)
+        if not is_shrunk(work, out, candidates, v):
+            shrink_for(world, request, v, leaves)
+            out.rule[v] = codes.REGAINED
     return True
 
 
@@ -90,13 +96,3 @@ def _easiest(world: Session, request: VictimRequest, home: int) -> int:
         if gives and (best < 0 or given < fewest):
             best, fewest = n, given
     return best
-
-
-@inner
-def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
-    candidates = world.candidates
-    for k in range(candidates.log.first, candidates.log.size):
-        note_loss(world, k)
-        if not is_shrunk(world.work, world.out, candidates, candidates.log.slot[k]):
-            shrink_for(world, request, candidates.log.slot[k], leaves)
-            world.out.rule[candidates.log.slot[k]] = codes.REGAINED

@@ -16,9 +16,9 @@ import numpy as np
 
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
+    PLAIN,
     ROUNDED,
     branch_of,
     common_ancestor,
@@ -29,9 +29,9 @@ from scheduling.engine.quota.fair_share import (
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
 from scheduling.engine.quota.standing import owes
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of
+from scheduling.engine.state.input import Ranks, Rules, Tree, Work, core_of, extra_of, need_of
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.segments import unit_of
+from scheduling.engine.state.roles import unit_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import Candidates
@@ -76,11 +76,32 @@ class VictimRequest(NamedTuple):
 
 
 @inner
+def asking(
+    work: Work, w: int, c: int, rule: int, top: int, owed: bool, overlook: int
+) -> VictimRequest:
+    """For ``w`` on class ``c``, up to fair shares."""
+    need = need_of(work, w)
+    return VictimRequest(w, c, rule, top, owed, overlook, need, False, PLAIN, w)
+
+
+@inner
 def for_role(request: VictimRequest, seat: int) -> VictimRequest:
     """The same search, for members of that shape."""
+    return _changed(request, request.rule, request.hasty, seat)
+
+
+@inner
+def hasty(request: VictimRequest) -> VictimRequest:
+    """The same for one that has waited long enough only for what is owed to it."""
+    rule = BOTH_OWED if request.rule == BOTH else request.rule
+    return _changed(request, rule, rule == RECLAIM, request.seat)
+
+
+@inner
+def _changed(request: VictimRequest, rule: int, hasty: bool, seat: int) -> VictimRequest:
     return VictimRequest(
-        request.w, request.c, request.rule, request.top, request.owed, request.overlook,
-        request.need, request.hasty, request.stretch, seat,
+        request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
+        hasty, request.stretch, seat,
     )  # fmt: skip
 
 
@@ -156,7 +177,7 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     own = is_own(work, request, v)
     owed = not own and is_owed(tree, work, candidates, request, v)
     spares = not own and not owed
-    if spares and candidates.held.takeable[work.queue[v]] < gpus:
+    if spares and candidates.by_queue.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
     for_nominal = owed and request.stretch != ROUNDED and not by_merit(tree, work.queue[v])
     limit_reached = not for_nominal and eviction_limit_reached(work, world.rules, v)
@@ -262,11 +283,11 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         return False
     while q != meet:
         keeps = kept_by(world, request.c, q, request.stretch, graced)
-        above = world.queues.usage.held[request.c, q] - keeps
+        above = world.queues.usage.gpus[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
         short = below_nominal(world, request.c, q, gpus)
-        if short > 0 and short > _chosen_of(world, request, q):
+        if short > 0 and short > given_below(world, q):
             return False
         q = tree.parent[q]
     return True
@@ -279,18 +300,7 @@ def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
     """
     if world.division.short[c, q]:
         return 0
-    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.held[c, q] + gpus))
-
-
-@inner
-def _chosen_of(world: Session, request: VictimRequest, q: int) -> int:
-    """Milli-GPU of the chosen in ``q`` and below it: another set may do without them."""
-    candidates, gpus = world.candidates, 0
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if v >= 0 and is_below(world.tree, world.work.queue[v], q):
-            gpus += given_by(world.work, world.candidates, world.out, k)
-    return gpus
+    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.gpus[c, q] + gpus))
 
 
 @inner
@@ -304,25 +314,13 @@ def given_by(work: Work, candidates: Candidates, out: Decisions, k: int) -> int:
 
 
 @inner
-def first_below_nominal(world: Session, request: VictimRequest) -> int:
-    """Of the chosen that leave another queue below its nominal the smallest without which it is not, else
-    the largest; -1 where all queues keep theirs.
-    """
-    tree, work, log = world.tree, world.work, world.candidates.log
-    best, fewest, most = -1, UNLIMITED, 0
+def given_below(world: Session, q: int) -> int:
+    """Milli-GPU that the chosen in ``q`` and below it give."""
+    log, gpus = world.candidates.log, 0
     for k in range(log.first, log.size):
-        v = log.slot[k]
-        gpus = given_by(world.work, world.candidates, world.out, k) if v >= 0 else 0
-        q = work.queue[v] if v >= 0 else 0
-        meet = common_ancestor(tree, q, work.queue[request.w])
-        while gpus > 0 and q != meet:
-            lacks = below_nominal(world, request.c, q, 0)
-            if lacks > 0 and (gpus if gpus >= lacks else UNLIMITED) < fewest:
-                best, fewest = v, gpus
-            elif lacks > 0 and fewest == UNLIMITED and gpus > most:
-                best, most = v, gpus
-            q = tree.parent[q]
-    return int(best)
+        if log.slot[k] >= 0 and is_below(world.tree, world.work.queue[log.slot[k]], q):
+            gpus += given_by(world.work, world.candidates, world.out, k)
+    return gpus
 
 
 @inner
@@ -365,21 +363,3 @@ def note_owed(world: Session, request: VictimRequest) -> int:
         covered += owed
         passed += 1
     return NOTHING if covered == 0 else (ALL if covered == passed else SOME)
-
-
-@inner
-def still_above(world: Session, request: VictimRequest, k: int) -> bool:
-    """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
-    work, out, tree, queues = world.work, world.out, world.tree, world.queues
-    v = world.candidates.log.slot[k]
-    gpus = unit_of(work, v) * work.need[GPUS, v]
-    if world.candidates.log.part[k] < 0:
-        gpus = held_by(work, out, v)
-    q = work.queue[v]
-    meet = common_ancestor(tree, q, work.queue[request.w])
-    while q != meet:
-        keeps = kept_by(world, request.c, q, request.stretch, request.overlook != PROTECTED)
-        if queues.usage.held[request.c, q] + gpus <= keeps + EPS:
-            return False
-        q = tree.parent[q]
-    return True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
+from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Way
 from scheduling.engine.eviction.bounds import (
@@ -22,7 +22,7 @@ from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import carry_out
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims
 from scheduling.engine.eviction.find_victims import find_victims, give_up
-from scheduling.engine.eviction.free_domain import lost_so_far
+from scheduling.engine.eviction.free_seats import lost_so_far
 from scheduling.engine.eviction.protection import (
     blame_protection,
     ends_sooner,
@@ -44,16 +44,17 @@ from scheduling.engine.eviction.rules import (
     SOME,
     STRICT,
     VictimRequest,
+    asking,
+    hasty,
     note_owed,
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
-from scheduling.engine.quota.standing import STARTS, past_shares_of, standing
+from scheduling.engine.quota.standing import STARTS, Standing, past_shares_of, standing
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Work
+from scheduling.engine.state.input import need_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.statement.changed import EVERY, REACH, changed
-from scheduling.engine.statement.lines import note_bound
+from scheduling.engine.statement.lines import EVERY, REACH, changed, note_bound
 from scheduling.engine.statement.statement import how_many
 
 MADE, WAITS, RESERVED_FREE, NOBODY = 0, 1, 2, 3
@@ -65,20 +66,14 @@ ALL_TO_LEAVE = -1
 
 
 class Ask(NamedTuple):
-    """``w`` asks for ``need`` milli-GPU on class ``c``, ``by`` one kind of attempt, with nothing waived, or
-    ALL_TO_LEAVE; if ``meet`` is not -1, it has to end inside its share in every queue below that one.
+    """``w`` asks for room on class ``c``, ``by`` one kind of attempt, with nothing waived, or ALL_TO_LEAVE;
+    if ``meet`` is not -1, it has to end inside its share in every queue below that one.
     """
 
     w: int
     c: int
-    need: int
     by: int
     meet: int
-
-
-@inner
-def asked_by(work: Work, w: int, c: int, by: int) -> Ask:
-    return Ask(w, c, need_of(work, w), by, -1)
 
 
 @inner
@@ -124,9 +119,8 @@ def _yields(world: Session, w: int, c: int) -> bool:
 
 @inner
 def _is_owed(world: Session, w: int, c: int) -> bool:
-    need = need_of(world.work, w)
-    top = past_shares_of(world, w, c, need)[1]
-    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN, w)
+    top = past_shares_of(world, w, c, need_of(world.work, w))[1]
+    request = asking(world.work, w, c, RECLAIM, top, True, STRICT)
     return bool(note_owed(world, request) != NOTHING)
 
 
@@ -168,7 +162,7 @@ def _stretch_for(world: Session, ask: Ask) -> int:
         return PLAIN
     if _is_owed(world, ask.w, ask.c):
         stretch = LENT
-    elif standing(world, ask.w, ask.c, ask.need, STARTS).rounded != world.work.queue[ask.w]:
+    elif _stands(world, ask).rounded != world.work.queue[ask.w]:
         stretch = ROUNDED
     if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, ask.w, MOST_STRETCHED)
@@ -186,7 +180,8 @@ def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
         if waived != STRICT and (forbidden[waived] == 0 or ask.by != ALL_TO_LEAVE):
             continue
         for way in WAYS:
-            if way.stretch != stretch or waived > way.waived or not _is_asked(ask, way):
+            fixed = waived != STRICT and way.by in (MOVES, MIXED)
+            if way.stretch != stretch or fixed or not _is_asked(ask, way):
                 continue
             ended, request = _try(world, ask, way, waived)
             if ended == RESERVED_FREE:
@@ -218,10 +213,10 @@ def _decide(world: Session, request: VictimRequest) -> int:
 
 
 @inner
-def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
+def _tell_of_sooner(world: Session, origin: VictimRequest) -> None:
     """Work that waits for what others hold may preempt in its own queue before, once a protection ends."""
-    w, c, leaf = told.w, told.c, world.work.queue[told.w]
-    request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, told.need, False, PLAIN, w)
+    w, c, leaf = origin.w, origin.c, world.work.queue[origin.w]
+    request = asking(world.work, w, c, PREEMPT, leaf, True, PROTECTED)
     if is_promising(world, request) and find_victims(world, request):
         if ends_sooner(world, request):
             blame_protection(world, request)
@@ -231,13 +226,13 @@ def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
 @inner
 def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRequest]:
     """One row: MADE where its victims, or movers, stand in the log and the workload has claimed its seats."""
-    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
+    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], need_of(world.work, ask.w)
     if way.by == OWN_TOO:
         ended, request = _climb(world, ask, way, waived, _first_top(world, ask, way, waived))
         if ended == MADE and request.rule == PREEMPT and waived == STRICT:
             return _or_cheaper(world, ask, request)
         return ended, request
-    stands = standing(world, ask.w, ask.c, ask.need, STARTS)
+    stands = _stands(world, ask)
     top = stands.rounded if way.stretch == ROUNDED else stands.share
     lent = way.stretch == LENT
     request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch, w)
@@ -250,13 +245,18 @@ def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRe
 
 
 @inner
+def _stands(world: Session, ask: Ask) -> Standing:
+    return standing(world, ask.w, ask.c, need_of(world.work, ask.w), STARTS)
+
+
+@inner
 def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
     """The queue below which both kinds of victims are searched first, -1 for nowhere: for the first row, the
     leaf.
     """
     q = world.work.queue[ask.w]
     if ask.meet >= 0:
-        top = past_shares_of(world, ask.w, ask.c, ask.need)[1]
+        top = past_shares_of(world, ask.w, ask.c, need_of(world.work, ask.w))[1]
         return ask.meet if world.tree.depth[ask.meet] < world.tree.depth[top] else top
     return _beyond(world, ask, waived) if way.owed else q
 
@@ -264,10 +264,8 @@ def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
 @inner
 def _beyond(world: Session, ask: Ask, waived: int) -> int:
     """The lowest queue below which both kinds may do what each alone cannot, -1 if there is none."""
-    top, w, need = past_shares_of(world, ask.w, ask.c, ask.need)[1], ask.w, ask.need
-    return first_of_both(
-        world, VictimRequest(w, ask.c, BOTH, top, False, waived, need, False, PLAIN, w)
-    )
+    top = past_shares_of(world, ask.w, ask.c, need_of(world.work, ask.w))[1]
+    return first_of_both(world, asking(world.work, ask.w, ask.c, BOTH, top, False, waived))
 
 
 @inner
@@ -275,12 +273,12 @@ def _climb(world: Session, ask: Ask, way: Way, waived: int, top: int) -> tuple[i
     """From ``top`` up to the root: what leaves below a queue may bring the workload inside the share there,
     and so entitle it to what others hold above theirs.
     """
-    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
-    request = VictimRequest(w, c, BOTH, top, way.owed, waived, need, False, PLAIN, w)
+    work, q = world.work, world.work.queue[ask.w]
+    request = asking(work, ask.w, ask.c, BOTH, top, way.owed, waived)
     while top >= 0:
         rule = PREEMPT if top == q else (BOTH_OWED if way.owed else BOTH)
         owed = ALL if way.owed or rule == PREEMPT else SOME
-        request = VictimRequest(w, c, rule, top, owed == ALL, waived, need, False, PLAIN, w)
+        request = asking(work, ask.w, ask.c, rule, top, owed == ALL, waived)
         ended, request = _attempt(world, ask, way, request, owed)
         if ended != NOBODY:
             return ended, request
@@ -296,13 +294,12 @@ def _attempt(
     work, rules = world.work, world.rules
     if (way.by == MIXED and rules.max_moves == 0) or not is_promising(world, request):
         return NOBODY, request
-    if request.overlook == STRICT and rules.now < patient_until(
-        work, rules, request.w, request.rule, owed == ALL
-    ):
+    until = patient_until(work, rules, request.w, request.rule, owed == ALL)
+    if request.overlook == STRICT and rules.now < until:
         world.queues.search.forbidden[DELAY] = 1
         if owed != SOME or rules.now < patient_until(work, rules, request.w, request.rule, True):
             return NOBODY, request
-        request = _hasty(request)
+        request = hasty(request)
     if request.rule != RECLAIM and ask.meet < 0 and only_reserved(world, request.w, request.c):
         return RESERVED_FREE, request
     mixes = way.by == MIXED
@@ -319,16 +316,6 @@ def _moves_beside(world: Session, request: VictimRequest) -> bool:
         return False
     rounds.mixed += 1
     return bool(move_beside_victims(world, request))
-
-
-@inner
-def _hasty(request: VictimRequest) -> VictimRequest:
-    """The same for one that has waited long enough only for what is owed to it."""
-    rule = BOTH_OWED if request.rule == BOTH else request.rule
-    return VictimRequest(
-        request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
-        rule == RECLAIM, request.stretch, request.seat,
-    )  # fmt: skip
 
 
 @inner

@@ -9,16 +9,14 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.candidates import find_shields
-from scheduling.engine.eviction.node_blocks import block_of, forget_rates
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, beyond_nominal, is_below, left_by
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Holds, Quotas, Rules, Work, extra_of, gpus_of, work_lost
-from scheduling.engine.state.nodes import NodeRoom
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.state.victims import ANY, READY, Candidates
 
@@ -29,15 +27,10 @@ RATED_FOR = 200
 @inner
 def order_leaf(work: Work, candidates: Candidates, q: int) -> None:
     """Puts ``candidates.slot`` in order for leaf ``q``."""
+    begin = candidates.leaf_begin
     if not candidates.order.leaf_sorted[q]:
         candidates.order.leaf_sorted[q] = True
-        _order(
-            work,
-            candidates,
-            candidates.slot,
-            candidates.leaf_begin[q],
-            candidates.leaf_begin[q + 1],
-        )
+        _order(work, candidates, candidates.slot, begin[q], begin[q + 1])
 
 
 @inner
@@ -46,37 +39,43 @@ def order_below(world: Session, c: int, top: int, own: int) -> int:
     leaf ``own``, and of the others that hold more than their shares. Returns how many.
     """
     work, candidates, size = world.work, world.candidates, 0
-    for q in range(candidates.order.leaf_sorted.size):
-        if candidates.leaf_begin[q] == candidates.leaf_begin[q + 1] or not is_below(
-            world.tree, q, top
-        ):
+    slot, begin, found = candidates.slot, candidates.leaf_begin, candidates.order.below_slot
+    for q in range(begin.size - 1):
+        if begin[q] == begin[q + 1] or not is_below(world.tree, q, top):
             continue
         if q != own and _above(world.quotas, world.division, world.queues, c, q, PLAIN) <= EPS:
             continue
-        for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
-            if work.gpu_class[candidates.slot[k]] == c:
-                candidates.order.below_slot[size] = candidates.slot[k]
+        for k in range(begin[q], begin[q + 1]):
+            if work.gpu_class[slot[k]] == c:
+                found[size] = slot[k]
                 size += 1
-    _order(work, candidates, candidates.order.below_slot, 0, size)
+    _order(work, candidates, found, 0, size)
     return size
 
 
 @inner
 def order_node(work: Work, room: NodeRoom, candidates: Candidates, n: int) -> None:
     """Fills ``order.node_slot`` for node ``n``, in order; a gang is there once for each of its holds."""
-    if candidates.order.node_sorted[n]:
+    order = candidates.order
+    if order.node_sorted[n]:
         return
-    candidates.order.node_sorted[n] = True
-    at = candidates.order.node_begin[n] = candidates.order.node_used[0]
+    order.node_sorted[n] = True
+    at = order.node_begin[n] = order.node_used[0]
     h = room.holders.first[n]
     while h >= 0:
         v = room.holders.owner[h]
         if candidates.listed_in[v] == candidates.number[0]:
-            candidates.order.node_slot[at] = v
+            order.node_slot[at] = v
             at += 1
         h = room.holders.after[h]
-    candidates.order.node_end[n] = candidates.order.node_used[0] = at
-    _order(work, candidates, candidates.order.node_slot, candidates.order.node_begin[n], at)
+    order.node_end[n] = order.node_used[0] = at
+    _order(work, candidates, order.node_slot, order.node_begin[n], at)
+
+
+@inner
+def block_of(position: int, c: int) -> int:
+    """Of the node at ``position``, which is of class ``c``: no two classes share one."""
+    return position // BLOCK_SIZE + c
 
 
 @inner
@@ -86,29 +85,29 @@ def rate_nodes(world: Session, stretch: int) -> None:
 
     Evictions only take candidates away, so these hold on as bounds; now and then they are found anew.
     """
-    candidates = world.candidates
-    if candidates.bounds.rated[0] < RATED_FOR:
+    candidates, begin = world.candidates, world.candidates.leaf_begin
+    bounds, blocks = candidates.bounds, candidates.blocks
+    if bounds.rated[0] < RATED_FOR:
         _rate_the_risen(world)
         return
-    candidates.bounds.rated[0] = 0
+    bounds.rated[0] = 0
     _forget_the_risen(candidates)
-    forget_rates(candidates.blocks)
-    for n in range(candidates.bounds.least_loss.shape[1]):
-        candidates.bounds.least_loss[ANY, n] = candidates.bounds.least_loss[READY, n] = np.inf
-        candidates.bounds.most_given[ANY, n] = candidates.bounds.most_given[READY, n] = 0
-    for q in range(candidates.order.leaf_sorted.size):
-        if candidates.leaf_begin[q] < candidates.leaf_begin[q + 1] and _has_too_much(
-            world.quotas, world.division, world.queues, q, stretch
-        ):
+    for row in (ANY, READY):
+        for n in range(bounds.least_loss.shape[1]):
+            bounds.least_loss[row, n], bounds.most_given[row, n] = np.inf, 0
+        for b in range(blocks.least_loss.shape[1]):
+            blocks.least_loss[row, b], blocks.most_given[row, b] = np.inf, 0
+    for q in range(begin.size - 1):
+        some = begin[q] < begin[q + 1]
+        if some and _has_too_much(world.quotas, world.division, world.queues, q, stretch):
             find_shields(world.tree, world.ranks, candidates, q)
             _rate(world, q, True, stretch)
-            _add_yields(world, q, stretch)
 
 
 @inner
 def _has_too_much(quotas: Quotas, division: Division, queues: Queues, q: int, stretch: int) -> bool:
     """Whether leaf ``q`` is above what is left to it in any class."""
-    for c in range(queues.usage.held.shape[0]):
+    for c in range(queues.usage.gpus.shape[0]):
         if _above(quotas, division, queues, c, q, stretch) > EPS:
             return True
     return False
@@ -124,7 +123,6 @@ def _rate_the_risen(world: Session) -> None:
     for q in range(candidates.bounds.risen.size):
         if candidates.bounds.risen[q] and _has_too_much(quotas, division, queues, q, PLAIN):
             _rate(world, q, False, PLAIN)
-            _add_yields(world, q, PLAIN)
     if candidates.log.size == 0:
         _forget_the_risen(candidates)
 
@@ -145,27 +143,13 @@ def reprice(
     candidates.lost_gpu_s[v] = work_lost(work, v, members, rules.now)
     if as_lost:
         candidates.price[v] = candidates.lost_gpu_s[v]
-    if candidates.order.leaf_sorted[q]:
-        _move_up(
-            work,
-            candidates,
-            candidates.slot,
-            candidates.leaf_begin[q],
-            candidates.leaf_begin[q + 1],
-            v,
-        )
-    h = holds.head[v]
+    order, begin, h = candidates.order, candidates.leaf_begin, holds.head[v]
+    if order.leaf_sorted[q]:
+        _move_up(work, candidates, candidates.slot, begin[q], begin[q + 1], v)
     while h >= 0:
         n = holds.node[h]
-        if candidates.order.node_sorted[n]:
-            _move_up(
-                work,
-                candidates,
-                candidates.order.node_slot,
-                candidates.order.node_begin[n],
-                candidates.order.node_end[n],
-                v,
-            )
+        if order.node_sorted[n]:
+            _move_up(work, candidates, order.node_slot, order.node_begin[n], order.node_end[n], v)
         h = holds.next[h]
 
 
@@ -186,13 +170,8 @@ def _is_ready(work: Work, rules: Rules, candidates: Candidates, v: int, above: f
     if extra_of(work, v) > 0:
         return True
     bound = rules.now < work.started[v] + candidates.shortest_min_run_s[work.priority[v]]
-    enough = above >= gpus_of(work, v) - EPS
-    return (
-        enough
-        and not bound
-        and not candidates.log.leaves[v]
-        and not eviction_limit_reached(work, rules, v)
-    )
+    stays = candidates.log.leaves[v] or eviction_limit_reached(work, rules, v)
+    return above >= gpus_of(work, v) - EPS and not bound and not stays
 
 
 @inner
@@ -226,6 +205,7 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
                 of_block[READY, b] = min(of_block[READY, b], rate)
                 of_leaf[READY, n] += members[h] * one
             h = after[h]
+    _add_yields(world, q, stretch)
 
 
 @inner
@@ -245,58 +225,39 @@ def _taken_by(gpus: int) -> int:
 
 @inner
 def _add_yields(world: Session, q: int, stretch: int) -> None:
-    """On each node leaf ``q``, just rated, gives no more than it holds there, nor than ``_gives`` says."""
+    """On each node leaf ``q``, just rated, gives no more than it holds there, nor than it holds too much of
+    the class; a search for what is owed takes one gang beyond. Shares of GPUs and what elastic gangs can do
+    without are not bounded so.
+    """
     quotas, division, queues = world.quotas, world.division, world.queues
     candidates, holds, work = world.candidates, world.holds, world.work
+    given, scratch = candidates.bounds.most_given, candidates.bounds.scratch
+    of_block = candidates.blocks.most_given
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
         c = work.gpu_class[v]
-        most = _gives(quotas, division, queues, candidates, c, q, stretch)
-        beyond = candidates.held.largest_gang[c, q]
-        keeps = UNLIMITED
-        if not candidates.held.unbounded[q]:
-            keeps = beyond_nominal(quotas, division, queues, c, q)
-        h = holds.head[v] if most > 0 else -1
+        above = _above(quotas, division, queues, c, q, stretch)
+        most, keeps = int(above) + 1, beyond_nominal(quotas, division, queues, c, q)
+        if candidates.by_queue.unbounded[q]:
+            most = keeps = UNLIMITED
+        h = holds.head[v] if above > EPS else -1
         while h >= 0:
             n = holds.node[h]
-            candidates.bounds.most_given[READY, n] += min(most, candidates.bounds.scratch[READY, n])
-            candidates.bounds.most_given[ANY, n] += min(
-                most + beyond, candidates.bounds.scratch[ANY, n], keeps
-            )
-            candidates.bounds.scratch[ANY, n] = candidates.bounds.scratch[READY, n] = 0
+            given[READY, n] += min(most, scratch[READY, n])
+            beyond = most + candidates.by_queue.largest_gang[c, q]
+            given[ANY, n] += min(beyond, scratch[ANY, n], keeps)
+            scratch[ANY, n] = scratch[READY, n] = 0
             b = block_of(world.index.domains.position[n], c)
             for row in (ANY, READY):
-                given = candidates.bounds.most_given[row, n]
-                candidates.blocks.most_given[row, b] = max(
-                    candidates.blocks.most_given[row, b], given
-                )
+                of_block[row, b] = max(of_block[row, b], given[row, n])
             h = holds.next[h]
-
-
-@inner
-def _gives(
-    quotas: Quotas,
-    division: Division,
-    queues: Queues,
-    candidates: Candidates,
-    c: int,
-    q: int,
-    stretch: int,
-) -> int:
-    """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a search for what is owed takes one gang
-    beyond. Shares of GPUs and what elastic gangs can do without are not bounded so.
-    """
-    above = _above(quotas, division, queues, c, q, stretch)
-    if above <= EPS:
-        return 0
-    return UNLIMITED if candidates.held.unbounded[q] else int(above) + 1
 
 
 @inner
 def _above(
     quotas: Quotas, division: Division, queues: Queues, c: int, q: int, stretch: int
 ) -> float:
-    return float(queues.usage.held[c, q] - left_by(quotas, division, c, q, stretch))
+    return float(queues.usage.gpus[c, q] - left_by(quotas, division, c, q, stretch))
 
 
 @inner

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import need_of, passes_nominal
-from scheduling.engine.admission.trial import DONE, try_class
+from scheduling.engine.admission.trial import DONE, passes_nominal, try_class
 from scheduling.engine.admission.turns import ahead_of, give_up_turn
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
@@ -26,14 +25,14 @@ from scheduling.engine.eviction.precedence import (
     start_again,
 )
 from scheduling.engine.eviction.rules import MOVES
-from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find_room
+from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, Ask, find_room
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.standing import ON_LOAN, STARTS, past_shares_of, standing
+from scheduling.engine.state.input import need_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import NOW
-from scheduling.engine.statement.changed import EVERY, ROOM, changed
-from scheduling.engine.statement.lines import take_back
+from scheduling.engine.statement.lines import EVERY, ROOM, changed, take_back
 from scheduling.engine.statement.statement import search_afresh
 
 
@@ -54,12 +53,12 @@ def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
 def _move_others(world: Session, w: int, c: int) -> bool:
     if world.rules.max_moves == 0:
         return False
-    return bool(find_room(world, asked_by(world.work, w, c, MOVES)) == MADE)
+    return bool(find_room(world, Ask(w, c, MOVES, -1)) == MADE)
 
 
 @inner
 def _make_room(world: Session, w: int, c: int) -> bool:
-    return bool(find_room(world, asked_by(world.work, w, c, ALL_TO_LEAVE)) == MADE)
+    return bool(find_room(world, Ask(w, c, ALL_TO_LEAVE, -1)) == MADE)
 
 
 @inner
@@ -148,10 +147,8 @@ def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
 def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
     work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
-    ordering, q, need = world.ordering, work.queue[w], need_of(work, w)
-    if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2] or passes_nominal(
-        world, w, c
-    ):
+    begin, q, need = world.ordering.running.queue_begin, work.queue[w], need_of(work, w)
+    if begin[q + 1] == begin[q + 2] or passes_nominal(world, w, c):
         return False
     ensure_candidates(world)
     less = displaceable(work, ranks, queues, candidates, preempting(work, w, c))

@@ -16,7 +16,7 @@ from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed
+from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed, Turn
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.frame import Frame
@@ -93,7 +93,7 @@ class _Reader:
         self.outages = Outages(frame.source)
         self.reason = self._reasons()
         self.paths: dict[int, str] = {}
-        self.told: dict[Row, Told] = {}
+        self.statements: dict[Row, Told] = {}
         self.positions: Ints | None = None
         self.leave_for: dict[int, list[str]] = {}
         """By slot those who leave, shrink or move for it in this plan."""
@@ -176,7 +176,7 @@ class _Reader:
         self, slot: int, number: int, members: int, position: int, row: Row
     ) -> m.Decision:
         work = self.work[self.frame.slot_names[slot]]
-        facts, sentence, sealed, numbers = self._told(slot, work, row)
+        facts, sentence, sealed, numbers = self._statement(slot, work, row)
         action, reason = codes.ACTIONS[number], facts.reason
         seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
         placement, devices = self._seats(slot, work) if seated else ({}, {})
@@ -206,10 +206,10 @@ class _Reader:
         before = work.victims if work.awaits_victims and self.plan.lapsed[slot] < 0 else ()
         return (*before, *self.leave_for.get(slot, ()))
 
-    def _told(self, slot: int, work: m.Workload, row: Row) -> Told:
+    def _statement(self, slot: int, work: m.Workload, row: Row) -> Told:
         """What is said of ``slot``, made anew only for what was not said of another one."""
         reason = codes.REASONS[row[0]]
-        asked = (
+        request = (
             work.queue,
             work.gpus,
             work.members.min,
@@ -223,14 +223,14 @@ class _Reader:
             work.gpu_classes if reason is m.Reason.NODES_OUT else (),
             self.starts.get(work.name) if reason is m.Reason.RESERVED else None,
         )
-        key = (*row, *asked)
-        told = self.told.get(key)
-        if told is None:
+        key = (*row, *request)
+        answer = self.statements.get(key)
+        if answer is None:
             facts = self._facts(slot, work, reason)
-            told = self.told[key] = (
+            answer = self.statements[key] = (
                 facts, reasons.sentence(facts), reasons.sealed_sentence(facts), reasons.numbers(facts)
             )  # fmt: skip
-        return told
+        return answer
 
     def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> Facts:
         plan, frame = self.plan, self.frame
@@ -270,13 +270,16 @@ class _Reader:
         return _wanted(work, reason)
 
     def _figures(self, slot: int, reason: m.Reason, rival: str) -> Any:
-        """With the later start of the ``rival`` for whom room is kept, where any start of it is known."""
+        """With the later start of the ``rival`` who goes first, where any start of it is known."""
         figures = reasons.figures_of(reason, self.plan.figures[slot].tolist())
-        start = self.starts.get(rival)
-        if not isinstance(figures, FreeForOther) or start is None or not figures.starts_in_s:
+        if (start := self.starts.get(rival)) is None:
             return figures
         later_s = (start - self.now).total_seconds()
-        return figures._replace(starts_in_s=max(figures.starts_in_s, later_s))
+        if isinstance(figures, FreeForOther) and figures.starts_in_s:
+            return figures._replace(starts_in_s=max(figures.starts_in_s, later_s))
+        if isinstance(figures, Turn) and figures.turn_in_s:
+            return figures._replace(turn_in_s=max(figures.turn_in_s, later_s))
+        return figures
 
     def _until(self, slot: int, work: m.Workload, reason: m.Reason) -> datetime | None:
         known_s = float(self.plan.until[slot])

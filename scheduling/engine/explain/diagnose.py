@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.division.ineligible import count_nodes, refuse_for_hours
+from scheduling.engine.division.demand import count_nodes, refuse_for_hours
 from scheduling.engine.placement.never_fits import taken_by_larger
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
@@ -47,8 +47,14 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments, segment_size
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    segment_size,
+    shape_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide
@@ -95,16 +101,18 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
 def _share_reason(world: Session, w: int, c: int, need: int, stands: Standing) -> int:
     """Of work that would be on loan; -1 where it may be, or would be but for what others claim."""
     queues, out = world.queues, world.out
-    free, kept = _free(world.nodes, world.room, world.index, c), stands.kept
-    left = kept < 0 and free >= need
-    claimed = kept >= 0 and free >= need and _is_kept_for_another(world, w, c)
+    free, lender = _free(world.nodes, world.room, world.index, c), stands.lender
+    left = lender < 0 and free >= need
+    claimed = lender >= 0 and free >= need and _is_kept_for_another(world, w, c)
     if claimed or (left and not eviction_limit_reached(world.work, world.rules, w)):
         return -1
     x, q = stands.share, world.work.queue[w]
-    out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, queues.usage.held[c, x]
+    out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, queues.usage.gpus[c, x]
     out.figures[w, FAIR_SHARE.fair_share] = world.division.fair[c, x]
     out.figures[w, FAIR_SHARE.needs], out.figures[w, FAIR_SHARE.free] = need, free
-    out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
+    out.figures[w, FAIR_SHARE.kept_back] = (
+        kept_from(world, q, c, need, lender) if lender >= 0 else 0
+    )
     out.figures[w, FAIR_SHARE.evictions] = world.work.evictions[w] if left else 0.0
     above = past_share(queues, world.division, x, c, 0)
     return codes.ABOVE_FAIR_SHARE if above else codes.WAITS_FOR_QUOTA
@@ -146,7 +154,7 @@ def _quote_limit(
 ) -> int:
     """How queue ``x`` stands, which is at its limit."""
     out.blame[w], out.figures[w, LIMIT.needs] = x, need
-    out.figures[w, LIMIT.holds] = queues.usage.held[c, x]
+    out.figures[w, LIMIT.holds] = queues.usage.gpus[c, x]
     out.figures[w, LIMIT.limit] = quotas.cap[c, x]
     out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
     return codes.AT_LIMIT
@@ -183,27 +191,21 @@ def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     out.blame[w] = work.queue[w]
     out.figures[w, FREE_GPUS.free], out.figures[w, FREE_GPUS.needs] = free, need
     out.figures[w, FREE_GPUS.nodes], out.figures[w, FREE_GPUS.fits_members] = some, slots
-    kept = not find_seats and all_fit(world, w, c, least, RAW)
-    first = _kept_for(world, w, c) if kept else -1
+    is_kept = not find_seats and all_fit(world, w, c, least, RAW)
+    first = _kept_for(world, w, c) if is_kept else -1
     if first >= 0:
         out.rival[w] = first
-        until = (
-            world.queues.reservations.until_s[c]
-            if world.queues.reservations.slot[c] == first
-            else np.inf
-        )
+        nodes_of = world.queues.reservations
+        until = nodes_of.until_s[c] if nodes_of.slot[c] == first else np.inf
         out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world.rules, until)
         return codes.RESERVED_FOR_OTHER
     if free < need or not find_seats:
-        lack = (
-            codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(nodes, work, room, out, w, c)
-        )
+        lack = codes.NO_FREE_GPUS
+        if free >= need:
+            lack = _lack_beside_gpus(nodes, work, room, out, w, c)
         scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
-        return (
-            codes.NO_ROOM_ON_ITS_NODES
-            if scarce and _is_bound_to_some(nodes, work, room, out, w, c)
-            else lack
-        )
+        bound = scarce and _is_bound_to_some(nodes, work, room, out, w, c)
+        return codes.NO_ROOM_ON_ITS_NODES if bound else lack
     if work.required[w] != ANYWHERE:
         many = reach_of(world, row, c, work.required[w], least)
         out.figures[w, TOGETHER.fits_together] = many
@@ -302,7 +304,7 @@ def _turn_reason(world: Session, w: int, c: int, first: int) -> int:
     until = queues.turns.until_s[c, q] if queues.turns.slot[c, q] == first else np.inf
     out = world.out
     out.blame[w], out.rival[w] = q, first
-    out.figures[w, TURN.holds] = queues.usage.held[c, q]
+    out.figures[w, TURN.holds] = queues.usage.gpus[c, q]
     out.figures[w, TURN.fair_share] = world.division.fair[c, q]
     out.figures[w, TURN.first_needs] = need
     out.figures[w, TURN.turn_in_s] = _seconds_to(world.rules, until)

@@ -14,6 +14,8 @@ WORDS: Mapping[m.Outage, tuple[str, str]] = {
     m.Outage.TAINTED: ("is closed by a taint", "are closed by taints"),
     m.Outage.NO_GPUS: ("hands out no GPUs", "hand out no GPUs"),
 }
+DRAINING = ("is being drained", "are being drained")
+"""Of a cordoned node while work holds GPUs there."""
 MOST_NAMES = 3
 
 
@@ -25,6 +27,8 @@ class Outages:
         for node in snapshot.nodes:
             if node.ready or node.outage is not m.Outage.GONE:
                 self.installed.setdefault(node.gpu_class, []).append(node)
+        self.workloads = snapshot.workloads
+        self._busy: set[str] | None = None
         self.sets = {one.name: one.nodes for one in snapshot.node_sets}
         self._words: dict[str, str] = {}
         self._fits: dict[tuple[object, ...], bool] = {}
@@ -34,8 +38,29 @@ class Outages:
         if gpu_class not in self._words:
             nodes = self.installed.get(gpu_class, [])
             down = [node for node in nodes if not node.ready]
-            self._words[gpu_class] = _said(gpu_class, down, len(nodes)) if down else ""
+            self._words[gpu_class] = self._said(gpu_class, down, len(nodes)) if down else ""
         return self._words[gpu_class]
+
+    def _said(self, gpu_class: str, down: list[m.Node], installed: int) -> str:
+        by_words: dict[tuple[str, str], list[str]] = {}
+        for node in sorted(down, key=lambda node: node.outage or m.Outage.NOT_READY):
+            by_words.setdefault(self._words_of(node), []).append(node.name)
+        parts = [
+            f"{len(names)} of {plural(installed, f'{gpu_class} node')} {words[len(names) > 1]}:"
+            f" {_names(names)}"
+            for words, names in by_words.items()
+        ]
+        return "; ".join(parts) + "."
+
+    def _words_of(self, node: m.Node) -> tuple[str, str]:
+        outage = node.outage or m.Outage.NOT_READY
+        is_draining = outage is m.Outage.CORDONED and self._holds_work(node.name)
+        return DRAINING if is_draining else WORDS[outage]
+
+    def _holds_work(self, node: str) -> bool:
+        if self._busy is None:
+            self._busy = {name for work in self.workloads for name in work.placement}
+        return node in self._busy
 
     def would_fit(self, work: m.Workload) -> bool:
         """Whether ``work`` fits the empty nodes of a class of its wish that are installed, and some of these
@@ -46,14 +71,9 @@ class Outages:
     def _would_fit_on(self, work: m.Workload, gpu_class: str) -> bool:
         level = work.topology.required or ""
         key = (
-            gpu_class,
-            work.gpus,
-            work.cpus,
-            work.memory_mib,
-            work.members.min,
-            work.topology,
+            gpu_class, work.gpus, work.cpus, work.memory_mib, work.members.min, work.topology,
             work.node_set,
-        )
+        )  # fmt: skip
         if key not in self._fits:
             nodes = [n for n in self.installed[gpu_class] if self._may_use(work, n)]
             largest = max((n.gpus for n in self.installed[gpu_class]), default=0)
@@ -72,18 +92,6 @@ class Outages:
         if work.node_set is None:
             return not node.dedicated
         return node.name in self.sets.get(work.node_set, ())
-
-
-def _said(gpu_class: str, down: list[m.Node], installed: int) -> str:
-    by_cause: dict[m.Outage, list[str]] = {}
-    for node in down:
-        by_cause.setdefault(node.outage or m.Outage.NOT_READY, []).append(node.name)
-    parts = [
-        f"{len(names)} of {plural(installed, f'{gpu_class} node')} {WORDS[cause][len(names) > 1]}:"
-        f" {_names(names)}"
-        for cause, names in sorted(by_cause.items())
-    ]
-    return "; ".join(parts) + "."
 
 
 def _names(names: Iterable[str]) -> str:

@@ -23,34 +23,33 @@ def read_shares(frame: Frame) -> Shares:
     for field, copy in zip(frame.buffers.division, scratch, strict=True):
         copy[...] = field
     potentials(frame.world, as_struct(scratch), potential)
-    held, waiting = _sum_up(frame)
+    usage, waiting = _sum_up(frame)
     classes = list(enumerate(frame.class_names))
     return {
-        queue: {name: _share(frame, c, i, held, waiting, potential) for c, name in classes}
+        queue: {name: _share(frame, c, i, usage, waiting, potential) for c, name in classes}
         for i, queue in enumerate(frame.queue_names)
     }
 
 
-def _share(frame: Frame, c: int, i: int, held: Ints, waiting: Ints, potential: Floats) -> Share:
+def _share(frame: Frame, c: int, i: int, usage: Ints, waiting: Ints, potential: Floats) -> Share:
     q, division = frame.quotas, frame.buffers.division
     leaf = frame.tree.kid_start[i] == frame.tree.kid_start[i + 1] and i > 0
-    asked = (
-        min(frame.buffers.queues.redivision.divided[c, i], q.limit[c, i])
-        if leaf
-        else division.demand[c, i]
-    )
-    kept = division.kept_below[c, 0] if i == 0 else division.capacity[c, i] - division.fair[c, i]
+    divided = frame.buffers.queues.redivision.divided
+    demand = min(divided[c, i], q.limit[c, i]) if leaf else division.demand[c, i]
+    kept_back = division.capacity[c, i] - division.fair[c, i]
+    if i == 0:
+        kept_back = division.kept_below[c, 0]
     return Share(
         fair_share=_exact(division.fair[c, i]),
         potential=_exact(potential[c, i]),
-        allocated=int(held[c, i]),
+        allocated=int(usage[c, i]),
         nominal=int(q.nominal[c, i]),
         limit=None if q.limit[c, i] >= UNLIMITED else int(q.limit[c, i]),
-        demand=int(asked),
+        demand=int(demand),
         pending=int(waiting[c, i]),
         guaranteed=_exact(division.guaranteed[c, i]),
-        lent=max(0, int(q.nominal[c, i] - asked - round(kept))) if i else 0,
-        kept_back=round(kept),
+        lent=max(0, int(q.nominal[c, i] - demand - round(kept_back))) if i else 0,
+        kept_back=round(kept_back),
         oversubscribed=bool(division.short[c, i]),
         steps=steps_of(frame, c, i) if i else (),
     )
@@ -62,14 +61,14 @@ def steps_of(frame: Frame, c: int, q: int) -> tuple[Step, ...]:
     Read from what the division wrote down. Steps of nothing are left out.
     """
     division, nominal = frame.buffers.division, float(frame.quotas.nominal[c, q])
-    kept = float(division.kept[c, q])
-    owed = min(nominal - kept, float(division.demand[c, q]))
+    kept_back = float(division.kept_back[c, q])
+    owed = min(nominal - kept_back, float(division.demand[c, q]))
     n, u, w = (float(table[c, q]) for table in (division.norm, division.usage, division.ratio))
     tier = int(frame.tree.tier[q])
     steps = (
         Step(StepKind.NOMINAL, nominal),
-        Step(StepKind.LENT, owed + kept - nominal),
-        Step(StepKind.KEPT_BACK, -kept),
+        Step(StepKind.LENT, owed + kept_back - nominal),
+        Step(StepKind.KEPT_BACK, -kept_back),
         Step(StepKind.RATIONED, float(division.guaranteed[c, q]) - owed),
         Step(StepKind.SPARE, float(division.spare[c, q]), n, u, w, tier),
         Step(StepKind.REMAINDER, float(division.remainder[c, q]), n, u, w, tier),
@@ -82,22 +81,19 @@ def _sum_up(frame: Frame) -> tuple[Ints, Ints]:
     a workload that accepts several classes asks in each of them.
     """
     work, parent = frame.work, frame.tree.parent
-    held, waiting = (
-        np.zeros(frame.quotas.nominal.shape, np.int64),
-        np.zeros(frame.quotas.nominal.shape, np.int64),
-    )
+    usage = np.zeros(frame.quotas.nominal.shape, np.int64)
+    waiting = np.zeros_like(usage)
     runs = np.flatnonzero((work.phase == RUNNING) & (work.queue > 0))
-    np.add.at(
-        held, (work.gpu_class[runs], work.queue[runs]), work.need[GPUS, runs] * work.members[runs]
-    )
-    waits = (work.phase == PENDING) & (work.queue > 0) & ~work.held
+    gpus = work.need[GPUS, runs] * work.members[runs]
+    np.add.at(usage, (work.gpu_class[runs], work.queue[runs]), gpus)
+    waits = (work.phase == PENDING) & (work.queue > 0) & ~work.on_hold
     for wish in work.wish:
         asks = np.flatnonzero(waits & (wish >= 0))
         np.add.at(waiting, (wish[asks], work.queue[asks]), work.need[GPUS, asks] * work.most[asks])
     for i in range(parent.size - 1, 0, -1):
-        held[:, parent[i]] += held[:, i]
+        usage[:, parent[i]] += usage[:, i]
         waiting[:, parent[i]] += waiting[:, i]
-    return held, waiting
+    return usage, waiting
 
 
 def _exact(milli: float) -> float:

@@ -54,7 +54,7 @@ class Partitions(NamedTuple):
     run_s: Ints  # real run time, UNKNOWN until it is over
     seats: Ints  # [run] nodes it sits on
     node: Shorts  # [run, seat]
-    held: Shorts  # [run, seat] milli-GPU
+    usage: Shorts  # [run, seat] milli-GPU
     next: Ints  # [run] what waits behind it
     head: Ints  # [queue] what waits first
     tail: Ints
@@ -155,7 +155,7 @@ def _end(own: Any, run: int, at: int) -> None:
     own.state[run] = OVER
     own.stirred[own.queue[run]] = True
     for i in range(own.seats[run]):
-        own.free[own.node[run, i]] += own.held[run, i]
+        own.free[own.node[run, i]] += own.usage[run, i]
 
 
 @inner
@@ -263,13 +263,13 @@ def _seat_across(
         own.seats[run] = sat
         return True
     for i in range(sat):
-        own.free[own.node[run, i]] += own.held[run, i]
+        own.free[own.node[run, i]] += own.usage[run, i]
     return False
 
 
 @inner
 def _sit(own: Any, run: int, seat: int, n: int, gpus: int) -> None:
-    own.node[run, seat], own.held[run, seat] = n, gpus
+    own.node[run, seat], own.usage[run, seat] = n, gpus
     own.free[n] -= gpus
 
 

@@ -87,7 +87,7 @@ def _gather(world: Session) -> int:
         if not by_merit(tree, q):
             continue
         merit.expected[w] = expected_of(tree, work, w)
-        merit.due[w] = tree.sharing.rule[q] == codes.PROMISE and (
+        merit.promise_due[w] = tree.sharing.rule[q] == codes.PROMISE and (
             _is_due(work, merit, w, now)
             if tree.sharing.played[q]
             else _is_inside(tree, work, world.queues, world.quotas, w)
@@ -161,8 +161,8 @@ def _before(tree: Tree, work: Work, ordering: Ordering, a: int, b: int) -> bool:
     v, w = ordering.pending.slot[a], ordering.pending.slot[b]
     if rank[v] != rank[w]:
         return bool(rank[v] > rank[w])
-    if merit.due[v] != merit.due[w]:
-        return bool(merit.due[v])
+    if merit.promise_due[v] != merit.promise_due[w]:
+        return bool(merit.promise_due[v])
     if merit.expected[v] != merit.expected[w]:
         return bool(merit.expected[v] < merit.expected[w])
     if work.submitted[v] != work.submitted[w]:

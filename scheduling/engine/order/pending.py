@@ -39,14 +39,10 @@ def update_pending(
 @inner
 def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
     """Close the gaps of those that wait no more, and of those that have another rank by now."""
-    item, state, rank, phase = (
-        ordering.pending.slot,
-        ordering.changes.pending_state,
-        ordering.pending.rank,
-        work.phase,
-    )
+    item, rank, phase = ordering.pending.slot, ordering.pending.rank, work.phase
+    state = ordering.changes.pending_state
     priority, submitted = work.priority, work.submitted
-    kept = 0
+    count = 0
     for k in range(ordering.pending.size[0]):
         w = item[k]
         if state[w] != LISTED:
@@ -56,9 +52,9 @@ def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
         elif rank[w] != _rank(ranks, priority[w], submitted[w], now):
             note_pending(ordering, w)
         else:
-            item[kept] = w
-            kept += 1
-    ordering.pending.size[0] = kept
+            item[count] = w
+            count += 1
+    ordering.pending.size[0] = count
 
 
 @inner
@@ -85,18 +81,16 @@ def _merge_in(
             fresh += 1
     ordering.changes.pending_size[0] = 0
     _sort(ordering, work, fresh, shortest)
-    i, j = ordering.pending.size[0] - 1, fresh - 1
+    slot, i, j = ordering.pending.slot, ordering.pending.size[0] - 1, fresh - 1
     ordering.pending.size[0] += fresh
     for k in range(ordering.pending.size[0] - 1, -1, -1):
         if j < 0:
             break
-        if i >= 0 and _after(
-            ordering, work, ordering.pending.slot[i], ordering.changes.pending[j], shortest
-        ):
-            ordering.pending.slot[k] = ordering.pending.slot[i]
+        if i >= 0 and _after(ordering, work, slot[i], ordering.changes.pending[j], shortest):
+            slot[k] = slot[i]
             i -= 1
         else:
-            ordering.pending.slot[k] = ordering.changes.pending[j]
+            slot[k] = ordering.changes.pending[j]
             j -= 1
 
 
@@ -110,9 +104,10 @@ def _sort(ordering: Ordering, work: Work, size: int, shortest: bool) -> None:
             middle, high = min(low + width, size), min(low + 2 * width, size)
             i, j = low, middle
             for k in range(low, high):
-                if j >= high or (
-                    i < middle and not _after(ordering, work, order[i], order[j], shortest)
-                ):
+                first = i < middle
+                if first and j < high:
+                    first = not _after(ordering, work, order[i], order[j], shortest)
+                if first:
                     spare[k] = order[i]
                     i += 1
                 else:
@@ -149,29 +144,31 @@ def later(work: Work, a: int, b: int, shortest: bool) -> bool:
 @inner
 def _group(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Find the groups, and count the kinds of those in them. Arrays are looked up once."""
-    item, start, leaf, fewest, rank = (
-        ordering.pending.slot,
-        ordering.pending.group_begin,
-        ordering.pending.queue_begin,
-        ordering.pending.smallest_ask,
-        ordering.pending.rank,
-    )
+    pending = ordering.pending
+    item, start, leaf = pending.slot, pending.group_begin, pending.queue_begin
+    fewest, rank = pending.smallest_ask, pending.rank
     in_queue, user, least, need = work.queue, work.user, work.least, work.need
-    claims, held, of, waiting, one = work.claims, work.held, shapes.of, shapes.waiting, shapes.first
+    claims, on_hold, of, waiting, one = (
+        work.claims,
+        work.on_hold,
+        shapes.of,
+        shapes.waiting,
+        shapes.first,
+    )
     oldest, submitted = ordering.pending.oldest, work.submitted
     groups, queue, before, promised, special = 0, 0, -1, 0, 0
     for q in range(oldest.size):
         oldest[q] = np.inf
     for shape in range(shapes.number):
-        waiting[shape] = shapes.held[shape] = 0
+        waiting[shape] = shapes.on_hold[shape] = 0
     for k in range(ordering.pending.size[0]):
         w = item[k]
         q, smallest, shape = in_queue[w], least[w] * need[GPUS, w], of[w]
         promised += claims[w]
-        special += held[w] or shape < 0
+        special += on_hold[w] or shape < 0
         if shape >= 0:
             waiting[shape] += 1
-            shapes.held[shape] += held[w]
+            shapes.on_hold[shape] += on_hold[w]
             one[shape] = w
         while queue <= q:
             leaf[queue], fewest[queue] = groups, smallest

@@ -15,9 +15,8 @@ from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Rules, Work
 from scheduling.engine.state.order import DUES, Ordering, Shapes
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, PENDING
 
 
@@ -34,10 +33,8 @@ def refused_alike(work: Work, shapes: Shapes, w: int, cell: int) -> bool:
     shapes.refusals.asked_cell = cell
     if cell < 0 or shapes.refusals.refused_at[cell] != shapes.refusals.epoch:
         return False
-    return (
-        shapes.refusals.ends_within_s[cell] == -np.inf
-        or work.ends_within[w] >= shapes.refusals.ends_within_s[cell]
-    )
+    ends = shapes.refusals.ends_within_s[cell]
+    return ends == -np.inf or work.ends_within[w] >= ends
 
 
 @inner
@@ -46,10 +43,8 @@ def note_refusal(work: Work, shapes: Shapes, w: int, settled: bool) -> None:
     cell = shapes.refusals.asked_cell
     if cell >= 0:
         within_s = work.ends_within[w]
-        shapes.refusals.refused_at[cell], shapes.refusals.ends_within_s[cell] = (
-            shapes.refusals.epoch,
-            within_s if within_s < np.inf else -np.inf,
-        )
+        shapes.refusals.refused_at[cell] = shapes.refusals.epoch
+        shapes.refusals.ends_within_s[cell] = within_s if within_s < np.inf else -np.inf
         if settled:
             shapes.refusals.told_by[cell] = w
 
@@ -66,17 +61,12 @@ def waits_like_another(world: Session, w: int) -> bool:
     shape = shapes.of[w]
     if shape < 0 or queues.limits.any or not _asks_in_vain(work, division, queues, w):
         return False
-    for due in range(DUES):
-        like = shapes.refusals.told_by[shape * DUES + due]
+    for is_due in range(DUES):
+        like = shapes.refusals.told_by[shape * DUES + is_due]
         waits = work.phase[like] == PENDING and world.out.action[like] == codes.WAIT
         ends_later = work.ends_within[w] >= work.ends_within[like]
-        if (
-            waits
-            and ends_later
-            and shapes.of[like] == shape
-            and work.user[w] == work.user[like]
-            and _cell_of(work, rules, shapes, like) >= 0
-        ):
+        alike = shapes.of[like] == shape and work.user[w] == work.user[like]
+        if waits and ends_later and alike and _cell_of(work, rules, shapes, like) >= 0:
             return True
     return False
 

@@ -17,14 +17,12 @@ from scheduling.engine.state.units import RUNNING
 @inner
 def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Bring the list up to date; what never waited here gets its kind."""
-    kept = _drop(ordering, work)
-    if (
-        ordering.changes.running_size[0] * (kept + ordering.changes.running_size[0])
-        < work.phase.size
-    ):
+    count = _drop(ordering, work)
+    fresh = ordering.changes.running_size[0]
+    if fresh * (count + fresh) < work.phase.size:
         for k in range(ordering.changes.running_size[0]):
-            kept = _put_in(ordering, work, ordering.changes.running[k], kept)
-        ordering.running.size[0] = kept
+            count = _put_in(ordering, work, ordering.changes.running[k], count)
+        ordering.running.size[0] = count
     else:
         _list_all(ordering, work)
     for k in range(ordering.changes.running_size[0]):
@@ -38,22 +36,18 @@ def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
 @inner
 def _drop(ordering: Ordering, work: Work) -> int:
     """Close the gaps of those that left; returns how many stay."""
-    running, berth, phase, kept = (
-        ordering.running.slot,
-        ordering.changes.running_state,
-        work.phase,
-        0,
-    )
+    running, berth = ordering.running.slot, ordering.changes.running_state
+    phase, count = work.phase, 0
     for k in range(ordering.running.size[0]):
         w = running[k]
         if berth[w] != LISTED:
             continue
         if phase[w] == RUNNING:
-            running[kept] = w
-            kept += 1
+            running[count] = w
+            count += 1
         else:
             berth[w] = OUT
-    return kept
+    return count
 
 
 @inner
@@ -97,12 +91,8 @@ def _list_all(ordering: Ordering, work: Work) -> None:
 @inner
 def _sum_up(ordering: Ordering, work: Work) -> None:
     """Where each queue begins, and what is known of those that run. Arrays are looked up once."""
-    running, runs, foretold, queue = (
-        ordering.running.slot,
-        ordering.running.queue_begin,
-        ordering.running.predicted,
-        work.queue,
-    )
+    running, runs = ordering.running.slot, ordering.running.queue_begin
+    foretold, queue = ordering.running.predicted, work.queue
     within, elastic, members, least = work.ends_within, work.elastic, work.members, work.least
     begun, known, flexible, short = 0, 0, 0, 0
     for q in range(foretold.size):
@@ -121,8 +111,5 @@ def _sum_up(ordering: Ordering, work: Work) -> None:
         short += members[w] < least[w]
     for i in range(begun, runs.size):
         runs[i] = ordering.running.size[0]
-    ordering.running.predicted_in_all, ordering.running.elastic, ordering.running.below_minimum = (
-        known,
-        flexible,
-        short,
-    )
+    ordering.running.predicted_in_all, ordering.running.elastic = known, flexible
+    ordering.running.below_minimum = short

@@ -29,24 +29,12 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
     if many > WISHES and work.wish[WISHES, w] >= 0:
         return
     parts = (
-        work.queue[w],
-        work.priority[w],
-        work.need[GPUS, w],
-        work.need[CPUS, w],
-        work.need[MEMORY, w],
-        work.beside[w],
-        work.least[w],
-        work.most[w],
-        work.required[w],
-        int(work.ends_within[w] < np.inf),
-        work.preferred[w],
-        work.where[w],
-        work.wish[0, w],
-        work.wish[1, w] if many > 1 else -1,
-        work.wish[2, w] if many > 2 else -1,
-        work.wish[3, w] if many > 3 else -1,
-        work.segment[w],
-    )
+        work.queue[w], work.priority[w], work.need[GPUS, w], work.need[CPUS, w],
+        work.need[MEMORY, w], work.beside[w], work.least[w], work.most[w], work.required[w],
+        int(work.ends_within[w] < np.inf), work.preferred[w], work.where[w], work.wish[0, w],
+        work.wish[1, w] if many > 1 else -1, work.wish[2, w] if many > 2 else -1,
+        work.wish[3, w] if many > 3 else -1, work.segment[w],
+    )  # fmt: skip
     last = shapes.table.size - 1
     row = 0
     for part in parts:
@@ -64,7 +52,7 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
         return
     for i in range(PARTS):
         shapes.parts[shape, i] = parts[i]
-    for due in range(DUES):
-        shapes.refusals.refused_at[shape * DUES + due] = 0
+    for is_due in range(DUES):
+        shapes.refusals.refused_at[shape * DUES + is_due] = 0
     shapes.number += 1
     shapes.table[row] = shapes.of[w] = shape

@@ -71,14 +71,8 @@ def _tally_running(mix: Mix, ordering: Ordering, shapes: Shapes, work: Work) -> 
     """Members of a kind are added together; the others at once: returns how many were. Arrays are looked
     up once.
     """
-    running, of, members, one, added = (
-        ordering.running.slot,
-        shapes.of,
-        shapes.members,
-        shapes.first,
-        0,
-    )
-    have = work.members
+    running, of, members = ordering.running.slot, shapes.of, shapes.members
+    have, one, added = work.members, shapes.first, 0
     for k in range(ordering.running.size[0]):
         w = running[k]
         shape = of[w]
@@ -150,7 +144,7 @@ def _heaviest(mix: Mix, work: Work, t: int) -> int:
     best = t
     for k in range(t + 1, mix.cells_used):
         cell, first = mix.cells[k], mix.cells[best]
-        more = _asked(mix, work, cell) - _asked(mix, work, first)
+        more = _demand_of(mix, work, cell) - _demand_of(mix, work, first)
         if more > 0 or (more == 0 and _before(work, mix.owner[cell], mix.owner[first]) < 0):
             best = k
     mix.cells[t], mix.cells[best] = mix.cells[best], mix.cells[t]
@@ -158,7 +152,7 @@ def _heaviest(mix: Mix, work: Work, t: int) -> int:
 
 
 @inner
-def _asked(mix: Mix, work: Work, cell: int) -> int:
+def _demand_of(mix: Mix, work: Work, cell: int) -> int:
     return mix.members[cell] * max(LIGHT, work.need[GPUS, mix.owner[cell]])
 
 
@@ -172,11 +166,8 @@ def _fit_in_all(mix: Mix, nodes: Nodes, room: NodeRoom) -> None:
         free = max(0, free_of(room, GPUS, n, NOW))
         if free < ONE and not _has_shares(room, n):
             continue
-        cpus, memory, bit = (
-            free_of(room, CPUS, n, NOW),
-            free_of(room, MEMORY, n, NOW),
-            room.gpu_class[n],
-        )
+        cpus, memory = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW)
+        bit = room.gpu_class[n]
         for t in range(mix.shapes):
             if _may_go(mix, t, room, n, bit):
                 mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)

@@ -35,12 +35,12 @@ ROOM = SCATTERED | {
 def wanted_member(waiting: Iterable[tuple[int, str]], running: Iterable[int]) -> int:
     """Milli-GPU of the member that counts, of (member, reason) that wait and members that run on one class;
     0 where nobody asks for a GPU."""
-    asked = [(gpus, reason) for gpus, reason in waiting if gpus]
+    requests = [(gpus, reason) for gpus, reason in waiting if gpus]
     for reasons in (SCATTERED, ROOM):
-        if sizes := [gpus for gpus, reason in asked if reason in reasons]:
+        if sizes := [gpus for gpus, reason in requests if reason in reasons]:
             return min(sizes)
-    if asked:
-        return min(gpus for gpus, _ in asked)
+    if requests:
+        return min(gpus for gpus, _ in requests)
     return median_low([gpus for gpus in running if gpus] or [0])
 
 

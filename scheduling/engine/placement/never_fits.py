@@ -9,13 +9,17 @@ from scheduling.engine.placement.place import best_domain
 from scheduling.engine.placement.segments import most_by_segments
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import Seats
-from scheduling.engine.state.roles import has_roles, many_roles, members_in, shape_of
-from scheduling.engine.state.segments import needs_segments
+from scheduling.engine.state.roles import (
+    has_roles,
+    many_roles,
+    members_in,
+    needs_segments,
+    shape_of,
+)
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
 FITS_AT = 9
 """Of a row of what is known: the answer, behind its key."""
-FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
 
 
 @inner

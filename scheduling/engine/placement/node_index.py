@@ -225,9 +225,8 @@ def _score(world: Session, w: int, n: int, when: int) -> float:
 def _keep_learnt(world: Session) -> None:
     """Learn the mix once in each plan that is not about a few alone."""
     mix, ordering, room = world.mix, world.ordering, world.room
-    if mix.learnt_at < room.changes.plan_began_at and (
-        ordering.pending.narrowed[0] == ALL or mix.shapes == 0
-    ):
+    whole = ordering.pending.narrowed[0] == ALL or mix.shapes == 0
+    if whole and mix.learnt_at < room.changes.plan_began_at:
         learn(mix, ordering, world.shapes, world.work, world.nodes, room)
 
 
@@ -331,7 +330,7 @@ def pick_domain(
     first, best, reach = index.domains.base[level], -1, 0
     for d in range(index.domains.base[level + 1] - first):
         slots = index.inside[row, first + d]
-        if slots < least or (best >= 0 and not _closer(slots, reach, most)):
+        if slots < least or (best >= 0 and not is_closer(slots, reach, most)):
             continue
         if above != ANYWHERE:
             n = index.domains.member[level, index.domains.begin[level, d]]
@@ -342,7 +341,8 @@ def pick_domain(
 
 
 @inner
-def _closer(slots: int, best: int, most: int) -> bool:
+def is_closer(slots: int, best: int, most: int) -> bool:
+    """Whether a domain with so many ``slots`` is closer to ``most`` than the ``best``."""
     if slots >= most:
         return best < most or slots < best
     return slots > best

@@ -312,11 +312,9 @@ def _occupy_node(work: Work, holds: Holds, room: NodeRoom, n: int) -> None:
 
 @inner
 def _note(room: NodeRoom, n: int) -> None:
+    base = room.baseline.free
     for r in range(room.free_now.shape[0]):
-        room.baseline.free[0, r, n], room.baseline.free[1, r, n] = (
-            room.free_now[r, n],
-            room.free_later[r, n],
-        )
+        base[0, r, n], base[1, r, n] = room.free_now[r, n], room.free_later[r, n]
     room.baseline.open[n] = max(0, room.free_now[GPUS, n])
     for d in range(room.shared_now.shape[1]):
         used = room.shared_now[n, d]
@@ -326,11 +324,9 @@ def _note(room: NodeRoom, n: int) -> None:
 
 @inner
 def _recall(room: NodeRoom, n: int) -> None:
+    base = room.baseline.free
     for r in range(room.free_now.shape[0]):
-        room.free_now[r, n], room.free_later[r, n] = (
-            room.baseline.free[0, r, n],
-            room.baseline.free[1, r, n],
-        )
+        room.free_now[r, n], room.free_later[r, n] = base[0, r, n], base[1, r, n]
         room.pledged[r, n] = 0
     for d in range(room.shared_now.shape[1]):
         room.shared_now[n, d] = room.baseline.shared[0, n, d]

@@ -13,15 +13,19 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.placement.node_index import node_level, pick_domain, pick_node, row_of
+from scheduling.engine.placement.node_index import (
+    is_closer,
+    node_level,
+    pick_domain,
+    pick_node,
+    row_of,
+)
 from scheduling.engine.placement.node_room import fits_at, leave, sit, take_now, take_open
-from scheduling.engine.placement.seating import fill_nodes
 from scheduling.engine.placement.segments import place_segments
-from scheduling.engine.placement.unlike import all_fit, is_closer, place_roles
+from scheduling.engine.placement.unlike import fill_nodes, place_roles
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
-from scheduling.engine.state.roles import has_roles
-from scheduling.engine.state.segments import has_segments, needs_segments
+from scheduling.engine.state.roles import has_roles, has_segments, needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 
@@ -80,26 +84,6 @@ def _place_alike(world: Session, w: int, c: int, least: int, most: int, when: in
             break
     _seat(world, row, w, c, many, when, level, domain)
     return int(many)
-
-
-@inner
-def choose_class(world: Session, w: int, when: int) -> int:
-    """Of the classes ``w`` may run on, the one where a member of it goes at the lowest score, the first
-    on ties; -1 if none takes its least members.
-    """
-    work, index, best, lowest = world.work, world.index, -1, 0.0
-    for k in range(work.wish.shape[0]):
-        c = work.wish[k, w]
-        if c < 0:
-            break
-        if not all_fit(world, w, c, work.least[w], when):
-            continue
-        row = row_of(world, w, c, when)
-        n = pick_node(world, row, c, 1, ANYWHERE, 0)
-        score = index.score[row, index.domains.position[n]]
-        if best < 0 or score < lowest:
-            best, lowest = c, score
-    return best
 
 
 @inner

@@ -11,10 +11,10 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_index import node_level, row_of
-from scheduling.engine.placement.seating import fill_nodes
+from scheduling.engine.placement.unlike import fill_nodes
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import NodeIndex, Seats
-from scheduling.engine.state.segments import segment_level, segment_size
+from scheduling.engine.state.roles import segment_level, segment_size
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE
 

@@ -9,7 +9,14 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.placement.node_index import look_at, node_level, pick_node, row_of, sum_up
+from scheduling.engine.placement.node_index import (
+    is_closer,
+    look_at,
+    node_level,
+    pick_node,
+    row_of,
+    sum_up,
+)
 from scheduling.engine.placement.node_room import pick_device, rise, sit
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeIndex, NodeRoom, Seats
@@ -135,23 +142,14 @@ def _seat_together(world: Session, w: int, c: int, most: int, when: int, level: 
 
 
 @inner
-def is_closer(slots: int, best: int, most: int) -> bool:
-    """Whether a domain with so many ``slots`` is closer to ``most`` than the ``best``."""
-    if slots >= most:
-        return best < most or slots < best
-    return slots > best
-
-
-@inner
 def _slots_by_domain(nodes: Nodes, index: NodeIndex, row: int, c: int, level: int) -> Ints:
     """Parts that the nodes of class ``c`` have GPUs for, by domain; nodes are their own."""
     is_node = level == node_level(index)
     slots = np.zeros(nodes.gpu_class.size if is_node else nodes.domain[level].max() + 1, np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        slots[n if is_node else nodes.domain[level, n]] += index.slots[
-            row, index.domains.position[n]
-        ]
+        d = n if is_node else nodes.domain[level, n]
+        slots[d] += index.slots[row, index.domains.position[n]]
     return slots
 
 
@@ -213,3 +211,34 @@ def shun(seats: Seats, index: NodeIndex, row: int, n: int, done: int) -> None:
 def _rise_all(room: NodeRoom, work: Work, seats: Seats, w: int, sat: int, when: int) -> None:
     for i in range(sat):
         rise(room, work, w, seats.node[i], seats.device[i], when)
+
+
+@inner
+def fill_nodes(
+    world: Session,
+    row: int,
+    w: int,
+    c: int,
+    done: int,
+    end: int,
+    when: int,
+    level: int,
+    domain: int,
+) -> None:
+    """Seat members ``done`` to ``end`` on nodes of the domain."""
+    room, work, seats, index = world.room, world.work, world.seats, world.index
+    apart, first = world.ranks.apart[work.priority[w]], done
+    while done < end:
+        left = 1 if world.rules.spread_weight == SPREADS or apart else end - done
+        n = pick_node(world, row, c, left, level, domain)
+        for _ in range(min(left, index.slots[row, index.domains.position[n]])):
+            device = pick_device(room, work, w, n, when)
+            sit(room, work, w, n, device, when)
+            seats.node[done], seats.device[done] = n, device
+            done += 1
+        look_at(world, row, w, n, when)
+        if apart and end - first > 1:
+            shun(seats, index, row, n, done)
+    for i in range(first, end if apart else first):
+        look_at(world, row, w, seats.node[i], when)
+    index.seen[row] = room.changes.clock

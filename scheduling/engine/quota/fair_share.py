@@ -5,9 +5,8 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.state.input import Quotas, Tree
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 
 PLAIN, LENT, ROUNDED = 0, 1, 2
 """How far a reclaim goes: to fair shares; for what is owed also to what others hold above their nominal,
@@ -29,8 +28,10 @@ def takes_kept(world: Session, q: int, c: int, gpus: int) -> int:
     while q > 0:
         keeps = keeps_back(world, q, c, gpus, kid, keeps)
         q, kid = world.tree.parent[q], q
-        kept = kept_below(world, q, c, gpus, kid, keeps)
-        if world.queues.usage.held[c, q] + gpus + kept > _most(world.quotas, world.queues, q, c):
+        kept_back = kept_below(world, q, c, gpus, kid, keeps)
+        if world.queues.usage.gpus[c, q] + gpus + kept_back > _most(
+            world.quotas, world.queues, q, c
+        ):
             return q
     return -1
 
@@ -55,7 +56,7 @@ def keeps_back(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) 
         return 0
     nominal = world.quotas.nominal[c, q]
     below = _kept_by_children(world, q, c, gpus, kid, keeps, nominal)
-    return max(below, nominal - world.queues.usage.held[c, q] - gpus - world.quotas.lending[c, q])
+    return max(below, nominal - world.queues.usage.gpus[c, q] - gpus - world.quotas.lending[c, q])
 
 
 @inner
@@ -78,14 +79,14 @@ def _kept_by_children(
 ) -> int:
     """No more than ``within`` leaves beside what children hold of their nominal, but for what they keep."""
     tree, queues, nominal = world.tree, world.queues, world.quotas.nominal
-    kept = 0
+    kept_back = 0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         child = tree.kids[i]
         its = keeps if child == kid else queues.usage.kept_back[c, child]
-        held = queues.usage.held[c, child] + (gpus if child == kid else 0)
-        kept += its
-        within -= min(held, nominal[c, child] - its)
-    return max(0, min(kept, within))
+        usage = queues.usage.gpus[c, child] + (gpus if child == kid else 0)
+        kept_back += its
+        within -= min(usage, nominal[c, child] - its)
+    return max(0, min(kept_back, within))
 
 
 @inner
@@ -152,7 +153,7 @@ def beyond_nominal(quotas: Quotas, division: Division, queues: Queues, c: int, q
     """
     if division.short[c, q]:
         return UNLIMITED
-    return int(max(0, queues.usage.held[c, q] - quotas.nominal[c, q]))
+    return int(max(0, queues.usage.gpus[c, q] - quotas.nominal[c, q]))
 
 
 @inner

@@ -23,12 +23,11 @@ def find_limits(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues) -> Non
         most = min(tree.most_running[q], tree.most_per_user[q], tree.most_gpus_per_user[q])
         if most < UNLIMITED:
             queues.limits.any = 1
-    for c in range(queues.limits.ceiling.shape[0]):
-        queues.limits.hours_spent[c], queues.limits.ceiling[c, 0] = 0, UNLIMITED
+    ceiling = queues.limits.ceiling
+    for c in range(ceiling.shape[0]):
+        queues.limits.hours_spent[c], ceiling[c, 0] = 0, UNLIMITED
         for q in range(1, tree.parent.size):
-            queues.limits.ceiling[c, q] = min(
-                quotas.cap[c, q], queues.limits.ceiling[c, tree.parent[q]]
-            )
+            ceiling[c, q] = min(quotas.cap[c, q], ceiling[c, tree.parent[q]])
             if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
                 queues.limits.hours_spent[c] = 1
 

@@ -23,9 +23,8 @@ from scheduling.engine.compile.structs import Flags
 from scheduling.engine.quota.fair_share import sharer, takes_kept
 from scheduling.engine.quota.limits import used_hours
 from scheduling.engine.state.input import Quotas, Ranks, Rules, Tree, Users, Work
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS, PENDING
 
 INSIDE, ROUNDED_UP, ON_LOAN = 0, 1, 2
@@ -44,7 +43,7 @@ class Standing(NamedTuple):
     says: int
     queue: int  # that says so
     fixed: int  # whose nominal it passes though it cannot be preempted, whatever else forbids it
-    kept: int  # from which it would borrow what lenders keep back, likewise
+    lender: int  # from which it would borrow what lenders keep back, likewise
     share: int  # whose share it passes: 0, the root, where all is inside
     rounded: int  # the same where a gang may pass a share by less than half of itself
     levels: int  # of the tree at which a share is passed
@@ -61,20 +60,20 @@ def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
         full, user = _beside_quota(tree, world.work, queues, world.users, w, gpus, how)
     levels, share = past_shares(tree, queues, division, q, c, gpus)
     rounded = _past_half(tree, queues, division, share, c, gpus)
-    at = held_against(tree, world.work, world.ordering.merit.due, w)
+    at = held_against(tree, world.work, world.ordering.merit.promise_due, w)
     turn = levels if at == q else past_shares(tree, queues, division, at, c, gpus)[0]
     former, rules, claims, fixed = world.former, world.rules, how == CLAIMS, -1
     hours = spent_hours(tree, quotas, rules, queues, q, c)
     limit, late = _past_limit(tree, quotas, former, rules, queues, q, c, gpus, claims)
     if not world.ranks.preemptible[world.work.priority[w]]:
         fixed = _past_nominal(tree, quotas, former, rules, queues, division, q, c, gpus, claims)
-    kept = takes_kept(world, q, c, gpus) if levels > 0 or how == STANDS else -1
+    lender = takes_kept(world, q, c, gpus) if levels > 0 or how == STANDS else -1
     says, queue = ON_LOAN if rounded > 0 else ROUNDED_UP if levels > 0 else INSIDE, share
-    forbids = (kept, fixed, limit, hours, user, full)
+    forbids = (lender, fixed, limit, hours, user, full)
     for k in range(len(forbids)):
         if forbids[k] >= 0:
             says, queue = NOT_LENT + k, forbids[k]
-    return Standing(says, queue, fixed, kept, share, rounded, levels, turn, late)
+    return Standing(says, queue, fixed, lender, share, rounded, levels, turn, late)
 
 
 @inner
@@ -90,13 +89,13 @@ def turn_of(
     work: Work,
     queues: Queues,
     division: Division,
-    due: Flags,
+    promise_due: Flags,
     w: int,
     c: int,
     gpus: int,
 ) -> int:
     """``turn`` alone, likewise."""
-    return past_shares(tree, queues, division, held_against(tree, work, due, w), c, gpus)[0]
+    return past_shares(tree, queues, division, held_against(tree, work, promise_due, w), c, gpus)[0]
 
 
 @inner
@@ -108,7 +107,7 @@ def may_hold(stands: Standing, turn: int) -> bool:
 @inner
 def past_share(queues: Queues, division: Division, q: int, c: int, gpus: int) -> bool:
     """Whether queue ``q`` alone would hold more than its share."""
-    return bool(queues.usage.held[c, q] + gpus > division.fair[c, q] + EPS)
+    return bool(queues.usage.gpus[c, q] + gpus > division.fair[c, q] + EPS)
 
 
 @inner
@@ -131,16 +130,16 @@ def owes(tree: Tree, quotas: Quotas, queues: Queues, q: int, kid: int, c: int, g
     """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
     or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
     """
-    held, nominal = queues.usage.held, quotas.nominal
-    if held[c, q] + gpus <= nominal[c, q]:
+    usage, nominal = queues.usage.gpus, quotas.nominal
+    if usage[c, q] + gpus <= nominal[c, q]:
         return True
     if kid < 0:
         return False
-    kept = 0
+    total = 0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         sibling = tree.kids[i]
-        kept += min(held[c, sibling] + (gpus if sibling == kid else 0), nominal[c, sibling])
-    return bool(kept <= nominal[c, q])
+        total += min(usage[c, sibling] + (gpus if sibling == kid else 0), nominal[c, sibling])
+    return bool(total <= nominal[c, q])
 
 
 @inner
@@ -179,19 +178,19 @@ def spent_hours(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int
 
 
 @inner
-def held_against(tree: Tree, work: Work, due: Flags, w: int) -> int:
+def held_against(tree: Tree, work: Work, promise_due: Flags, w: int) -> int:
     """The queue inside whose share ``w`` starts before anybody borrows: its own, or for throughput, and for
     who is due under a promise, that which gives out by merit.
     """
-    q, is_due = work.queue[w], work.phase[w] == PENDING and due[w]
+    q, is_due = work.queue[w], work.phase[w] == PENDING and promise_due[w]
     return int(q if tree.sharing.rule[q] == codes.PROMISE and not is_due else sharer(tree, q))
 
 
 @inner
 def _past_half(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
     """The lowest queue from ``q`` up that would not end closer to its share, 0 if all do."""
-    held, fair = queues.usage.held, division.fair
-    while q > 0 and gpus < 2.0 * (fair[c, q] - held[c, q]) - EPS:
+    usage, fair = queues.usage.gpus, division.fair
+    while q > 0 and gpus < 2.0 * (fair[c, q] - usage[c, q]) - EPS:
         q = tree.parent[q]
     return q
 
@@ -206,7 +205,7 @@ def _past_limit(
     """
     usage, limit, late = queues.usage, -1, False
     while q > 0:
-        cap, would = quotas.cap[c, q], usage.held[c, q] + gpus
+        cap, would = quotas.cap[c, q], usage.gpus[c, q] + gpus
         late = late or would + usage.leaving[c, q] > cap
         if claims and rules.now < quotas.grace[c, q]:
             cap = max(cap, former.cap[c, q])

@@ -10,9 +10,8 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import keeps_back
 from scheduling.engine.state.input import Nodes, Rules, Tree, Users, Work
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
 
 
@@ -23,8 +22,8 @@ def clear_usage(tree: Tree, rules: Rules, queues: Queues, users: Users) -> None:
     for q in range(budget.size):
         usage.dominant_share[q] = 0.0
         usage.eviction_budget[q], usage.running[q] = budget[q], 0
-        for c in range(usage.held.shape[0]):
-            usage.held[c, q] = usage.held_fixed[c, q] = usage.leaving[c, q] = 0
+        for c in range(usage.gpus.shape[0]):
+            usage.gpus[c, q] = usage.held_fixed[c, q] = usage.leaving[c, q] = 0
     of_late, strength = users.usage, rules.user_history
     for pair in range(of_late.size):
         usage.user_weighted[pair] = int(of_late[pair] * strength + 0.5)
@@ -38,7 +37,7 @@ def hold(world: Session, w: int, c: int, gpus: int) -> None:
     """``w`` holds ``gpus`` as the cycle begins; queues above are told by ``sum_up_usage``."""
     work, queues = world.work, world.queues
     usage, q, p = queues.usage, work.queue[w], work.priority[w]
-    usage.held[c, q] += gpus
+    usage.gpus[c, q] += gpus
     usage.user_weighted[work.user[w]] += weighed(gpus, world.nodes.rate[c])
     if queues.limits.any:
         book_start(world.tree, work, queues, world.users, w, 1)
@@ -51,9 +50,9 @@ def hold(world: Session, w: int, c: int, gpus: int) -> None:
 def sum_up_usage(tree: Tree, queues: Queues) -> None:
     """From the leaves, where work was written down, to the root."""
     usage, parent = queues.usage, tree.parent
-    for c in range(usage.held.shape[0]):
+    for c in range(usage.gpus.shape[0]):
         for q in range(parent.size - 1, 0, -1):
-            usage.held[c, parent[q]] += usage.held[c, q]
+            usage.gpus[c, parent[q]] += usage.gpus[c, q]
             usage.held_fixed[c, parent[q]] += usage.held_fixed[c, q]
 
 
@@ -105,7 +104,7 @@ def charge(world: Session, w: int, c: int, members: int, fixed: bool) -> None:
     book_user(world.nodes, work, queues, world.users, w, c, gpus)
     q = work.queue[w]
     while True:
-        queues.usage.held[c, q] += gpus
+        queues.usage.gpus[c, q] += gpus
         if fixed:
             queues.usage.held_fixed[c, q] += gpus
         queues.usage.dominant_share[q] = dominant_ratio(world.nodes.rate, queues, world.division, q)
@@ -123,12 +122,12 @@ def dominant_ratio(rate: Floats, queues: Queues, division: Division, q: int) -> 
     is infinitely far above it.
     """
     worst = 0.0
-    for c in range(queues.usage.held.shape[0]):
-        held = queues.usage.held[c, q]
-        if held <= 0:
+    for c in range(queues.usage.gpus.shape[0]):
+        usage = queues.usage.gpus[c, q]
+        if usage <= 0:
             continue
         fair = division.fair[c, q]
-        ratio = held / fair * rate[c] if fair > EPS else np.inf
+        ratio = usage / fair * rate[c] if fair > EPS else np.inf
         worst = max(worst, ratio)
     return worst
 

@@ -9,14 +9,14 @@ from scheduling.engine.reasons.wording import amount, are, share, span
 
 
 def fits_nominal(f: Facts) -> str:
-    held, nominal = f.figures.holds, f.figures.nominal
-    return f"This start takes {f.queue} to {amount(held)} of its nominal {amount(nominal)} {f.gpu_class}."
+    usage, nominal = f.figures.holds, f.figures.nominal
+    return f"This start takes {f.queue} to {amount(usage)} of its nominal {amount(nominal)} {f.gpu_class}."
 
 
 def borrows(f: Facts) -> str:
-    held, nominal = f.figures.holds, f.figures.nominal
+    usage, nominal = f.figures.holds, f.figures.nominal
     return (
-        f"This start takes {f.queue} to {amount(held)} {f.gpu_class}, {amount(held - nominal)}"
+        f"This start takes {f.queue} to {amount(usage)} {f.gpu_class}, {amount(usage - nominal)}"
         f" above its nominal {amount(nominal)}: idle GPUs that their owners can take back."
     )
 
@@ -63,13 +63,13 @@ def _gpu_hours(gpu_s: float) -> str:
 
 
 def shrinks(f: Facts) -> str:
-    held, fair, gives = f.figures.held, f.figures.fair_share, int(f.figures.gives_members)
+    usage, fair, gives = f.figures.held, f.figures.fair_share, int(f.figures.gives_members)
     keeps = f.members - gives
-    why = f", its fair share is {share(fair)}" if held > fair else ""
+    why = f", its fair share is {share(fair)}" if usage > fair else ""
     first = "" if f.rule == Rule.LOWER_PRIORITY else begins_with(f)
     return (
         f"{first}It can do without {gives} of its {f.members} {f.members_of} and goes on with {keeps}:"
-        f" {f.other} needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
+        f" {f.other} needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(usage)}{why}."
     )
 
 

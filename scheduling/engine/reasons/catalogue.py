@@ -207,7 +207,7 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         outside=True,
     ),
     Reason.HELD: Declared(
-        "On hold", of.Nothing, waits.held,
+        "On hold", of.Nothing, waits.on_hold,
         "its owner put it on hold, or its queue is on hold or draining",
     ),
     Reason.MISROUTED: Declared(

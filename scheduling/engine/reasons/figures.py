@@ -7,6 +7,7 @@ that is ``HIDDEN`` is for sentences alone, one that is ``IF_ANY`` is left out of
 
 from __future__ import annotations
 
+from collections import namedtuple
 from enum import Enum, auto
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
@@ -36,6 +37,14 @@ Seconds = Annotated[Any, Unit.COUNT]
 GpuHours = Annotated[Any, Unit.COUNT]
 GpuSeconds = Annotated[Any, Unit.COUNT]
 Hidden = Annotated[Any, Unit.COUNT, Shown.HIDDEN]
+
+
+def _more(kind: Any, **fields: Any) -> Any:
+    """Figures that begin as those of ``kind``: they are written before the reason is known."""
+    make: Any = namedtuple  # with fields that a type checker cannot know
+    made = make("More", (*kind._fields, *fields))
+    made.__annotations__ = {**get_type_hints(kind, include_extras=True), **fields}
+    return made
 
 
 class Nothing(NamedTuple):
@@ -81,15 +90,8 @@ class Yield(NamedTuple):
     is_ahead: Hidden
 
 
-class Shrunk(NamedTuple):
-    """The same of an elastic gang, which goes on; begins as ``Taken``."""
-
-    held: Gpus
-    fair_share: Gpus
-    keeps: Gpus
-    requested: Gpus
-    nominal: Gpus
-    gives_members: Count
+Shrunk = _more(Taken, gives_members=Count)
+"""Of an elastic gang, which goes on."""
 
 
 class Moved(NamedTuple):
@@ -199,7 +201,7 @@ class Turn(NamedTuple):
 
 
 class Free(NamedTuple):
-    """What is free of a class, and what it is good for. The kinds below begin as this one."""
+    """What is free of a class, and what it is good for."""
 
     free: Gpus
     needs: Gpus
@@ -216,115 +218,33 @@ class ShortKept(NamedTuple):
     expected_gpu_s: GpuSeconds
 
 
-class FreeTogether(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    fits_together: Count
+FreeTogether = _more(Free, fits_together=Count)
+FreeBySegments = _more(FreeTogether, segment=Count)
+FreeKept = _more(Free, kept_for_it=Gpus)
+FreeForOther = _more(Free, starts_in_s=Annotated[Seconds, Shown.IF_ANY])
+FreeWithoutCpus = _more(Free, member_cpus=Cpus, most_cpus=Cpus)
+FreeWithoutMemory = _more(Free, member_mib=Mib, most_mib=Mib)
+FreeWithoutOther = _more(Free, member_amount=Count, most_amount=Count, other=Hidden)
+"""``other`` is the row of ``Work.need`` that is short."""
+FreeOnItsNodes = _more(Free, nodes_allowed=Count, nodes_in_class=Count)
 
 
-class FreeBySegments(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    fits_together: Count
-    segment: Count
-
-
-class FreeKept(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    kept_for_it: Gpus
-
-
-class FreeForOther(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    starts_in_s: Annotated[Seconds, Shown.IF_ANY]
-
-
-class FreeWithoutCpus(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    member_cpus: Cpus
-    most_cpus: Cpus
-
-
-class FreeWithoutMemory(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    member_mib: Mib
-    most_mib: Mib
-
-
-class FreeWithoutOther(NamedTuple):
-    """``other`` is the row of ``Work.need`` that is short."""
-
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    member_amount: Count
-    most_amount: Count
-    other: Hidden
-
-
-class FreeOnItsNodes(NamedTuple):
-    free: Gpus
-    needs: Gpus
-    nodes: Count
-    fits_members: Count
-    nodes_allowed: Count
-    nodes_in_class: Count
-
-
-class WouldLeave(NamedTuple):
-    """What would have to leave, and stays. ``waits_itself``: no protection forbids it, only the time that the
-    workload has still to wait; ``protection`` is one of ``MIN_RUN_TIME``, ``GRACE`` and ``COOLDOWN``.
-    """
+class Stays(NamedTuple):
+    """What would have to leave, and stays."""
 
     holds: Gpus
     fair_share: Gpus
     needs: Gpus
     would_leave: Gpus
-    waits_itself: Hidden
-    protection: Hidden
 
 
-class OverBudget(NamedTuple):
-    holds: Gpus
-    fair_share: Gpus
-    needs: Gpus
-    would_leave: Gpus
-    budget_left: Gpus
-
-
-class OverCap(NamedTuple):
-    holds: Gpus
-    fair_share: Gpus
-    needs: Gpus
-    would_leave: Gpus
-    may_leave: Gpus
-
-
+WouldLeave = _more(Stays, waits_itself=Hidden, protection=Hidden)
+"""``waits_itself``: no protection forbids it, only the time that the workload has still to wait;
+``protection`` is one of ``MIN_RUN_TIME``, ``GRACE`` and ``COOLDOWN``.
+"""
+OverBudget = _more(Stays, budget_left=Gpus)
+OverCap = _more(Stays, may_leave=Gpus)
 MIN_RUN_TIME, GRACE, COOLDOWN = 0, 1, 2
-
-KINDS_OF_FREE = (
-    FreeTogether, FreeKept, FreeForOther, FreeWithoutCpus, FreeWithoutMemory, FreeWithoutOther,
-    FreeOnItsNodes,
-)  # fmt: skip
-KINDS_OF_STAY = (OverBudget, OverCap)
-"""These begin as ``WouldLeave`` does, up to ``would_leave``."""
 
 T = TypeVar("T")
 

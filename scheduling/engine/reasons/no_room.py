@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.gangs import members, parts, this, together
+from scheduling.engine.reasons.facts import Facts, members, parts, this, together
 from scheduling.engine.reasons.wording import amount, are, gib, gpus_in_words, plural
 
 NOT_ALL = "they do not take all of its members"

@@ -91,35 +91,35 @@ def begins_with(f: Facts) -> str:
 
 
 def above_fair_share(f: Facts) -> str:
-    held, fair = f.figures.held, f.figures.fair_share
+    usage, fair = f.figures.held, f.figures.fair_share
     return (
-        f"{f.blame} held {amount(held)} {f.gpu_class}, {above(held, fair)} above its fair share of"
+        f"{f.blame} held {amount(usage)} {f.gpu_class}, {above(usage, fair)} above its fair share of"
         f" {share(fair)}; {f.other} is entitled to them."
     )
 
 
 def owed_nominal(f: Facts) -> str:
-    held, fair = f.figures.held, f.figures.fair_share
+    usage, fair = f.figures.held, f.figures.fair_share
     return (
-        f"{f.blame} held {amount(held)} {f.gpu_class}, {above(held, fair)} above its fair share of"
+        f"{f.blame} held {amount(usage)} {f.gpu_class}, {above(usage, fair)} above its fair share of"
         f" {share(fair)}; {f.other} asks for {amount(f.figures.requested)} inside its nominal, and gangs are"
         " whole."
     )
 
 
 def lent_nominal(f: Facts) -> str:
-    held, nominal = f.figures.held, f.figures.nominal
+    usage, nominal = f.figures.held, f.figures.nominal
     return (
-        f"{f.blame} held {amount(held)} {f.gpu_class}, {amount(held - nominal)} above its nominal of"
+        f"{f.blame} held {amount(usage)} {f.gpu_class}, {amount(usage - nominal)} above its nominal of"
         f" {amount(nominal)}: that is lent, and {f.other} asks for {amount(f.figures.requested)} inside its"
         " own."
     )
 
 
 def rounded(f: Facts) -> str:
-    held, fair = f.figures.held, f.figures.fair_share
+    usage, fair = f.figures.held, f.figures.fair_share
     return (
-        f"{f.blame} held {amount(held)} {f.gpu_class} with a fair share of {share(fair)}; {f.other} needs"
+        f"{f.blame} held {amount(usage)} {f.gpu_class} with a fair share of {share(fair)}; {f.other} needs"
         f" {amount(f.figures.requested)} at once, and with them all are closer to their shares than without."
     )
 
@@ -138,7 +138,7 @@ def taken_from(f: Facts) -> str:
 
 
 def claim_lapsed(f: Facts) -> str:
-    kept = f"{amount(f.figures.needs)} {f.gpu_class}".strip()
+    room = f"{amount(f.figures.needs)} {f.gpu_class}".strip()
     left = f.figures.victims
     vain = f" {plural(left, 'workload')} left for it in vain." if left else ""
     cause = {
@@ -146,4 +146,4 @@ def claim_lapsed(f: Facts) -> str:
         Lapse.TAKEN_AWAY: "a limit, a quota or a hold of people forbids its start by now",
         Lapse.OVERDUE: f"they were due {clock(f.until)} and it still cannot start",
     }.get(Lapse(f.rule or Lapse.SEATS_GONE))
-    return f"{kept} {are(f.figures.needs)} kept for it no longer: {cause}.{vain}"
+    return f"{room} {are(f.figures.needs)} kept for it no longer: {cause}.{vain}"

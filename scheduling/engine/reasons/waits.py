@@ -5,9 +5,8 @@ Queues are written from the top.
 
 from __future__ import annotations
 
-from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.facts import Facts, gang, parts, this
 from scheduling.engine.reasons.figures import COOLDOWN, GRACE, MIN_RUN_TIME
-from scheduling.engine.reasons.gangs import gang, parts, this
 from scheduling.engine.reasons.wording import (
     above,
     amount,
@@ -24,42 +23,42 @@ GONE = "when what already leaves is gone"
 
 
 def awaits_victims(f: Facts) -> str:
-    kept, victims = f.figures.needs, f.figures.victims
+    need, victims = f.figures.needs, f.figures.victims
     have = "has" if victims == 1 else "have"
     when = f"once {plural(victims, 'workload')} {have} made room" if victims else GONE
-    return f"{amount(kept)} {f.gpu_class} {are(kept)} kept for {this(f)}; it starts {when}."
+    return f"{amount(need)} {f.gpu_class} {are(need)} kept for {this(f)}; it starts {when}."
 
 
 def reserved(f: Facts) -> str:
-    expected = f", predicted by {clock(f.until)}" if f.until else ""
+    expected = f", expected by {clock(f.until)}" if f.until else ""
     return (
         f"{this(f).capitalize()} of {f.queue} needs {amount(f.figures.needs)} {f.gpu_class}{parts(f)};"
-        f" {_kept(f)}{expected}."
+        f" {_free_room(f)}{expected}."
     )
 
 
-def _kept(f: Facts) -> str:
+def _free_room(f: Facts) -> str:
     """What of the free GPUs is kept for it, and why the others are of no use to it."""
-    free, need, kept = f.figures.free, f.figures.needs, f.figures.kept_for_it
-    if not kept:
+    free, need, claim = f.figures.free, f.figures.needs, f.figures.kept_for_it
+    if not claim:
         are_free = f"{amount(free)} {are(free)} free" if free else "none is free"
         return f"{are_free}, and it starts on nodes that are kept for it once what runs there ends"
     others = " and the others do not take what is left of it" if free >= need else ""
     return (
-        f"{amount(free)} {are(free)} free, of which {amount(kept)} {are(kept)} kept for it{others}"
+        f"{amount(free)} {are(free)} free, of which {amount(claim)} {are(claim)} kept for it{others}"
         " until the rest ends"
     )
 
 
 def at_limit(f: Facts) -> str:
-    held, cap = f.figures.holds, f.figures.limit
+    usage, cap = f.figures.holds, f.figures.limit
     if cap < f.figures.borrowable:
         return (
-            f"{f.blame} holds {amount(held)} of its nominal {amount(cap)} {f.gpu_class} and, with weight"
+            f"{f.blame} holds {amount(usage)} of its nominal {amount(cap)} {f.gpu_class} and, with weight"
             f" 0, borrows nothing; {this(f)} needs {gang(f)}."
         )
     return (
-        f"{f.blame} holds {amount(held)} of its limit of {amount(cap)} {f.gpu_class};"
+        f"{f.blame} holds {amount(usage)} of its limit of {amount(cap)} {f.gpu_class};"
         f" {this(f)} needs {gang(f)}."
     )
 
@@ -83,79 +82,79 @@ def queue_at_job_limit(f: Facts) -> str:
 
 def user_at_limit(f: Facts) -> str:
     running, most = f.figures.running, f.figures.max_running
-    held, most_gpus = f.figures.holds, f.figures.max_gpus
+    usage, most_gpus = f.figures.holds, f.figures.max_gpus
     if running >= most:
         return (
             f"Its user runs {running:.0f} of at most {plural(most, 'workload')} at once in {f.blame};"
             f" {this(f)} starts when one ends."
         )
     return (
-        f"Its user holds {amount(held)} of at most {gpus_in_words(most_gpus)} in {f.blame}, and {this(f)}"
+        f"Its user holds {amount(usage)} of at most {gpus_in_words(most_gpus)} in {f.blame}, and {this(f)}"
         f" needs {gang(f)}."
     )
 
 
 def _evicted_often(f: Facts) -> str:
-    held, fair, need = f.figures.holds, f.figures.fair_share, f.figures.needs
+    usage, fair, need = f.figures.holds, f.figures.fair_share, f.figures.needs
     often = "once" if f.figures.evictions == 1 else f"{f.figures.evictions:.0f} times"
     return (
         f"It was evicted {often}, so it starts again only inside fair share: {f.blame} holds"
-        f" {amount(held)} of {share(fair)} {f.gpu_class}, and {this(f)} needs {amount(need)}."
+        f" {amount(usage)} of {share(fair)} {f.gpu_class}, and {this(f)} needs {amount(need)}."
     )
 
 
 def above_fair_share(f: Facts) -> str:
-    held, fair, free = f.figures.holds, f.figures.fair_share, f.figures.free
+    usage, fair, free = f.figures.holds, f.figures.fair_share, f.figures.free
     if f.figures.evictions:
         return _evicted_often(f)
     return (
-        f"{f.blame} holds {amount(held)} {f.gpu_class}, {above(held, fair)} above its fair share of"
+        f"{f.blame} holds {amount(usage)} {f.gpu_class}, {above(usage, fair)} above its fair share of"
         f" {share(fair)}, so it may take only what no queue below its share can use:"
         f" {amount(free)} {are(free)} free and {this(f)} needs {gang(f)}."
     )
 
 
 def waits_for_quota(f: Facts) -> str:
-    held, fair, need = f.figures.holds, f.figures.fair_share, f.figures.needs
-    free, kept = f.figures.free, f.figures.kept_back
+    usage, fair, need = f.figures.holds, f.figures.fair_share, f.figures.needs
+    free, kept_back = f.figures.free, f.figures.kept_back
     if f.figures.evictions:
         return _evicted_often(f)
     left = (
-        f"of {amount(free)} free, {amount(kept)} {are(kept)} kept back"
-        if kept
+        f"of {amount(free)} free, {amount(kept_back)} {are(kept_back)} kept back"
+        if kept_back
         else f"{amount(free)} {are(free)} free"
     )
     make = "makes" if amount(need) == "1" else "make"
-    little = "too little" if free > kept else "nothing"
+    little = "too little" if free > kept_back else "nothing"
     why = f"{little} is left to borrow: {left}"
     return (
-        f"{f.blame} holds {amount(held)} of a fair share of {share(fair)} {f.gpu_class};"
-        f" {amount(need)} more {make} {amount(held + need)}, and {why}."
+        f"{f.blame} holds {amount(usage)} of a fair share of {share(fair)} {f.gpu_class};"
+        f" {amount(need)} more {make} {amount(usage + need)}, and {why}."
     )
 
 
 def non_preemptible(f: Facts) -> str:
-    held, nominal = f.figures.holds, f.figures.nominal
+    usage, nominal = f.figures.holds, f.figures.nominal
     need, fair = f.figures.needs, f.figures.fair_share
     inside, bound = ("nominal", amount(nominal)) if nominal <= fair else ("fair share", share(fair))
     return (
-        f"Work that cannot be preempted runs only inside nominal: {f.blame} holds {amount(held)} of"
+        f"Work that cannot be preempted runs only inside nominal: {f.blame} holds {amount(usage)} of"
         f" its {inside} {bound} {f.gpu_class} that way, and {amount(need)} more would pass it."
     )
 
 
 def waits_for_turn(f: Facts) -> str:
-    held, fair, need = f.figures.holds, f.figures.fair_share, f.figures.first_needs
+    usage, fair, need = f.figures.holds, f.figures.fair_share, f.figures.first_needs
     soon = _soon("; its turn comes", f.figures.turn_in_s)
     return (
         f"{f.opening} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
-        f" {amount(held)} of its fair share of {share(fair)}{soon}."
+        f" {amount(usage)} of its fair share of {share(fair)}{soon}."
     )
 
 
 def _soon(what: str, seconds: float) -> str:
-    """When the predictions of running work let one expect it; nothing without any."""
-    return f"{what} in {span(seconds)}, as predicted" if seconds else ""
+    """When it comes if running work ends when it is predicted to; nothing without any such word."""
+    return f"{what} in {span(seconds)} if what runs ends as expected" if seconds else ""
 
 
 def reserved_for_other(f: Facts) -> str:
@@ -171,10 +170,10 @@ def _others(free: float) -> str:
 
 
 def kept_for_short(f: Facts) -> str:
-    free, need, kept = f.figures.free, f.figures.needs, f.figures.kept_free
+    free, need, kept_free = f.figures.free, f.figures.needs, f.figures.kept_free
     return (
-        f"{amount(free)} {f.gpu_class} {are(free)} free, of which {amount(kept)} {are(kept)} kept for short"
-        f" work; {this(f)} needs {amount(need)} and is expected to take"
+        f"{amount(free)} {f.gpu_class} {are(free)} free, of which {amount(kept_free)} {are(kept_free)} kept"
+        f" for short work; {this(f)} needs {amount(need)} and is expected to take"
         f" {f.figures.expected_gpu_s / 3600:.0f} GPU-hours."
     )
 
@@ -191,7 +190,7 @@ def _of_blamed(f: Facts, rival: str) -> str:
 
 
 def victims_protected(f: Facts) -> str:
-    held, fair = f.figures.holds, f.figures.fair_share
+    usage, fair = f.figures.holds, f.figures.fair_share
     need, gone = f.figures.needs, f.figures.would_leave
     if f.figures.waits_itself:
         return (
@@ -205,7 +204,7 @@ def victims_protected(f: Facts) -> str:
             f" for {this(f)} until {clock(f.until)}."
         )
     return (
-        f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {share(fair)};"
+        f"{f.blame} holds {amount(usage)} {f.gpu_class}, its fair share is {share(fair)};"
         f" {what} protects the {amount(gone)} that would leave for {this(f)} until {clock(f.until)}."
     )
 
@@ -235,7 +234,7 @@ def eviction_cap(f: Facts) -> str:
     )
 
 
-def held(f: Facts) -> str:
+def on_hold(f: Facts) -> str:
     if f.held_by_user:
         return "Its owner put it on hold; release it to let it wait for GPUs again."
     if f.draining:

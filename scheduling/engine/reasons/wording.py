@@ -23,10 +23,10 @@ def share(milli: float) -> str:
     return _short(gpus, _digits(gpus))
 
 
-def above(held: float, fair: float) -> str:
+def above(usage: float, fair: float) -> str:
     """What is ``held`` above a ``fair`` share, as it follows from the two as they read."""
-    read = MILLI * (float(amount(held)) - float(share(fair)))
-    return share(read if read > 0 else held - fair)
+    read = MILLI * (float(amount(usage)) - float(share(fair)))
+    return share(read if read > 0 else usage - fair)
 
 
 def _digits(gpus: float) -> int:

@@ -52,7 +52,7 @@ def describe(
     segment: int = 0,
     predicted: float = np.inf,
     ends_within: float = np.inf,
-    held: bool = False,
+    on_hold: bool = False,
     claims: bool = False,
     restart: float = 0.0,
     tie: int | None = None,
@@ -66,7 +66,7 @@ def describe(
     ``gpus`` (milli-GPU), ``cpus`` (milli), ``memory_mib`` and ``beside`` (of what nodes state, by name)
     are of one member, ``members`` is (least, most), ``classes`` are class numbers in order of preference,
     ``where`` is the row of ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are
-    numbers of ``frame.level_names``, ``segment`` is as in ``state.segments``, times are seconds,
+    numbers of ``frame.level_names``, ``segment`` is as in ``state.roles``, times are seconds,
     ``ends_within`` is the run time at the policy's quantile. Of a gang with ``roles``, largest first,
     ``gpus`` and ``members`` are those of its parts (``state.roles``). ``queue`` -1 is misrouted. ``tie``
     decides last, lowest first; by default the order of arrival.
@@ -79,8 +79,8 @@ def describe(
     w.need[3 : 3 + len(beside), slot] = beside
     w.beside[slot] = number_of(tuple(beside))
     w.least[slot], w.most[slot] = members
-    w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
-    w.due[slot], w.taken[slot] = np.inf, 0
+    w.elastic[slot], w.on_hold[slot], w.claims[slot] = elastic, on_hold, claims
+    w.room_due[slot], w.taken[slot] = np.inf, 0
     w.wish[:, slot] = -1
     w.wish[: len(classes), slot] = classes
     w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
@@ -104,8 +104,8 @@ def set_roles(w: Work, slot: int, roles: Sequence[Shape], shapes: Sequence[int])
     if not roles:
         return
     w.need[CPUS:, slot] = 0
-    told = ((one.members, one.extra, *one.needs) for one in roles)
-    w.beside[slot] = number_of(tuple(n for one in told for n in one))
+    figures = ((one.members, one.extra, *one.needs) for one in roles)
+    w.beside[slot] = number_of(tuple(n for one in figures for n in one))
     w.roles[: len(roles), slot] = shapes
     w.role_members[: len(roles), slot] = [one.members for one in roles]
     w.elastic_role[slot] = next((k for k, one in enumerate(roles) if one.extra), 0)

@@ -46,7 +46,7 @@ def start(world: Any, w: int, c: int, nodes: Ints, devices: Ints, now: float) ->
     work = world.work
     work.phase[w], work.members[w] = RUNNING, nodes.size
     work.started[w], work.checkpointed[w] = now, -np.inf
-    work.claims[w], work.due[w] = False, np.inf
+    work.claims[w], work.room_due[w] = False, np.inf
     note_running(world.ordering, w)
     sit_down(world, w, c, nodes, devices)
 
@@ -62,7 +62,7 @@ def promise(world: Any, w: int, c: int, nodes: Ints, devices: Ints) -> None:
 def forget_promise(world: Any, w: int) -> None:
     """``w`` waits like any other."""
     work = world.work
-    work.claims[w], work.due[w], work.gpu_class[w] = False, np.inf, -1
+    work.claims[w], work.room_due[w], work.gpu_class[w] = False, np.inf, -1
     let_go(world.holds, world.room, world.pool, w)
 
 

@@ -301,14 +301,9 @@ class Frame:
     def world(self) -> Struct:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
+            pairs, ranks = self.users.above.size, self.ranks.value.size
             self.buffers = buffers_for(
-                self.tree,
-                self.nodes,
-                self.work,
-                self.holds,
-                self.users.above.size,
-                self.ranks.value.size,
-                self._pool,
+                self.tree, self.nodes, self.work, self.holds, pairs, ranks, self._pool
             )
             b = self.buffers
             parts = (
@@ -381,8 +376,10 @@ class Frame:
             (pool.slots, old, slots, events.SLOTS),
             (pool.holds, old_holds, holds, events.HOLDS),
         ):
-            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else heap[:0]
-            pool.left[k] = kept.size + size - before
-            heap[: pool.left[k]] = np.append(kept, np.arange(before, size))
+            present = (
+                (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else heap[:0]
+            )
+            pool.left[k] = present.size + size - before
+            heap[: pool.left[k]] = np.append(present, np.arange(before, size))
         self.work, self.holds, self.pool = work, table, pool
         self._world = None

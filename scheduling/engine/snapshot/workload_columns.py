@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scheduling.engine import model as m
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.describing import Shape, number_of
-from scheduling.engine.state.segments import segment_of
+from scheduling.engine.state.roles import segment_of
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import PENDING, RUNNING
 
@@ -204,9 +204,9 @@ class Roster:
             "ends_within": [
                 w.predicted.within(self._quantile) if w.predicted else np.inf for w in works
             ],
-            "held": [w.held for w in works],
+            "on_hold": [w.held for w in works],
             "claims": [w.awaits_victims for w in works],
-            "due": [seconds(w.room_due, np.inf) for w in works],
+            "room_due": [seconds(w.room_due, np.inf) for w in works],
             "taken": [w.taken_gpus for w in works],
             "restart": [w.restart_cost_s for w in works],
             "evictions": [w.evictions for w in works],

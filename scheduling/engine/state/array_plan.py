@@ -7,8 +7,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.shares import Division
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.tables import Buffers
 
 ACTING = np.isin(

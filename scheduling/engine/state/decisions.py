@@ -41,9 +41,7 @@ class Decisions(NamedTuple):
     lapsed: Annotated[Ints, per("slot", fill=-1)]  # why its claim ended, of ``codes``
     until: Annotated[Floats, per("slot")]
     lost: Annotated[Floats, per("slot")]  # GPU-seconds
-    figures: Annotated[
-        Floats, per("slot", "figure")
-    ]  # what a sentence quotes, see ``reasons.figures``
+    figures: Annotated[Floats, per("slot", "figure")]  # what sentences quote: ``reasons.figures``
     searches: Annotated[Ints, per("slot")]  # see ``Facts.searches``
     listed: Annotated[Flags, per("slot")]  # it stands in ``order``
     told_by: Annotated[Ints, per("slot", fill=-1)]  # whose line tells the rest, -1 its own

@@ -113,13 +113,15 @@ class Work(NamedTuple):
     where: Ints  # row of ``Nodes.allowed``, -1 anywhere
     required: Ints  # topology level or -1
     preferred: Ints
-    segment: Ints  # of which members and in which level, see ``state.segments``; 0 for none
+    segment: Ints  # of which members and in which level, see ``state.roles``; 0 for none
     submitted: Floats
     predicted: Floats  # median of the run time from its start, infinite if unknown
     tie: Ints  # unique; decides last
-    held: Flags
+    on_hold: Flags
     claims: Flags  # others leave, or left, for it; its holds are the seats that it claims
-    due: Floats  # when the room of its claim was, or should have been, free; infinite if unknown
+    room_due: (
+        Floats  # when the room of its claim was, or should have been, free; infinite if unknown
+    )
     taken: Ints  # milli-GPU evicted for it since it waits
     started: Floats
     checkpointed: Floats
@@ -198,6 +200,11 @@ class Rules(NamedTuple):
     max_moves: int
     claim_hold: float
     shortest: bool
+
+
+@inner
+def need_of(work: Work, w: int) -> int:
+    return work.least[w] * work.need[GPUS, w]
 
 
 @inner

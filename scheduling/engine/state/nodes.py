@@ -46,9 +46,7 @@ class Baseline(NamedTuple):
 class HoldsByNode(NamedTuple):
     """Holds of each node, as linked lists: ``first``, then ``after`` each (``snapshot.events``)."""
 
-    stale: Annotated[
-        Flags, per("node", fill=1)
-    ]  # somebody came or left since ``Baseline`` was noted
+    stale: Annotated[Flags, per("node", fill=1)]  # somebody came or left since ``Baseline``
     first: Annotated[Ints, per("node", fill=-1)]
     before: Annotated[Ints, per("hold")]
     after: Annotated[Ints, per("hold")]
@@ -118,9 +116,7 @@ class NodeIndex(NamedTuple):
     slots: Annotated[NDArray[np.int32], per("row", "node")]
     score: Annotated[Floats, per("row", "node")]  # lowest goes first
     widest: Annotated[Ints, per("row", "block")]  # most slots of a node
-    best: Annotated[
-        Ints, per("row", "block")
-    ]  # position of lowest score among those with slots, -1
+    best: Annotated[Ints, per("row", "block")]  # position of lowest score with slots, or -1
     inside: Annotated[Ints, per("row", "domain")]  # level after level
     alike: Annotated[Ints, per("256", fill=-1)]  # nodes looked at, by what is free on them
     domains: Domains
@@ -134,9 +130,7 @@ class Seats(NamedTuple):
     node: Annotated[Ints, per("member")]
     device: Annotated[Ints, per("member")]
     slots: Annotated[Ints, per("node")]
-    known: Annotated[
-        Ints, per("1024", "10", fill=-1)
-    ]  # what fits on empty nodes, see ``never_fits``
+    known: Annotated[Ints, per("1024", "10", fill=-1)]  # what fits when empty: ``never_fits``
 
 
 @declare

@@ -50,9 +50,7 @@ class Pass:
 
     cursor: Annotated[Ints, per("slot+1")]  # [group] whom of it the pass has come to
     skip: Annotated[Flags, per("slot+1")]  # [position] those whom it does not ask
-    left: Annotated[
-        Ints, per("queue")
-    ]  # how many it has still to ask; above leaves, how many children
+    left: Annotated[Ints, per("queue")]  # how many it has still to ask; above leaves, children
     lead: Annotated[Ints, per("queue+1")]  # the group whose user holds least, -1 if several do
     led: Annotated[Ints, per("queue+1")]  # ``usage_epoch`` when that was found
     usage_epoch: int  # counts changes of what users hold
@@ -94,7 +92,7 @@ class MeritLine(NamedTuple):
     """
 
     expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the fourth root of GPUs
-    due: Annotated[Flags, per("slot")]
+    promise_due: Annotated[Flags, per("slot")]
     position: Annotated[Ints, per("slot+1")]
     scratch: Annotated[Ints, per("slot+1")]
     begin: Annotated[Ints, per("queue")]
@@ -132,14 +130,12 @@ class Refusals:
 class Shapes:
     """Shapes of work by number, found through ``table`` (``order.shapes``)."""
 
-    of: Annotated[
-        Ints, per("slot", fill=UNKNOWN)
-    ]  # or OWN, or UNKNOWN until it first waits or runs
+    of: Annotated[Ints, per("slot", fill=UNKNOWN)]  # or OWN; UNKNOWN until it waits or runs
     parts: Annotated[Ints, per("shape", "17")]
     members: Annotated[Ints, per("shape")]  # how many wait and run, see ``placement.demand_mix``
     waiting: Annotated[Ints, per("shape")]
-    held: Annotated[Ints, per("shape")]  # the part of them that is held back
-    asked: Annotated[Flags, per("shape")]  # what it asks for is counted, all at once
+    on_hold: Annotated[Ints, per("shape")]  # the part of them that is held back
+    is_counted: Annotated[Flags, per("shape")]  # what it asks for is counted, all at once
     first: Annotated[Ints, per("shape")]  # a slot of them; right where any waits
     table: Annotated[Ints, per("place", fill=-1)]  # shape or -1, open addressing
     number: int

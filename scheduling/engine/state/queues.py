@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from scheduling.engine.compile.structs import Floats, Ints, declare
+from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
 from scheduling.engine.state.axes import per
 
 BY_QUEUE = per("class", "queue")
@@ -15,7 +15,7 @@ BY_QUEUE = per("class", "queue")
 class Usage(NamedTuple):
     """What queues and users hold, kept up as decisions fall (``quota.usage``). GPUs are milli-GPU."""
 
-    held: Annotated[Ints, BY_QUEUE]  # without leaving work, with what is reserved
+    gpus: Annotated[Ints, BY_QUEUE]  # without leaving work, with what is reserved
     held_fixed: Annotated[Ints, BY_QUEUE]  # the part of it that is not preemptible
     leaving: Annotated[Ints, BY_QUEUE]  # what leaving work still holds
     kept_back: Annotated[Ints, BY_QUEUE]  # of the nominal that it does not hold
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
     """What is there to divide, and what is asked for (``division.demand``)."""
 
     supply: Annotated[Ints, per("class")]
-    asked: Annotated[Ints, BY_QUEUE]  # what leaves hold and ask for as the cycle begins
+    requests: Annotated[Ints, BY_QUEUE]  # what leaves hold and ask for as the cycle begins
     asked_outside: Annotated[Ints, BY_QUEUE]  # by those left out of the pending order
     charged_micro: Annotated[Ints, BY_QUEUE]  # micro-GPU that recent starts are charged beforehand
     queued: Annotated[Ints, per("queue")]  # waiting workloads that the limits let ask
@@ -111,9 +111,7 @@ class Search(NamedTuple):
 
     forbidden: Annotated[Ints, per("5")]  # 1 where a victim was denied, by what might be overlooked
     evicted: Annotated[Ints, per("1")]  # milli-GPU evicted for the workload at hand
-    vain_slot: Annotated[
-        Ints, per("2", "class", "queue")
-    ]  # own or others' starts: in vain for whom
+    vain_slot: Annotated[Ints, per("2", "class", "queue")]  # own or others' starts: vain for whom
     vain_epoch: Annotated[Ints, per("2", "class", "queue", fill=-1)]  # epoch of the refusals then
 
 
@@ -128,3 +126,31 @@ class Queues(NamedTuple):
     starts: Starts
     round: Round
     search: Search
+
+
+BY_QUEUE = per("class", "queue")
+
+
+@declare
+class Division(NamedTuple):
+    """The division ``[class, queue]``. ``capacity`` is what the subtree divides: share + kept.
+
+    A share is ``guaranteed + spare + remainder``: the guarantee, the part of its tier's spare by ``ratio``
+    (w of the rule, from ``norm``, n, and ``usage``, u), and what those with a ratio left over, by weight
+    alone. ``want`` and ``pull`` are scratch of the filling.
+    """
+
+    fair: Annotated[Floats, BY_QUEUE]
+    guaranteed: Annotated[Floats, BY_QUEUE]
+    kept_back: Annotated[Floats, BY_QUEUE]
+    kept_below: Annotated[Floats, BY_QUEUE]  # kept back by the children together
+    demand: Annotated[Ints, BY_QUEUE]
+    capacity: Annotated[Floats, BY_QUEUE]
+    short: Annotated[Flags, BY_QUEUE]  # its guarantee was not met: oversubscribed
+    spare: Annotated[Floats, BY_QUEUE]
+    remainder: Annotated[Floats, BY_QUEUE]
+    norm: Annotated[Floats, BY_QUEUE]
+    ratio: Annotated[Floats, BY_QUEUE]
+    usage: Annotated[Floats, BY_QUEUE]
+    want: Annotated[Floats, BY_QUEUE]
+    pull: Annotated[Floats, BY_QUEUE]

@@ -19,8 +19,7 @@ from scheduling.engine.state.input import (
 )
 from scheduling.engine.state.nodes import Mix, NodeIndex, NodeRoom, Seats
 from scheduling.engine.state.order import Ordering, Shapes
-from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.shares import Division
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.victims import Candidates
 
 

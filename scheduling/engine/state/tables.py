@@ -21,8 +21,7 @@ from scheduling.engine.state.order import (
     Refusals,
     Shapes,
 )
-from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.shares import Division
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
 
@@ -134,8 +133,8 @@ def empty_work(slots: int, wishes: int, resources: int = 3) -> Work:
         least=ints(1), most=ints(1), elastic=flags(),
         wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),
         segment=ints(),
-        submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
-        due=floats(np.inf), taken=ints(),
+        submitted=floats(), predicted=floats(np.inf), tie=ints(), on_hold=flags(), claims=flags(),
+        room_due=floats(np.inf), taken=ints(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
         leaving=flags(), gpu_class=ints(-1), members=ints(), ends_within=floats(np.inf),
         evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),

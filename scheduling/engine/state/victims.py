@@ -35,9 +35,7 @@ class StatementLog:
     """What is tried, virtually (``statement.statement``): ``slot[first:size]`` by the search at work."""
 
     slot: Annotated[Ints, per("trial")]  # which, in order of choice
-    part: Annotated[
-        Ints, per("trial")
-    ]  # the hold of which a member is given up, or what else it does
+    part: Annotated[Ints, per("trial")]  # the hold of a member given up, or what else it does
     size: int
     first: int
     leaves: Annotated[Flags, per("slot")]
@@ -61,14 +59,10 @@ class NodeBounds(NamedTuple):
     """What room on a node costs at least, and how much there is to take."""
 
     search_number: Annotated[Ints, per("1")]
-    least_loss: Annotated[
-        Floats, per("2", "node")
-    ]  # [any or ready] GPU-seconds per milli-GPU, or inf
+    least_loss: Annotated[Floats, per("2", "node")]  # [any or ready] GPU-seconds by milli-GPU
     most_given: Annotated[Ints, per("2", "node")]  # milli-GPU that they give back at most
     scratch: Annotated[Ints, per("2", "node")]  # what one leaf holds there
-    own_at: Annotated[
-        Ints, per("node")
-    ]  # number of the last search inside a leaf that has work there
+    own_at: Annotated[Ints, per("node")]  # the last search inside a leaf that has work there
     own_least_loss: Annotated[Floats, per("node")]  # of that leaf
     rated: Annotated[Ints, per("1", fill=UNRATED)]  # evictions since these were found, or UNRATED
     risen: Annotated[Flags, per("queue")]  # leaves that hold more than then
@@ -76,11 +70,9 @@ class NodeBounds(NamedTuple):
 
 @declare
 class NodeBlocks(NamedTuple):
-    """Bounds over neighbouring nodes of one class (``eviction.node_blocks``), as those in ``NodeBounds``."""
+    """Bounds over neighbours of one class (``eviction.cheapest_node``), as those in ``NodeBounds``."""
 
-    most_free: Annotated[
-        Ints, per("class_block")
-    ]  # milli-GPU on one node once leaving work is gone
+    most_free: Annotated[Ints, per("class_block")]  # milli-GPU on one node, later
     seen: Annotated[Ints, per("class", fill=-1)]  # the clock up to which that is right
     least_loss: Annotated[Floats, per("2", "class_block")]
     most_given: Annotated[Ints, per("2", "class_block")]
@@ -94,14 +86,10 @@ class NodeBlocks(NamedTuple):
 class QueueBounds(NamedTuple):
     """What searches could take from queues at most (``eviction.bounds``)."""
 
-    evictable: Annotated[
-        Ints, per("2", "class", "queue", "rank")
-    ]  # [loose or bound] milli-GPU of leaves
+    evictable: Annotated[Ints, per("2", "class", "queue", "rank")]  # [loose or bound] milli-GPU
     evictable_at_start: Annotated[Ints, per("2", "class", "queue", "rank")]
     largest_gang: Annotated[Ints, per("class", "queue")]  # in the subtree
-    unbounded: Annotated[
-        Flags, per("queue")
-    ]  # shares of GPUs, or gangs that can do without members
+    unbounded: Annotated[Flags, per("queue")]  # shares of GPUs, or members to do without
     takeable: Annotated[Ints, per("queue")]
     takeable_below: Annotated[Ints, per("queue")]
 
@@ -122,18 +110,14 @@ class MeritSearches(NamedTuple):
 
     evictions_left: Annotated[Floats, per("queue")]  # that the subtree may still order
     calm: Annotated[Flags, per("slot")]  # what its subtree lends comes back to it later
-    price: Annotated[
-        Floats, per("slot")
-    ]  # GPU-seconds that its eviction is weighed with, infinite where it may not go
+    price: Annotated[Floats, per("slot")]  # GPU-seconds by which it is weighed; infinite: it stays
     node_price: Annotated[Floats, per("node")]  # of freeing it wholly
     taken_by: Annotated[Ints, per("slot")]  # number of the search that chose it last
     chosen: Annotated[Ints, per("slot+1")]  # whom the search at work would evict, their number last
-    asked: Annotated[Ints, per("1")]  # searches of this plan
+    searches: Annotated[Ints, per("1")]  # searches of this plan
     number: Annotated[Ints, per("1")]  # of searches
     asks_again: Annotated[Floats, per("1")]  # when somebody may evict who may not now
-    failed: Annotated[
-        Ints, per("class")
-    ]  # the least that was sought in vain, right while ``failed_at`` is the epoch
+    failed: Annotated[Ints, per("class")]  # the least sought in vain since ``failed_at``
     failed_at: Annotated[Ints, per("class")]
 
 
@@ -147,9 +131,7 @@ class Candidates(NamedTuple):
     leaf_begin: Annotated[Ints, per("queue+1")]  # slot[leaf_begin[q]:leaf_begin[q + 1]]
     slot: Annotated[Ints, per("slot")]
     size_of_class: Annotated[Ints, per("class")]
-    shortest_min_run_s: Annotated[
-        Floats, per("rank")
-    ]  # that may shield work of the queue looked at
+    shortest_min_run_s: Annotated[Floats, per("rank")]  # for work of the queue looked at
     lost_gpu_s: Annotated[Floats, per("slot")]  # thrown away by an eviction
     price: Annotated[Floats, per("slot")]  # GPU-seconds by which victims are compared
     dearest: Annotated[Floats, per("class", "rank")]  # scratch: the most that one leaf loses there
@@ -160,6 +142,6 @@ class Candidates(NamedTuple):
     heap: CostHeap
     bounds: NodeBounds
     blocks: NodeBlocks
-    held: QueueBounds
+    by_queue: QueueBounds
     failed: FailedSearches
     merit: MeritSearches

@@ -1,4 +1,8 @@
-"""Writing decisions down."""
+"""Writing decisions down.
+
+What a plan remembers, and what makes it stale: failed searches (``FailedSearches``), what was refused
+alike (``Refusals``), what a milli-GPU costs on each node (``NodeBounds``) are dropped by ``changed`` alone.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from scheduling.engine.compile.structs import Flags
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.nodes import Seats
-from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.order import Ordering, Shapes
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.victims import Candidates
+from scheduling.engine.state.victims import UNRATED, Candidates
 
 
 @inner
@@ -38,6 +42,17 @@ def undecide(out: Decisions, w: int) -> None:
     out.searches[w] = 0
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0
+
+
+@inner
+def close_order(out: Decisions) -> None:
+    """Nobody without a decision stands in ``order``."""
+    count = 0
+    for k in range(out.size[0]):
+        if out.listed[out.order[k]]:
+            out.order[count] = out.order[k]
+            count += 1
+    out.size[0] = count
 
 
 @inner
@@ -141,7 +156,7 @@ def share_lines(world: Session) -> None:
     ordering, out, submitted = world.ordering, world.out, world.work.submitted
     item = ordering.pending.slot
     cell = ordering.pending.cell
-    told = world.shapes.refusals.told_by
+    tellers = world.shapes.refusals.told_by
     order = out.order
     action, reason, until, noted = out.action, out.reason, out.until, out.listed
     size, rounds = out.size[0], world.queues.round
@@ -150,7 +165,7 @@ def share_lines(world: Session) -> None:
         w = item[k]
         if action[w] != codes.UNDECIDED:
             continue
-        like = told[cell[k]]
+        like = tellers[cell[k]]
         action[w], reason[w], until[w] = action[like], reason[like], until[like]
         if (
             reason[w] == codes.VICTIMS_PROTECTED
@@ -191,3 +206,37 @@ def copy_figures(out: Decisions, w: int, of: int) -> None:
     out.searches[w] = out.searches[of]
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = out.figures[of, i]
+
+
+ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
+"""Somebody left a class, moved in it or stepped back; what was to leave it stays; shares are others; a
+turn or nodes are kept, or no more; a leaf holds more than it did; a search looks at other candidates than the
+one before.
+"""
+EVERY = -1
+"""In place of a class or a leaf."""
+
+
+@inner
+def changed(candidates: Candidates, shapes: Shapes, event: int, c: int, q: int) -> None:
+    """``event`` happened in class ``c`` and leaf ``q``."""
+    if event != REACH:
+        shapes.refusals.change += 1
+    if event == HOLDING:
+        candidates.bounds.risen[q] = True
+        return
+    if event in (ROOM, RETURN, SHARES):
+        _forget_failures(candidates, c)
+    if event != REACH:
+        shapes.refusals.epoch += 1
+    if event in (RETURN, SHARES, REACH):
+        candidates.bounds.rated[0] = UNRATED
+
+
+@inner
+def _forget_failures(candidates: Candidates, c: int) -> None:
+    refused = candidates.failed.slot
+    for k in range(refused.shape[0]):
+        if c in (EVERY, k):
+            for q in range(refused.shape[1]):
+                refused[k, q] = -1

@@ -12,8 +12,7 @@ from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.changed import HOLDING, changed
-from scheduling.engine.statement.lines import decide, seat_out
+from scheduling.engine.statement.lines import HOLDING, changed, decide, seat_out
 
 
 @inner
@@ -63,11 +62,11 @@ def note_shift(work: Work, queues: Queues, w: int, members: int) -> None:
 def tell_start(world: Session, w: int, c: int) -> None:
     """Whether ``w``, which starts, lies inside its queue's nominal or borrows."""
     q = world.work.queue[w]
-    held, nominal = world.queues.usage.held[c, q], world.quotas.nominal[c, q]
-    world.out.reason[w] = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
+    usage, nominal = world.queues.usage.gpus[c, q], world.quotas.nominal[c, q]
+    world.out.reason[w] = codes.FITS_NOMINAL if usage <= nominal else codes.BORROWS
     figures = world.out.figures
     world.out.blame[w] = q
-    figures[w, START.holds], figures[w, START.nominal] = held, nominal
+    figures[w, START.holds], figures[w, START.nominal] = usage, nominal
     figures[w, START.fair_share] = world.division.fair[c, q]
 
 
@@ -84,7 +83,7 @@ def promise(world: Session, w: int, c: int, members: int) -> None:
     out.blame[w] = q
     figures[w, PROMISE.needs] = members * work.need[GPUS, w]
     figures[w, PROMISE.coming] = world.room.coming[c]
-    figures[w, PROMISE.holds] = queues.usage.held[c, q]
+    figures[w, PROMISE.holds] = queues.usage.gpus[c, q]
     figures[w, PROMISE.fair_share] = world.division.fair[c, q]
     seat_out(out, seats, w, members)
     claim(world.room, c, members * work.need[GPUS, w])

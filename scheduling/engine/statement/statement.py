@@ -18,7 +18,15 @@ from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work, core_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.queues import Queues
-from scheduling.engine.state.segments import unit_of
+from scheduling.engine.state.roles import (
+    FIRST_ROLE,
+    WHOLE,
+    has_roles,
+    needs_segments,
+    segment_level,
+    segment_size,
+    unit_of,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
@@ -63,6 +71,59 @@ def let_go(world: Session, v: int) -> None:
 def give_member(world: Session, v: int, h: int) -> None:
     """One member of hold ``h`` is given up."""
     _log(world, v, h)
+
+
+@inner
+def give_some(world: Session, v: int, h: int) -> bool:
+    """``v``, which may give a member up, gives one of hold ``h``, of unlike ones all seats of one that begins
+    there, or a segment that has one there; whether it did.
+    """
+    holds, log = world.holds, world.candidates.log
+    if log.members_given_on[h] == holds.members[h]:
+        return False
+    if has_roles(world.work, v):
+        return bool(_give_of_role(world, v, h))
+    if not needs_segments(world.work, v):
+        give_member(world, v, h)
+        return True
+    nodes, level = world.nodes, segment_level(world.work, v)
+    before, home = mark(world.candidates), nodes.domain[level, holds.node[h]]
+    end = before + segment_size(world.work, v)
+    _give_from(world, v, h, end)
+    k = holds.head[v]
+    while k >= 0:
+        if nodes.domain[level, holds.node[k]] == home:
+            _give_from(world, v, k, end)
+        k = holds.next[k]
+    if log.size == end:
+        return True
+    undo(world, before)
+    return False
+
+
+@inner
+def _give_of_role(world: Session, v: int, h: int) -> bool:
+    """A member of the elastic role, if ``h`` has the first seats of such: the others are whole GPUs of its
+    node.
+    """
+    holds, end = world.holds, mark(world.candidates) + unit_of(world.work, v)
+    if holds.device[h] != FIRST_ROLE - world.work.elastic_role[v]:
+        return False
+    give_member(world, v, h)
+    k = holds.head[v]
+    while k >= 0:
+        if holds.node[k] == holds.node[h] and holds.device[k] == WHOLE:
+            _give_from(world, v, k, end)
+        k = holds.next[k]
+    return True
+
+
+@inner
+def _give_from(world: Session, v: int, h: int, end: int) -> None:
+    """Members of hold ``h`` are given up until so many are in the log."""
+    log = world.candidates.log
+    while log.size < end and log.members_given_on[h] < world.holds.members[h]:
+        give_member(world, v, h)
 
 
 @inner

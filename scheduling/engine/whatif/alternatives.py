@@ -60,7 +60,7 @@ class VictimSearch:
 
     winner: m.Workload
     gpu_class: str
-    asked: int
+    need: int
     candidates: Sequence[Candidate]
     more: int
     """What ran there too and is not looked at."""
@@ -79,42 +79,42 @@ def _search_of(
     winner = next(w for w in snapshot.workloads if w.name == name)
     chosen = {d.workload: d for d in acts if d.for_workload == name and d.gpu_class == gpu_class}
     there = [w for w in snapshot.workloads if _runs(w, gpu_class)]
-    asked = winner.gpus * winner.members.min
-    left = [Candidate(w, held(w), Verdict.CHOSEN, chosen[w.name].lost_gpu_s)
+    need = winner.gpus * winner.members.min
+    left = [Candidate(w, gpus_of(w), Verdict.CHOSEN, chosen[w.name].lost_gpu_s)
             for w in there if w.name in chosen]  # fmt: skip
-    stayed = sorted((w for w in there if w.name not in chosen), key=lambda w: (-held(w), w.name))
-    asked_about = [_asked(snapshot, winner, w, asked) for w in stayed[:MOST_ASKED]]
+    stayed = sorted((w for w in there if w.name not in chosen), key=lambda w: (-gpus_of(w), w.name))
+    asked_about = [_candidate(snapshot, winner, w, need) for w in stayed[:MOST_ASKED]]
     ranks = list(Verdict)
     asked_about.sort(key=lambda one: ranks.index(one.verdict))
     return VictimSearch(
-        winner, gpu_class, asked, [*left, *asked_about], max(0, len(stayed) - MOST_ASKED)
+        winner, gpu_class, need, [*left, *asked_about], max(0, len(stayed) - MOST_ASKED)
     )
 
 
 def _runs(work: m.Workload, gpu_class: str) -> bool:
     running = work.phase is m.Phase.RUNNING and not work.leaving
-    return running and work.gpu_class == gpu_class and held(work) > 0
+    return running and work.gpu_class == gpu_class and gpus_of(work) > 0
 
 
-def held(work: m.Workload) -> int:
+def gpus_of(work: m.Workload) -> int:
     return work.gpus * sum(work.placement.values())
 
 
-def _asked(snapshot: m.Snapshot, winner: m.Workload, work: m.Workload, asked: int) -> Candidate:
+def _candidate(snapshot: m.Snapshot, winner: m.Workload, work: m.Workload, need: int) -> Candidate:
     """What the engine says where ``work`` is the only one who may leave for ``winner``."""
     kind = next((p for p in snapshot.priority_classes if p.name == work.priority_class), None)
     if kind is not None and not kind.preemptible:
-        return Candidate(work, held(work), Verdict.FIXED)
+        return Candidate(work, gpus_of(work), Verdict.FIXED)
     said = plan(_all_others_stay(snapshot, work)).decisions
     leaves = next((d for d in said if d.workload == work.name and d.action in LEFT), None)
     if leaves is not None and leaves.for_workload == winner.name:
-        return Candidate(work, held(work), Verdict.ENOUGH, leaves.lost_gpu_s)
+        return Candidate(work, gpus_of(work), Verdict.ENOUGH, leaves.lost_gpu_s)
     waits = next((d for d in said if d.workload == winner.name), None)
     verdict = STOPPED.get(waits.reason, Verdict.SPARED) if waits else Verdict.SPARED
-    if verdict is Verdict.SPARED and held(work) < asked:
+    if verdict is Verdict.SPARED and gpus_of(work) < need:
         verdict = Verdict.NOT_ALONE
     until = waits.until if waits and verdict is Verdict.PROTECTED else None
-    return Candidate(work, held(work), verdict, until=until)
+    return Candidate(work, gpus_of(work), verdict, until=until)
 
 
 def _all_others_stay(snapshot: m.Snapshot, work: m.Workload) -> m.Snapshot:

@@ -44,7 +44,7 @@ def higher_limit(again: Again) -> Relaxation | None:
     if again.reason not in (codes.AT_LIMIT, codes.NEVER_FITS) or again.blame <= 0:
         return None
     quotas, at = again.frame.quotas, (again.gpu_class, again.blame)
-    limit, kept = again.held + _need(again), int(quotas.limit[at])
+    limit, original = again.usage + _need(again), int(quotas.limit[at])
     if quotas.weight[at] <= 0 or quotas.cap[at] >= UNLIMITED:
         return None
     sentence = f"With a limit of {amount(limit)} for {_blamed(again)} it would start on"
@@ -52,7 +52,7 @@ def higher_limit(again: Again) -> Relaxation | None:
     try:
         return _raised(again, quotas.cap, at, Change.LIMIT, limit, sentence)
     finally:
-        quotas.limit[at] = kept
+        quotas.limit[at] = original
 
 
 def more_hours(again: Again) -> Relaxation | None:
@@ -81,9 +81,9 @@ def _raised(
     again: Again, limits: Any, at: Any, change: Change, value: int, sentence: str
 ) -> Relaxation | None:
     """The relaxation if the slot starts while ``limits[at]`` is ``value``."""
-    kept = limits[at]
+    original = limits[at]
     limits[at] = value
     try:
         return again.starts(change, value, sentence, _blamed(again))
     finally:
-        limits[at] = kept
+        limits[at] = original

@@ -14,7 +14,7 @@ from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.segments import preferred_only, required_by
+from scheduling.engine.state.roles import preferred_only, required_by
 from scheduling.engine.state.units import ANYWHERE, CPUS, FREE, GPUS, MEMORY, PENDING
 from scheduling.engine.whatif.change import Change, Reach, Relaxation
 from scheduling.engine.whatif.raised_limits import (
@@ -54,7 +54,7 @@ def relaxations_in(
         plan = plan_frame(frame)
     if frame.work.phase[slot] != PENDING or plan.action[slot] not in (codes.WAIT, codes.RESERVE):
         return []
-    if frame.work.held[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
+    if frame.work.on_hold[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
         return []
     with Again(frame, slot, plan) as again:
         return list(_found(again, reach))

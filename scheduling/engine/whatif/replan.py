@@ -47,21 +47,21 @@ class Again:
         self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
         self.reason, row = int(plan.reason[slot]), plan.figures[slot].tolist()
         self.figures = figures_of(codes.REASONS[self.reason], row)
-        self.held = int(plan.queues.usage.held[self.gpu_class, self.blame])
+        self.usage = int(plan.queues.usage.gpus[self.gpu_class, self.blame])
         circles = self._who_matters(plan)[: 3 if self.reason in LIMITS else 2]
-        self._circles = [(among, plan.queues.demand.asked) for among in circles]
+        self._circles = [(among, plan.queues.demand.requests) for among in circles]
 
     def __enter__(self) -> Again:
         ordering, queues = self.frame.buffers.ordering, self.frame.buffers.queues
         self._line = ordering.pending.slot[: ordering.pending.size[0]].copy()
-        asked = queues.demand.asked.copy()
+        requests = queues.demand.requests.copy()
         self._kind = int(self.frame.buffers.shapes.of[self.slot])
         ordering.pending.narrowed[0] = FEW
         for k, (among, _) in enumerate(self._circles):
             self._list(among)
             ask_outside(queues.demand, 0)
             plan_world(self.frame.world, self.frame.now, False)
-            self._circles[k] = among, asked - queues.demand.asked
+            self._circles[k] = among, requests - queues.demand.requests
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,8 +86,8 @@ class Again:
         action = plan.action[item]
         waiting = (action == codes.WAIT) | (action == codes.UNDECIDED)
         matters[item[~waiting | plan.out.starts.withdrawn[item]]] = True
-        for kept in (queues.turns.slot, queues.reservations.slot, queues.starts.first_promised):
-            matters[kept[kept >= 0]] = True
+        for slots in (queues.turns.slot, queues.reservations.slot, queues.starts.first_promised):
+            matters[slots[slots >= 0]] = True
         matters[self.slot] = False
         few = item[matters[item]]
         waits = ordering.pending.queue_begin[:-1] < ordering.pending.queue_begin[1:]
@@ -148,11 +148,11 @@ class Again:
     ) -> Relaxation | None:
         """``ask`` while ``fields`` of the slot have other values."""
         work, slot = self.frame.work, self.slot
-        kept = {name: getattr(work, name)[..., slot].copy() for name in fields}
+        values = {name: getattr(work, name)[..., slot].copy() for name in fields}
         for name, value in fields.items():
             getattr(work, name)[..., slot] = value
         try:
             return ask()
         finally:
-            for name, value in kept.items():
+            for name, value in values.items():
                 getattr(work, name)[..., slot] = value

@@ -159,10 +159,10 @@ class Command(DatabaseCommand):
         if found is None:
             raise CommandError(f"{name} has no GPU class {gpu_class!r}.")
         labels = dict(node.partition("=")[::2] for node in nodes)
-        kept = clusters.reserve(found, None if none else labels).reserved_labels
-        said = ", ".join(f"{key}={value}" for key, value in kept.items())
-        told = f"nodes with {said} take GPU work only." if said else "other work may go there."
-        self.stdout.write(f"{name}: {told}")
+        selector = clusters.reserve(found, None if none else labels).reserved_labels
+        said = ", ".join(f"{key}={value}" for key, value in selector.items())
+        rule = f"nodes with {said} take GPU work only." if said else "other work may go there."
+        self.stdout.write(f"{name}: {rule}")
 
     def _mode(self, *, name: str, mode: str, left: str, **_: Any) -> None:
         found, wanted = Cluster.objects.get(name=name), MODES[mode]

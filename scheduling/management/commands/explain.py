@@ -29,7 +29,7 @@ class Command(FileCommand):
         )
 
         try:
-            told = explain(snapshot, options["workload"])
+            answer = explain(snapshot, options["workload"])
         except ServiceError:
             name = options["workload"]
             known = ", ".join(repr(w.name) for w in snapshot.workloads[:5]) or "none"
@@ -37,26 +37,26 @@ class Command(FileCommand):
                 [f"WORKLOAD: found {name!r}, expected the name of one of workloads: {known}"]
             )
         if options["json"]:
-            self.stdout.write(json.dumps(told, indent=2))
+            self.stdout.write(json.dumps(answer, indent=2))
             return
-        self._print(told)
+        self._print(answer)
 
-    def _print(self, told: Json) -> None:
-        if not told["decisions"]:
-            self.say(f"{told['workload']} is {told['state']}; the plan leaves it alone.")
-        for decision in told["decisions"]:
-            self.say(f"{told['workload']}: {decision['action']} ({decision['reason']})")
+    def _print(self, answer: Json) -> None:
+        if not answer["decisions"]:
+            self.say(f"{answer['workload']} is {answer['state']}; the plan leaves it alone.")
+        for decision in answer["decisions"]:
+            self.say(f"{answer['workload']}: {decision['action']} ({decision['reason']})")
             self.say(f"  {decision['sentence']}")
             if decision.get("until"):
                 self.say(f"  until: {decision['until']}")
             if decision.get("position"):
-                self.say(f"  position: {decision['position']} in {told['queue']}")
+                self.say(f"  position: {decision['position']} in {answer['queue']}")
             for name, value in decision.get("numbers", {}).items():
                 self.say(f"  {name}: {value}")
-        for gpu_class, share in told["queue_shares"].items():
+        for gpu_class, share in answer["queue_shares"].items():
             numbers = ", ".join(filter(None, (_figure(*each) for each in share.items())))
-            self.say(f"{told['queue']}, {gpu_class}: {numbers}")
-        for found in told["would_start"]:
+            self.say(f"{answer['queue']}, {gpu_class}: {numbers}")
+        for found in answer["would_start"]:
             self.say(f"would start it: {found['sentence']}")
 
 

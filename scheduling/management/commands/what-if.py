@@ -67,12 +67,12 @@ def _read(path: Path) -> Any:
 
 def lines(question: Study) -> list[str]:
     answer = question.answer
-    told = [
+    output = [
         question.name,
         f"  at once: {answer['started']} start, {answer['evicted']} leave,"
         f" {answer['lost_gpu_hours']:g} GPU-hours lost",
     ]
-    told += [
+    output += [
         f"    {'starts' if line['starts'] else 'leaves'}: {line['workload']}: {line['sentence']}"
         for line in answer["lines"]
         if line["starts"] or line["leaves"]
@@ -80,7 +80,7 @@ def lines(question: Study) -> list[str]:
     for row in answer.get("replay", {}).get("queues", ()):
         p90 = row["p90_s"]
         name = row["queue"] or "all queues"
-        told.append(
+        output.append(
             f"  {name:<24} P90 wait {p90['before']:>10,.0f} s → {p90['after']:>10,.0f} s {p90['verdict']}"
         )
-    return told
+    return output

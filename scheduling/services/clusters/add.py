@@ -160,12 +160,12 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
 
 def _kinds(node: Json, devices: Mapping[str, int], known: Sequence[GpuClass]) -> Iterator[Kind]:
     """Of everything on ``node`` that is a GPU, what no class of ``known`` covers."""
-    held = node["metadata"].get("labels") or {}
-    label = product_label(held)
+    labels = node["metadata"].get("labels") or {}
+    label = product_label(labels)
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     offered = [r for r, n in allocatable.items() if vendors.is_gpu(r) and quantity(n) > 0]
     for resource in (*offered, *devices):
         of_it = (c.node_labels for c in known if c.resource_name == resource)
         # A class without labels leaves a product that a label names to a class of its own.
-        if not any(own.items() <= held.items() and (own or not label) for own in of_it):
+        if not any(own.items() <= labels.items() and (own or not label) for own in of_it):
             yield resource, tuple(label.items())

@@ -182,29 +182,29 @@ def _engine_namespace(cluster: Cluster) -> str:
 
 
 def _refused(client: Client, needs: Iterable[Need], mode: str) -> Iterator[Item]:
-    asked = 0
+    count = 0
     refused: list[Item] = []
     for need in needs:
         lacking = [verb for verb in need.verbs if not _may(client, need, verb)]
-        asked += len(need.verbs)
+        count += len(need.verbs)
         if lacking:
             where = f" in {need.namespace}" if need.namespace else ""
             sentence = f"Weir may not {_listed(lacking)} {need.qualified}{where} {need.why}."
             remedy = f"Apply {MANIFESTS[mode]}."
             refused.append(Item(Grade.MISSING, "permissions", sentence, remedy))
-    yield from refused or [Item(Grade.GOOD, "permissions", f"All {asked} to {mode} are granted.")]
+    yield from refused or [Item(Grade.GOOD, "permissions", f"All {count} to {mode} are granted.")]
 
 
 def _may(client: Client, need: Need, verb: str) -> bool:
-    asked = {"group": need.group, "resource": need.resource, "verb": verb}
+    attributes = {"group": need.group, "resource": need.resource, "verb": verb}
     if need.namespace:
-        asked["namespace"] = need.namespace
+        attributes["namespace"] = need.namespace
     if need.names:
-        asked["name"] = need.names[0]
+        attributes["name"] = need.names[0]
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
+        "spec": {"resourceAttributes": attributes},
     }
     return bool(client.create(REVIEW, review)["status"].get("allowed"))
 

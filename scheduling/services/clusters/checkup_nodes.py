@@ -114,8 +114,8 @@ def _some(names: list[str]) -> str:
 
 
 def _carries(node: Json, wanted: Mapping[str, str]) -> bool:
-    held = node["metadata"].get("labels") or {}
-    return all(held.get(key) == value for key, value in wanted.items())
+    labels = node["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in wanted.items())
 
 
 def _count(node: Json, resource_name: str) -> int:

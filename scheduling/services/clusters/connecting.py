@@ -112,10 +112,10 @@ def _refuse_kubeconfig(credentials: Credentials) -> None:
     if len(text.encode()) > MOST_BYTES:
         _refuse("It is larger than a kubeconfig is.", "Paste one context alone.")
     try:
-        told = read(text, "kubeconfig")
+        document = read(text, "kubeconfig")
     except BrokenFileError as error:
         raise ServiceError("broken_file", str(error.faults[0]), field="kubeconfig") from error
-    for kind, key, entry in _entries(told):
+    for kind, key, entry in _entries(document):
         for field in RUNS:
             if field in entry:
                 _refuse(
@@ -130,10 +130,10 @@ def _refuse_kubeconfig(credentials: Credentials) -> None:
                 )
 
 
-def _entries(told: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
+def _entries(document: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
     found: list[tuple[str, str, Mapping[str, Any]]] = []
     for kind, key in (("users", "user"), ("clusters", "cluster")):
-        rows = told.get(kind) if isinstance(told, dict) else None
+        rows = document.get(kind) if isinstance(document, dict) else None
         for row in rows if isinstance(rows, list) else ():
             entry = row.get(key) if isinstance(row, dict) else None
             if isinstance(entry, dict):

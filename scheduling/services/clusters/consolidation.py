@@ -134,13 +134,13 @@ def _size(snapshot: m.Snapshot, gpu_class: str) -> int:
 
 
 def _free(snapshot: m.Snapshot, gpu_class: str) -> int:
-    held: Counter[str] = Counter()
+    usage: Counter[str] = Counter()
     for work in snapshot.workloads:
         if work.gpu_class == gpu_class:
             for node, members in (*work.placement.items(), *work.leaving_members.items()):
-                held[node] += members * work.gpus
+                usage[node] += members * work.gpus
     return sum(
-        max(0, node.gpus - node.foreign_gpus - held[node.name])
+        max(0, node.gpus - node.foreign_gpus - usage[node.name])
         for node in snapshot.nodes
         if _is_open(node, gpu_class)
     )
@@ -178,28 +178,28 @@ def _settled(work: m.Workload) -> m.Workload:
 def _owed_what_they_hold(queues: Sequence[m.Queue], running: Sequence[m.Workload]) -> list[m.Queue]:
     """``queues`` with a nominal of what is held in them and below; their limits stay what they are."""
     parents = {queue.name: queue.parent for queue in queues}
-    held: Counter[Seat] = Counter()
+    usage: Counter[Seat] = Counter()
     for work in running:
         at: str | None = work.queue
         while at in parents:
-            held[at, work.gpu_class or ""] += work.gpus * sum(work.placement.values())
+            usage[at, work.gpu_class or ""] += work.gpus * sum(work.placement.values())
             at = parents[at]
-    return [replace(queue, stop=m.Stop.NONE, quotas=_quotas(queue, held)) for queue in queues]
+    return [replace(queue, stop=m.Stop.NONE, quotas=_quotas(queue, usage)) for queue in queues]
 
 
-def _quotas(queue: m.Queue, held: Mapping[Seat, int]) -> dict[str, m.Quota]:
-    names = {*queue.quotas, *(name for at, name in held if at == queue.name)}
+def _quotas(queue: m.Queue, usage: Mapping[Seat, int]) -> dict[str, m.Quota]:
+    names = {*queue.quotas, *(name for at, name in usage if at == queue.name)}
     return {
-        name: _quota(queue.quotas.get(name), held.get((queue.name, name), 0))
+        name: _quota(queue.quotas.get(name), usage.get((queue.name, name), 0))
         for name in sorted(names)
     }
 
 
-def _quota(quota: m.Quota | None, held: int) -> m.Quota:
+def _quota(quota: m.Quota | None, usage: int) -> m.Quota:
     if quota is None or quota.borrowing_limit is None:
-        return m.Quota(held)
+        return m.Quota(usage)
     most = quota.nominal + quota.borrowing_limit
-    return m.Quota(held, borrowing_limit=max(0, most - held))
+    return m.Quota(usage, borrowing_limit=max(0, most - usage))
 
 
 def _move(work: m.Workload, decision: m.Decision) -> Move:

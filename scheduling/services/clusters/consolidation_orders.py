@@ -121,10 +121,10 @@ def open_order(cluster: Cluster, snapshot: m.Snapshot) -> OpenOrder | None:
     found = consolidation.decided(
         snapshot, order.gpu_class.name, order.nodes, most=order.most_moves
     )
-    told = tuple(_reworded(decision, len(found), order.nodes) for decision in found)
-    names = {decision.workload for decision in told}
+    moves = tuple(_reworded(decision, len(found), order.nodes) for decision in found)
+    names = {decision.workload for decision in moves}
     origins = {work.name: work.placement for work in snapshot.workloads if work.name in names}
-    return OpenOrder(order, told, origins, consolidation.under_way(snapshot, told))
+    return OpenOrder(order, moves, origins, consolidation.under_way(snapshot, moves))
 
 
 def _reworded(decision: m.Decision, many: int, nodes: int) -> m.Decision:
@@ -138,24 +138,26 @@ def _reworded(decision: m.Decision, many: int, nodes: int) -> m.Decision:
     return replace(decision, for_workload=None, sentence=sentence, sealed="", numbers=numbers)
 
 
-def claim(due: OpenOrder, cycle: Cycle, by_name: Mapping[str, Workload]) -> None:
+def claim(pending: OpenOrder, cycle: Cycle, by_name: Mapping[str, Workload]) -> None:
     """Take it for ``cycle``, in the caller's transaction; without a move it is over at once.
 
     Raises TakenError, which has to undo what was decided, when it waits no more.
     """
-    if due.order.state == Of.MOVING:
-        _settle_interrupted(due.order)
+    if pending.order.state == Of.MOVING:
+        _settle_interrupted(pending.order)
         return
-    rows = [_row(decision, by_name[decision.workload], due.origins) for decision in due.moves]
-    waiting = Consolidation.objects.filter(pk=due.order.pk, state=Of.WAITING)
+    rows = [
+        _row(decision, by_name[decision.workload], pending.origins) for decision in pending.moves
+    ]
+    waiting = Consolidation.objects.filter(pk=pending.order.pk, state=Of.WAITING)
     if not waiting.update(state=Of.MOVING, cycle=cycle, moves=rows):
         raise TakenError
-    due.order.moves = rows
+    pending.order.moves = rows
     if not rows:
-        few, many = due.order.most_moves, due.order.nodes
+        few, many = pending.order.most_moves, pending.order.nodes
         what = "moves" if few != 1 else "move"
         said = NOTHING_FITS.format(what, few, "" if few != 1 else "s", many, "s" * (many != 1))
-        _end(due.order, [], Of.NOT_DONE, said)
+        _end(pending.order, [], Of.NOT_DONE, said)
 
 
 def _row(decision: m.Decision, work: Workload, origins: Mapping[str, Mapping[str, int]]) -> Json:
@@ -172,11 +174,13 @@ def _row(decision: m.Decision, work: Workload, origins: Mapping[str, Mapping[str
     }
 
 
-def settle(due: OpenOrder, writes: Iterable[Write]) -> None:
+def settle(pending: OpenOrder, writes: Iterable[Write]) -> None:
     """What came of its moves, as the API server answered; nothing is known where nothing was tried."""
     came = {write.workload_uid: write for write in writes if write.purpose == "suspend"}
-    if due.moves and not came.keys().isdisjoint(row["uid"] for row in due.order.moves):
-        _conclude(due.order, [row | _outcome(came.get(row["uid"])) for row in due.order.moves])
+    if pending.moves and not came.keys().isdisjoint(row["uid"] for row in pending.order.moves):
+        _conclude(
+            pending.order, [row | _outcome(came.get(row["uid"])) for row in pending.order.moves]
+        )
 
 
 def _outcome(write: Write | None) -> Json:

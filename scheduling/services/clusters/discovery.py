@@ -39,7 +39,7 @@ class ClassSeen:
     gpus: int = 0
     """Of all nodes; ``ready_gpus`` of those that are ready."""
     ready_gpus: int = 0
-    held: int = 0
+    usage: int = 0
 
     @property
     def down(self) -> int:
@@ -65,14 +65,14 @@ class NamespaceSeen:
     labels: Mapping[str, str]
     kinds: set[str] = field(default_factory=set)
     work: set[str] = field(default_factory=set)
-    held: Counter[str] = field(default_factory=Counter)
+    usage: Counter[str] = field(default_factory=Counter)
     """GPUs by class."""
     bare: int = 0
     """Pods without an owner."""
 
     @property
     def holdings(self) -> list[tuple[str, int]]:
-        return sorted(self.held.items())
+        return sorted(self.usage.items())
 
     @property
     def team(self) -> tuple[str, str]:
@@ -99,8 +99,8 @@ class Discovery:
         return sum(c.gpus for c in self.classes)
 
     @property
-    def held(self) -> int:
-        return sum(c.held for c in self.classes)
+    def usage(self) -> int:
+        return sum(c.usage for c in self.classes)
 
     @property
     def work(self) -> int:
@@ -124,11 +124,11 @@ def look(cluster: Cluster) -> Discovery:
     classes = [ClassSeen(gpu_class) for gpu_class in cluster.gpu_classes.all()]
     where = _count_nodes(nodes, classes)
     labels = {n["metadata"]["name"]: n["metadata"].get("labels") or {} for n in spaces}
-    found = {name: NamespaceSeen(name, held) for name, held in labels.items()}
+    found = {name: NamespaceSeen(name, own) for name, own in labels.items()}
     for pod in pods:
         _count_pod(pod, where, found)
-    holding = [n for n in found.values() if n.held]
-    holding.sort(key=lambda n: (-sum(n.held.values()), n.name))
+    holding = [n for n in found.values() if n.usage]
+    holding.sort(key=lambda n: (-sum(n.usage.values()), n.name))
     return Discovery(classes, holding, len(nodes), frozenset(labels))
 
 
@@ -204,8 +204,8 @@ def _count_pod(
         gpus = asks.get(seen.gpu_class.resource_name, 0) // MILLI
         if gpus:
             holds = True
-            seen.held += gpus
-            space.held[seen.gpu_class.name] += gpus
+            seen.usage += gpus
+            space.usage[seen.gpu_class.name] += gpus
     if holds:
         _note_owner(meta, space)
 
@@ -228,7 +228,7 @@ def propose(seen: Discovery) -> list[QueueSpec]:
     for space in seen.namespaces:
         if space.name.startswith(SYSTEM) or space.name == "default":
             continue
-        nominal = {name: Decimal(gpus) for name, gpus in sorted(space.held.items())}
+        nominal = {name: Decimal(gpus) for name, gpus in sorted(space.usage.items())}
         key, team = space.team
         leaf = QueueSpec(space.name, namespace=space.name, nominal=nominal)
         if team and team != space.name:

@@ -58,8 +58,8 @@ def guard(cluster: Cluster, link: ClusterLink) -> Guarded:
     skipped = ""
     if cluster.mode == ClusterMode.ENFORCE:
         try:
-            due = rails.prudent(link.client, findings, check=link.lease.check)
-            findings = rails.repair(link.client, due, check=link.lease.check)
+            repairs = rails.prudent(link.client, findings, check=link.lease.check)
+            findings = rails.repair(link.client, repairs, check=link.lease.check)
         except LeaseLostError:
             skipped = "lease"
     record(cluster, findings, at=timezone.now())
@@ -79,16 +79,16 @@ def look(cluster: Cluster, client: Client, mirror: Mirror | None = None) -> list
 
 def record(cluster: Cluster, findings: Iterable[Finding], *, at: datetime) -> None:
     """Bring the rows into line with ``findings``; a row that says the same already is left alone."""
-    held = {(g.kind, g.namespace, g.name): g for g in cluster.guardrails.all()}
+    rows = {(g.kind, g.namespace, g.name): g for g in cluster.guardrails.all()}
     changed = False
     with transaction.atomic():
         for finding in findings:
-            row = held.pop((finding.kind, finding.namespace, finding.name), None)
+            row = rows.pop((finding.kind, finding.namespace, finding.name), None)
             changed |= _save(cluster, row, finding, at)
-        if held:
-            Guardrail.objects.filter(pk__in=[row.pk for row in held.values()]).delete()
+        if rows:
+            Guardrail.objects.filter(pk__in=[row.pk for row in rows.values()]).delete()
         Cluster.objects.filter(pk=cluster.pk).update(guarded_at=at)
-    if changed or held:
+    if changed or rows:
         cluster.touch()
 
 
@@ -133,12 +133,12 @@ def namespace_rails(
         lines = [_line(queue, by_id) for queue in queues]
         # A queue below another of the same namespace is bounded by that one already.
         tops = [line for line in lines if not any(q.namespace == name for q in line[1:])]
-        held = [(line, _limits(line, rows)) for line in tops]
-        cpus, memory_mib, pods = namespaces.bounds_of(held, machines)
+        by_line = [(line, _limits(line, rows)) for line in tops]
+        cpus, memory_mib, pods = namespaces.bounds_of(by_line, machines)
         yield NamespaceRail(
             name=name,
             queues=tuple(sorted(q.name for q in queues if q.name in rows.leaf_names)),
-            hard={**of_none, **_hard([limits for _, limits in held], rows)},
+            hard={**of_none, **_hard([limits for _, limits in by_line], rows)},
             cpus=cpus,
             memory_mib=memory_mib,
             pods=pods,
@@ -174,19 +174,17 @@ def _parameters(queues: list[Queue], rows: PolicyRows) -> Parameters | None:
     default = next((p.name for p in rows.priority_classes if p.is_default), "")
     return Parameters(
         default_priority=default,
-        queues={
-            q.name: [(held.user, _persona(held)) for held in classes.at(q.path)] for q in bound
-        },
+        queues={q.name: [(one.user, _persona(one)) for one in classes.at(q.path)] for q in bound},
     )
 
 
-def _persona(held: ServiceClass) -> Persona:
+def _persona(service: ServiceClass) -> Persona:
     return Persona(
-        name=held.persona,
-        priority_classes=held.priority_classes,
-        gpu_classes=held.gpu_classes,
-        max_gpus=held.max_gpus,
-        max_run_time_s=held.max_run_time_s,
+        name=service.persona,
+        priority_classes=service.priority_classes,
+        gpu_classes=service.gpu_classes,
+        max_gpus=service.max_gpus,
+        max_run_time_s=service.max_run_time_s,
     )
 
 
@@ -199,9 +197,9 @@ def _hard(limits: list[dict[str, Bound]], rows: PolicyRows) -> dict[str, int]:
     """Whole devices of each resource that the queues' limits let them hold together."""
     bounds: dict[str, Bound] = {}
     for gpu_class in rows.gpu_classes:
-        held = [each[gpu_class.name] for each in limits]
+        amounts = [each[gpu_class.name] for each in limits]
         before = bounds.get(gpu_class.resource_name, 0)
-        bounds[gpu_class.resource_name] = _sum([before, *held])
+        bounds[gpu_class.resource_name] = _sum([before, *amounts])
     # A part of a device is a pod's whole request or nothing, so only whole devices count.
     return {name: bound // MILLI for name, bound in bounds.items() if bound is not None}
 

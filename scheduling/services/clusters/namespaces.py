@@ -84,7 +84,7 @@ def security_of(lines: Iterable[Sequence[Queue]]) -> str:
 
 
 def bounds_of(
-    held: Sequence[tuple[Sequence[Queue], Mapping[str, Bound]]], machines: Sequence[Machine]
+    by_line: Sequence[tuple[Sequence[Queue], Mapping[str, Bound]]], machines: Sequence[Machine]
 ) -> tuple[Bound, Bound, Bound]:
     """What all pods of a namespace may request of each of FIELDS.
 
@@ -93,24 +93,24 @@ def bounds_of(
     """
     whole = _sum(machine.has for machine in machines)
     spare = _most((_sum(m.has for m in machines if not m.gpus), *(m.has for m in machines)))
-    shares = [_share(limits, machines, whole) for _, limits in held]
+    shares = [_share(limits, machines, whole) for _, limits in by_line]
     found: list[Bound] = []
     for place, name in enumerate(FIELDS):
-        told = [_least_bound(line, name) for line, _ in held]
-        derived = [share[place] for share, own in zip(shares, told, strict=True) if own is None]
+        bounds = [_least_bound(line, name) for line, _ in by_line]
+        derived = [share[place] for share, own in zip(shares, bounds, strict=True) if own is None]
         if derived and not machines:
             found.append(None)
             continue
         more = min(whole[place], sum(derived) + spare[place]) if derived else 0
-        found.append(more + sum(own for own in told if own is not None))
+        found.append(more + sum(own for own in bounds if own is not None))
     cpus, memory_mib, pods = found
     return cpus, memory_mib, pods
 
 
 def _least_bound(line: Sequence[Queue], name: str) -> Bound:
     """The least that the queue or one above it was given."""
-    told = (getattr(queue, name) for queue in line)
-    return min((most for most in told if most is not None), default=None)
+    bounds = (getattr(queue, name) for queue in line)
+    return min((most for most in bounds if most is not None), default=None)
 
 
 def _share(limits: Mapping[str, Bound], machines: Sequence[Machine], whole: Amounts) -> Amounts:

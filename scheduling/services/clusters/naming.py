@@ -37,11 +37,11 @@ def name_for(resource: str, label: Mapping[str, str], taken: Collection[str] = (
 def name_origin(gpu_class: GpuClass) -> str:
     """A sentence that says where the name of a class is from and which nodes are of it."""
     labels = gpu_class.node_labels
-    told = ", ".join(f"{key}={value}" for key, value in labels.items())
+    pairs = ", ".join(f"{key}={value}" for key, value in labels.items())
     proposed = name_for(gpu_class.resource_name, labels)
     found = re.fullmatch(re.escape(proposed) + r"(-\d+)?", gpu_class.name)
     if labels:
-        return f"Named after the label {told}." if found else f"Nodes with {told}."
+        return f"Named after the label {pairs}." if found else f"Nodes with {pairs}."
     rest = f"every node that offers {gpu_class.resource_name} and is of no class with a label"
     if found:
         return (

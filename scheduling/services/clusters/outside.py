@@ -70,17 +70,17 @@ def look(cluster: Cluster) -> list[Outside]:
         pods = client.get("/api/v1/pods").get("items") or []
         work = Work(list(_objects(client)))
     resources = set(cluster.gpu_classes.values_list("resource_name", flat=True))
-    held: Counter[str] = Counter()
+    usage: Counter[str] = Counter()
     tops: dict[str, Top] = {}
     for pod in pods:
         asks = pods_of.requests_of(pod["spec"])
         gpus = sum(asks.get(resource, 0) for resource in resources) // MILLI
         top = work.top_of(pod)
         if gpus and not top.is_named and (pod.get("status") or {}).get("phase") not in ENDED:
-            held[top.uid] += gpus
+            usage[top.uid] += gpus
             tops[top.uid] = top
     queues = dict(cluster.queues.exclude(namespace="").values_list("namespace", "name"))
-    return [_outside(tops[uid], gpus, queues) for uid, gpus in held.most_common()]
+    return [_outside(tops[uid], gpus, queues) for uid, gpus in usage.most_common()]
 
 
 def _objects(client: Client) -> Iterator[tuple[str, Json]]:

@@ -59,10 +59,10 @@ def check(token: str, account: str, field: str) -> None:
     if ends is None and token.count(".") != 2:
         return
     if ends is None or ends > timezone.now() + LONGEST:
-        told = "does not end" if ends is None else f"works until {ends:%Y-%m-%d}"
+        term = "does not end" if ends is None else f"works until {ends:%Y-%m-%d}"
         raise ServiceError(
             "long_token",
-            f"This token {told}. Weir takes tokens of {LONGEST.days} days at most.",
+            f"This token {term}. Weir takes tokens of {LONGEST.days} days at most.",
             f"Make another: {made_by(account)}",
             field=field,
         )

@@ -117,9 +117,9 @@ def _of(observed: Observed, members: int) -> Amounts:
 
 def _lack(space: str, need: Amounts, bounds: tuple[Bound, ...], taken: Amounts) -> str:
     """Why ``need`` finds no room, with the numbers; empty when it does."""
-    for most, held, asked, said in zip(bounds, taken, need, (_cpus, _memory, _pods), strict=True):
-        if most is not None and asked and held + asked > most:
-            return FULL.format(space, said(max(0, most - held)), said(most), said(asked))
+    for most, usage, more, said in zip(bounds, taken, need, (_cpus, _memory, _pods), strict=True):
+        if most is not None and more and usage + more > most:
+            return FULL.format(space, said(max(0, most - usage)), said(most), said(more))
     return ""
 
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster.adapters import key_of
-from scheduling.models import CheckpointHabit, Eviction, State, Transition, Workload
+from scheduling.models import CheckpointHabit, Eviction, State, Transition, Workload, WorkloadEdit
 from scheduling.services.tables.bulk import insert_keyed, write_columns
-from scheduling.services.workloads import checkpoints, lifecycle
+from scheduling.services.workloads import checkpoints, edits, lifecycle
 
 PROJECTED = [
     "queue",
@@ -66,12 +66,14 @@ class Changes:
 
     new: list[Workload] = field(default_factory=list)
     edited: dict[str, Workload] = field(default_factory=dict)
-    authored: dict[str, Workload] = field(default_factory=dict)
-    """Of the edited, those that people asked something else for."""
+    authored: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of the edited, those that people asked something else for: column -> its value before."""
     stepped: dict[str, Workload] = field(default_factory=dict)
     transitions: list[Transition] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     habits: list[CheckpointHabit] = field(default_factory=list)
+    edits: list[WorkloadEdit] = field(default_factory=list)
+    """Of what waits, by whatever way it was edited."""
 
     def ended(self) -> dict[str, Workload]:
         """Engine name -> row of what this projection found ended."""
@@ -101,14 +103,15 @@ def save(changes: Changes) -> None:
         Eviction.objects.bulk_create(changes.evictions)
     if changes.habits:
         checkpoints.save(changes.habits)
+    edits.save(changes.edits)
 
 
 def assign(row: Workload, values: Mapping[str, Any], changes: Changes) -> None:
     """Set columns of ``row``, and note in ``changes`` if one of them had another value."""
-    changed = [name for name, value in values.items() if getattr(row, name) != value]
-    for name in changed:
+    old = {n: getattr(row, n) for n, value in values.items() if getattr(row, n) != value}
+    for name in old:
         setattr(row, name, values[name])
-    if changed:
+    if old:
         changes.edited[row.uid] = row
-    if not AUTHORED.isdisjoint(changed):
-        changes.authored[row.uid] = row
+    if authored := AUTHORED.intersection(old):
+        changes.authored[row.uid] = {name: old[name] for name in sorted(authored)}

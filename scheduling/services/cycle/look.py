@@ -34,12 +34,12 @@ class _Sight:
     left_out: Mapping[str, str]
 
 
-def look(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: datetime) -> View:
+def look(link: ClusterLink, memory: Memory, tables: Rows, rows: PolicyRows, now: datetime) -> View:
     """``kept``: the rows that this pass writes; ``rows``: the policy that it is planned under."""
-    projection = kept.projection
+    projection = tables.projection
     # Before the picture: a start that ends in between is seen in it, and never missed in both.
     lag_s, under_way = round(link.mirror.lag_s(), 1), link.enforcer.starts.under_way()
-    seen = _see(link, memory, kept, rows, now)
+    seen = _see(link, memory, tables, rows, now)
     supposed = suppose(seen.picture, seen.known, under_way)
     turned = supposed.among(projection.suspects(memory.refusals))
     live = ChainMap(projection.by_name, seen.changes.ended())
@@ -60,8 +60,10 @@ def look(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: d
     )  # fmt: skip
 
 
-def _see(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: datetime) -> _Sight:
-    projection, enforces = kept.projection, rows.cluster.mode == ClusterMode.ENFORCE
+def _see(
+    link: ClusterLink, memory: Memory, tables: Rows, rows: PolicyRows, now: datetime
+) -> _Sight:
+    projection, enforces = tables.projection, rows.cluster.mode == ClusterMode.ENFORCE
     taken = pictures.take(
         link.mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys()
     )
@@ -72,16 +74,16 @@ def _see(link: ClusterLink, memory: Memory, kept: Rows, rows: PolicyRows, now: d
     projection.note_missing_members(known, changes, now=now, grace_s=grace_s)
     memory.failed.note(projection.restless, known, now)
     memory.refusals.forget(picture.by_uid)
-    blocked, said = _bar(memory, kept, known, now)
+    blocked, said = _bar(memory, tables, known, now)
     return _Sight(picture, changes, known, blocked, said)
 
 
 def _bar(
-    memory: Memory, kept: Rows, known: dict[str, Known], now: datetime
+    memory: Memory, tables: Rows, known: dict[str, Known], now: datetime
 ) -> tuple[dict[str, Blocked], dict[str, str]]:
     """What keeps work from being started, and of which nodes it is left out; ``known`` is told both."""
-    suspects: list[Observed] = list(kept.projection.suspects(memory.refusals))
-    found = all_blocked(suspects, memory.refusals, now=now, barred=kept.projection.barred)
+    suspects: list[Observed] = list(tables.projection.suspects(memory.refusals))
+    found = all_blocked(suspects, memory.refusals, now=now, barred=tables.projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
     unfit = barred(suspects, now)

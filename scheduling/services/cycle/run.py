@@ -173,10 +173,10 @@ def _act(
     is_settled = report.written > report.said and not many and _settle(one, view)
     if recorded.decisions and planned.plan.acts:
         watch.lap("Look again")
-        kept = records.PlanRecord(
+        plan_record = records.PlanRecord(
             recorded.cycle, planned.snapshot, planned.plan, projection.by_name, causes
         )
-        records.keep(kept, watch.laps, report)
+        records.keep(plan_record, watch.laps, report)
     return report, is_settled
 
 

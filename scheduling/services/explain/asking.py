@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed, key_of
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.models import Cluster, Queue, RunTimeQuestion, State, Workload
+from scheduling.models import Cluster, Queue, State, Workload
 from scheduling.services import run_times
 from scheduling.services.clusters.consolidation import Freed
 from scheduling.services.clusters.consolidation import freed as engine_freed
@@ -123,47 +123,50 @@ def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) ->
     return DraftWork(cluster, queue, at_home)
 
 
-def ask(asked: DraftWork, gpu_classes: Sequence[str] = ()) -> list[Answer]:
-    """What would become of it now: as it is, then on each of ``gpu_classes`` alone.
+def ask(draft: DraftWork, gpu_classes: Sequence[str] = (), *, asker: str = "") -> list[Answer]:
+    """What would become of it now: as it is, then on each of ``gpu_classes`` alone. ``asker``: whose next
+    question replaces this one, if anybody's.
 
-    Raises ServiceError when the cluster does not answer, or too many ask at once.
+    Raises ServiceError when the cluster does not answer, too many ask at once, or it is replaced.
     """
-    with reading_of(asked.cluster) as reading:
+    with reading_of(draft.cluster, asker=asker) as reading:
         return [
-            _answer(reading, draft_in(reading, asked.observed, name), name)
+            _answer(reading, draft_in(reading, draft.observed, name), name)
             for name in ("", *gpu_classes)
         ]
 
 
-def compare(work: Workload, changed: Observed, *, held: bool) -> tuple[Answer, Answer]:
+def compare(
+    work: Workload, changed: Observed, *, on_hold: bool, asker: str = ""
+) -> tuple[Answer, Answer]:
     """What becomes of ``work``, which waits, as it is and as ``changed`` would have it, in one picture;
-    ``held``: it says itself that it is not to start yet.
+    ``on_hold``: it says itself that it is not to start yet.
 
     Raises ServiceError as ``ask`` does, and when the cluster does not show it.
     """
-    with reading_of(work.cluster, showing=name_in_plan(work)) as reading:
-        before, after = change_in(reading, name_in_plan(work), changed, held=held)
+    with reading_of(work.cluster, showing=name_in_plan(work), asker=asker) as reading:
+        before, after = change_in(reading, name_in_plan(work), changed, on_hold=on_hold)
         return _answer(reading, before), _answer(reading, after)
 
 
-def ask_run_times(asked: DraftWork, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
+def run_time_question(draft: DraftWork, gpu_classes: Sequence[str]) -> dict[str, object] | None:
     """The question how long it would run on each of ``gpu_classes``; None before anything was learned."""
-    one = asked.observed
+    one = draft.observed
     work = Workload(
-        cluster=asked.cluster, queue=asked.queue, name=one.name, user=one.user, image=one.image,
+        cluster=draft.cluster, queue=draft.queue, name=one.name, user=one.user, image=one.image,
         gpus=one.gpus, memory_mib=one.memory_mib, min_members=one.min_members,
         run_time_limit_s=one.run_time_limit_s, gpu_classes=list(one.gpu_classes),
     )  # fmt: skip
-    return run_times.ask(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
+    return run_times.question_of(cluster=draft.cluster, work=work, gpu_classes=gpu_classes)
 
 
-def can_never_start(asked: DraftWork) -> m.Decision | None:
+def can_never_start(draft: DraftWork) -> m.Decision | None:
     """The engine's word that it fits no class even on empty nodes, None if it may start one day.
 
     Raises ServiceError as ``ask`` does.
     """
-    with reading_of(asked.cluster) as reading:
-        return _never(reading, asked.observed)
+    with reading_of(draft.cluster) as reading:
+        return _never(reading, draft.observed)
 
 
 def drained(queue: Queue) -> list[m.Decision]:
@@ -186,14 +189,16 @@ def freed(cluster: Cluster, gpu_class: str, nodes: int) -> Freed:
 
 def draft_in(reading: Reading, observed: Observed, gpu_class: str = "") -> Case:
     """Work that arrives after everybody, on ``gpu_class`` alone unless that is empty."""
-    asked = reading.with_draft(observed, ASKED)
+    snapshot = reading.with_draft(observed, ASKED)
     if not gpu_class:
-        return Case(asked, asked.workloads[-1])
-    work = replace(asked.workloads[-1], gpu_classes=(gpu_class,))
-    return Case(replace(asked, workloads=(*asked.workloads[:-1], work)), work)
+        return Case(snapshot, snapshot.workloads[-1])
+    work = replace(snapshot.workloads[-1], gpu_classes=(gpu_class,))
+    return Case(replace(snapshot, workloads=(*snapshot.workloads[:-1], work)), work)
 
 
-def change_in(reading: Reading, name: str, changed: Observed, *, held: bool) -> tuple[Case, Case]:
+def change_in(
+    reading: Reading, name: str, changed: Observed, *, on_hold: bool
+) -> tuple[Case, Case]:
     """The workload ``name`` as it waits, and as it would be ``changed``; ``held``: it says itself that it is
     not to start yet. Raises ServiceError for what does not wait."""
     works = reading.snapshot.workloads
@@ -203,7 +208,7 @@ def change_in(reading: Reading, name: str, changed: Observed, *, held: bool) -> 
             "not_waiting", f"{name} does not wait in the cluster.", "Reload the page."
         )
     made = snapshots.newcomer(changed, reading.rows, reading.snapshot.now)
-    other = replace(work, held=held, **{part: getattr(made, part) for part in AUTHORED})
+    other = replace(work, held=on_hold, **{part: getattr(made, part) for part in AUTHORED})
     instead = tuple(other if one is work else one for one in works)
     return Case(reading.snapshot, work), Case(replace(reading.snapshot, workloads=instead), other)
 

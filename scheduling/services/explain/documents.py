@@ -117,6 +117,6 @@ def relaxation_document(found: Relaxation) -> Json:
 __all__ = ["Candidate", "Verdict", "VictimSearch", "searches_of"]
 
 
-def searches_of(kept: dict[str, Any]) -> list[VictimSearch]:
+def searches_of(snapshot: dict[str, Any]) -> list[VictimSearch]:
     """Those of a cycle's kept snapshot (``records.unpacked``)."""
-    return victim_searches(document.parse(kept))
+    return victim_searches(document.parse(snapshot))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 from scheduling.cluster.adapters import Observed
@@ -25,7 +26,7 @@ T = TypeVar("T")
 FRESH_S = 5.0
 """A reading of the cluster answers questions for so long: people type faster than plans change."""
 BUSY_S = 5.0
-"""One question is planned at a time; whoever would wait longer is told to ask again."""
+"""One question is planned at a time; whoever would wait longer for others is told to ask again."""
 
 
 class Reading:
@@ -36,6 +37,8 @@ class Reading:
         self.revision = cluster.revision
         self._live: Live
         self.fault: ServiceError | None = None
+        self.goes_on: Callable[[], None] = lambda: None
+        """Of the question that has the turn."""
         self._planner = Planner()
         try:
             with told_when_unreachable(cluster, "Check again in a moment."):
@@ -65,8 +68,62 @@ class Reading:
         return replace(at, workloads=(*at.workloads, work))
 
     def plan(self, snapshot: m.Snapshot) -> Outline:
-        """What the engine would do with ``snapshot``, this one with something changed."""
+        """What the engine would do with ``snapshot``, this one with something changed. Raises ReplacedError
+        where nobody wants to know any more."""
+        self.goes_on()
         return planned(self._planner.plan, snapshot)
+
+
+class ReplacedError(ServiceError):
+    """Whoever asked has asked something else since."""
+
+    def __init__(self) -> None:
+        super().__init__("replaced", "Something else was asked since.", "Look at the newer answer.")
+
+
+class Turn:
+    """One question at a time; of one ``asker`` the newest alone waits or is planned."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._newest: dict[str, object] = {}
+        self._planned: tuple[str, object] | None = None
+
+    def take(self, asker: str) -> object:
+        """The turn, once nobody has it. Raises ReplacedError, and TimeoutError where others have it too long:
+        one's own question before gives way by itself, so it is waited for."""
+        question = object()
+        with self._changed:
+            if asker:
+                self._newest[asker] = question
+                self._changed.notify_all()
+            waited_s, at = 0.0, time.monotonic()
+            while self._planned is not None:
+                is_own = bool(asker) and self._planned[0] == asker
+                if waited_s >= BUSY_S and not is_own:
+                    self._forget(asker, question)
+                    raise TimeoutError
+                self._changed.wait(BUSY_S if is_own else BUSY_S - waited_s)
+                self.check(asker, question)
+                now = time.monotonic()
+                waited_s, at = waited_s + (0.0 if is_own else now - at), now
+            self._planned = (asker, question)
+        return question
+
+    def check(self, asker: str, question: object) -> None:
+        """Raises ReplacedError once ``asker`` has asked something newer."""
+        if asker and self._newest.get(asker) is not question:
+            raise ReplacedError
+
+    def leave(self, asker: str, question: object) -> None:
+        with self._changed:
+            self._planned = None
+            self._forget(asker, question)
+            self._changed.notify_all()
+
+    def _forget(self, asker: str, question: object) -> None:
+        if self._newest.get(asker) is question:
+            del self._newest[asker]
 
 
 class _Readings:
@@ -74,40 +131,45 @@ class _Readings:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[Address, Reading] = {}
-        self._turns: dict[Address, threading.Lock] = {}
+        self._readings: dict[Address, Reading] = {}
+        self._turns: dict[Address, Turn] = {}
 
-    def turn_of(self, address: Address) -> threading.Lock:
+    def turn_of(self, address: Address) -> Turn:
         with self._lock:
-            return self._turns.setdefault(address, threading.Lock())
+            return self._turns.setdefault(address, Turn())
 
     def get(self, cluster: Cluster, showing: str) -> Reading:
         """Called by whoever has the turn; read anew where it does not show the workload ``showing`` yet."""
         address = address_of(cluster)
-        kept = self._kept.get(address)
-        if kept is None or not kept.serves(cluster) or not kept.shows(showing):
-            kept = self._kept[address] = Reading(cluster)
-        if kept.fault is not None:
-            raise kept.fault
-        return kept
+        reading = self._readings.get(address)
+        if reading is None or not reading.serves(cluster) or not reading.shows(showing):
+            reading = self._readings[address] = Reading(cluster)
+        if reading.fault is not None:
+            raise reading.fault
+        return reading
 
 
 _readings = _Readings()
 
 
 @contextmanager
-def reading_of(cluster: Cluster, *, showing: str = "") -> Iterator[Reading]:
-    """The cluster's reading, for one thread at a time. Raises ServiceError when the cluster does not answer,
-    or too many ask at once."""
+def reading_of(cluster: Cluster, *, showing: str = "", asker: str = "") -> Iterator[Reading]:
+    """The cluster's reading, for one thread at a time. ``asker``: whose next question replaces this one;
+    empty for one that stands by itself. Raises ServiceError when the cluster does not answer, too many ask
+    at once, or the question is replaced."""
     turn = _readings.turn_of(address_of(cluster))
-    if not turn.acquire(timeout=BUSY_S):
+    try:
+        question = turn.take(asker)
+    except TimeoutError:
         raise ServiceError(
             "busy", f"Too many ask {cluster.name} at once.", "Check again in a moment."
-        )
+        ) from None
     try:
-        yield _readings.get(cluster, showing)
+        reading = _readings.get(cluster, showing)
+        reading.goes_on = partial(turn.check, asker, question)
+        yield reading
     finally:
-        turn.release()
+        turn.leave(asker, question)
 
 
 def planned(plan: Callable[[m.Snapshot], T], snapshot: m.Snapshot) -> T:

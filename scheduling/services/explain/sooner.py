@@ -158,5 +158,5 @@ def _write(rows: Iterable[StartChanges]) -> None:
 
 
 def _digest(reach: Reach) -> str:
-    told = json.dumps([sorted(reach.queues), sorted(reach.priority_classes)])
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    text = json.dumps([sorted(reach.queues), sorted(reach.priority_classes)])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -46,12 +46,12 @@ def of_draft(
 
 
 def of_change(
-    work: Workload, changed: Observed, goes_on: Callable[[], bool], *, held: bool
+    work: Workload, changed: Observed, goes_on: Callable[[], bool], *, on_hold: bool
 ) -> dict[str, StartForecast]:
     """``before`` and ``after``, of a workload that waits. Raises ServiceError as ``asking.compare`` does."""
     name = name_in_plan(work)
     with reading_of(work.cluster, showing=name) as reading:
-        before, after = change_in(reading, name, changed, held=held)
+        before, after = change_in(reading, name, changed, on_hold=on_hold)
     return _starts(work.cluster, {"before": before, "after": after}, goes_on)
 
 

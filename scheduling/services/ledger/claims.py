@@ -100,16 +100,16 @@ def remembered(row: Workload | None, now: datetime) -> Remembered:
 
 
 def claim_of(row: Workload) -> Claim | None:
-    kept = row.claim
-    if kept is None:
+    claim = row.claim
+    if claim is None:
         return None
     return Claim(
-        gpu_class=kept["gpu_class"],
-        placement=kept["placement"],
-        devices={node: tuple(used) for node, used in kept["devices"].items()},
-        victims=tuple(Victim(n, a, datetime.fromisoformat(at)) for n, a, at in kept["victims"]),
-        since=datetime.fromisoformat(kept["since"]),
-        room_due=datetime.fromisoformat(kept["room_due"]) if kept["room_due"] else None,
+        gpu_class=claim["gpu_class"],
+        placement=claim["placement"],
+        devices={node: tuple(used) for node, used in claim["devices"].items()},
+        victims=tuple(Victim(n, a, datetime.fromisoformat(at)) for n, a, at in claim["victims"]),
+        since=datetime.fromisoformat(claim["since"]),
+        room_due=datetime.fromisoformat(claim["room_due"]) if claim["room_due"] else None,
     )
 
 

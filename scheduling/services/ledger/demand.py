@@ -85,9 +85,9 @@ def _means(ones: list[WantedSpan], edges: Floats) -> Floats:
     """By differences of what is held up to each edge, counted from the first for the sake of precision."""
     gpus = np.array([one.gpus for one in ones], dtype=np.float64)
     origin, times = edges[0], edges - edges[0]
-    held = until(times, np.array([one.begin for one in ones]) - origin, gpus)
-    held -= until(times, np.array([one.end for one in ones]) - origin, gpus)
-    return np.asarray(np.maximum(0.0, np.diff(held) / np.diff(edges)))
+    usage = until(times, np.array([one.begin for one in ones]) - origin, gpus)
+    usage -= until(times, np.array([one.end for one in ones]) - origin, gpus)
+    return np.asarray(np.maximum(0.0, np.diff(usage) / np.diff(edges)))
 
 
 def with_inner(
@@ -136,8 +136,8 @@ class _Row(NamedTuple):
         if self.state == State.FINISHED:
             return ran_s if self.first_started_at else 0.0
         if self.state == State.RUNNING and self.started_at:
-            held = self.gpus * self.members / self.size
-            ran_s += (now - self.started_at).total_seconds() * held
+            usage = self.gpus * self.members / self.size
+            ran_s += (now - self.started_at).total_seconds() * usage
             return ran_s + (self.prediction__p50_s or 0.0)
         rest_s = self.prediction__p50_s
         return ran_s + (UNKNOWN_S if rest_s is None else rest_s)

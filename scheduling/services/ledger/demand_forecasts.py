@@ -39,15 +39,15 @@ def look_ahead(
     """
     now = floor(cluster.now(), Resolution.HOUR)
     classes, fresh = list(cluster.gpu_classes.all()), _fresh(cluster)
-    due = [
+    pairs = [
         (queue, gpu_class)
         for queue in (forecast_queues(cluster) if queues is None else queues)
         for gpu_class in classes
         if (queue.pk, gpu_class.pk) not in fresh
     ]
-    for queue, gpu_class in due[:most]:
+    for queue, gpu_class in pairs[:most]:
         _keep(queue, gpu_class, now, ZoneInfo(cluster.display_time_zone))
-    return len(due[:most])
+    return len(pairs[:most])
 
 
 def _fresh(cluster: Cluster) -> set[tuple[int, int]]:
@@ -111,14 +111,14 @@ def _columns(found: Forecast) -> dict[str, Any]:
                 "days_ahead": score.days_ahead,
                 "error": round(score.error, 2),
                 "last_week_error": round(score.last_week_error, 2),
-                "held": None if score.held is None else round(score.held, 4),
+                "held": None if score.coverage is None else round(score.coverage, 4),
                 "forecasts": score.forecasts,
             }
             for score in found.scores
         ],
         "earlier": {
             "days_ago": earlier.days_ago,
-            **_quantiles(earlier.told, ("p10", "p50", "p90")),
+            **_quantiles(earlier.forecast, ("p10", "p50", "p90")),
             "came": _rounded(earlier.came),
         }
         if earlier

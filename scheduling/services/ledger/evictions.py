@@ -64,8 +64,8 @@ def numbers_at(
     numbers |= _holdings("victim", plan, victim.queue_label, gpu_class, -leaving)
     preemptor = by_name.get(decision.for_workload or "")
     if preemptor is not None:
-        asked = preemptor.requested_gpus
-        numbers |= _holdings("for", plan, preemptor.queue_label, gpu_class, asked)
+        need = preemptor.requested_gpus
+        numbers |= _holdings("for", plan, preemptor.queue_label, gpu_class, need)
     return numbers
 
 

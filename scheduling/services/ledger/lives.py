@@ -35,7 +35,7 @@ class Stretch(NamedTuple):
     """When the workload ended, and how."""
     outcome: str
 
-    def held(self, start_s: float, end_s: float) -> float:
+    def gpu_s(self, start_s: float, end_s: float) -> float:
         """GPU-seconds within [start, end)."""
         return self.gpus * max(0.0, min(self.end_s, end_s) - max(self.begin_s, start_s))
 

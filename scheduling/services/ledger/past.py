@@ -66,8 +66,8 @@ def _rows(cluster: Cluster, begin: datetime, end: datetime) -> QuerySet[Workload
     open_then = Q(finished_at=None) | Q(finished_at__gt=begin)
     rows = Workload.objects.filter(open_then, cluster=cluster, submitted_at__lte=end, gpus__gt=0)
     ran = rows.exclude(outcome=Outcome.CANCELLED, first_started_at=None)
-    told = ran.select_related("priority_class", "queue", "gpu_class", "prediction")
-    return told.order_by("submitted_at", "id")
+    selection = ran.select_related("priority_class", "queue", "gpu_class", "prediction")
+    return selection.order_by("submitted_at", "id")
 
 
 def _had_begun(row: Workload, at: datetime) -> bool:
@@ -83,8 +83,8 @@ def done_before(pks: Sequence[int], at: datetime) -> Mapping[int, float]:
         steps = Transition.objects.filter(workload__in=some, at__lt=at).order_by(
             "workload", "at", "id"
         )
-        told = steps.values_list("workload", "at", "gpus")
-        for pk, each in groupby(told, key=itemgetter(0)):
+        rows = steps.values_list("workload", "at", "gpus")
+        for pk, each in groupby(rows, key=itemgetter(0)):
             found[pk] = _held_gpu_s([(when, gpus) for _, when, gpus in each], at)
         lost = Eviction.objects.filter(workload__in=found.keys() & set(some), at__lt=at).order_by()
         for pk, gpu_s in lost.values_list("workload").annotate(Sum("lost_gpu_s")):
@@ -153,9 +153,11 @@ class _Reader:
         begun before the window: its rest was never told apart."""
         if _had_begun(row, self.begin):
             return None
-        told = getattr(row, "prediction", None)
-        if told is not None:
-            return m.Predicted(told.told_p50_s, max(told.told_p50_s, told.told_p90_s))
+        prediction = getattr(row, "prediction", None)
+        if prediction is not None:
+            return m.Predicted(
+                prediction.told_p50_s, max(prediction.told_p50_s, prediction.told_p90_s)
+            )
         if row.predicted_p50_s is None:
             return None
         return m.Predicted(

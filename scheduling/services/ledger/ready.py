@@ -45,8 +45,8 @@ def _sampled(cluster: Cluster, begin: datetime, end: datetime) -> list[tuple[str
         for name in ("ready", "installed", "demand")
     }
     keys = ("resolution", "gpu_class__name")
-    told = rows.order_by().values(*keys).annotate(**sums, known_s=Sum("seconds"))
-    return [(*(row[key] for key in keys), _means(row)) for row in told if row["known_s"]]
+    samples = rows.order_by().values(*keys).annotate(**sums, known_s=Sum("seconds"))
+    return [(*(row[key] for key in keys), _means(row)) for row in samples if row["known_s"]]
 
 
 def _means(row: Mapping[str, Any]) -> Means:

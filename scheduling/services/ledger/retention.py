@@ -48,8 +48,8 @@ def retain(cluster: Cluster) -> int:
     gone = samples.filter(resolution=Resolution.MINUTE, start__lt=minutes).delete()[0]
     gone += samples.filter(resolution=Resolution.HOUR, start__lt=hours).delete()[0]
     gone += _records(cluster, now)
-    told = ForecastOutcome.objects.filter(workload__cluster=cluster)
-    gone += told.filter(told_at__lt=now - FORECASTS_KEPT).delete()[0]
+    outcomes = ForecastOutcome.objects.filter(workload__cluster=cluster)
+    gone += outcomes.filter(told_at__lt=now - FORECASTS_KEPT).delete()[0]
     used = GpuUse.objects.filter(workload__cluster=cluster, start__lt=now - USE_KEPT)
     idled = IdleSpell.objects.filter(workload__cluster=cluster, until__lt=now - USE_KEPT)
     gone += used.delete()[0] + idled.delete()[0]

@@ -56,10 +56,10 @@ def roll_up(cluster: Cluster, *, since: datetime | None = None) -> int:
     now = cluster.now()
     back = _back(cluster)
     written = 0
-    for fine, coarse, kept in STEPS:
+    for fine, coarse, span in STEPS:
         first = floor(since or now - back, coarse)
         # Periods of which retention has dropped a part would lose it here.
-        whole = floor(now - kept, coarse) + _length(coarse)
+        whole = floor(now - span, coarse) + _length(coarse)
         written += _roll(cluster, fine, coarse, max(first, whole))
     return written
 

@@ -14,6 +14,7 @@ from django.db.models.functions import Greatest
 from scheduling.models import Cluster, Eviction, GpuUse, Outcome, Transition, Workload
 from scheduling.services.ledger.holds import OF_STEP
 from scheduling.services.ledger.lives import Stretch, Whose, stretches_of
+from scheduling.services.tables.among import among
 from scheduling.services.tables.instants import Epoch
 
 EVER_S = float("-inf")
@@ -85,7 +86,7 @@ class Chosen:
 
     def people(self, prefix: str = "") -> Q:
         """The same whatever class it is in, or waits for."""
-        found = Q(**{f"{prefix}queue__in": list(self.queues)})
+        found = among(f"{prefix}queue", self.queues)
         for name in ("user", "type"):
             if value := getattr(self, name):
                 found &= Q(**{f"{prefix}{name}": value})
@@ -101,7 +102,7 @@ def between(chosen: Chosen, *windows: Window) -> Worked:
         return {}
     lived = list(_stretches(chosen, windows))
     parts = (
-        _held(lived, windows), _used(chosen, windows), _evicted(chosen, windows),
+        _allocated(lived, windows), _used(chosen, windows), _evicted(chosen, windows),
         _spent(lived, windows), _started_and_ended(chosen, windows),
     )  # fmt: skip
     found: Worked = {}
@@ -121,7 +122,7 @@ def join(found: Worked, more: Iterable[tuple[Kin, Work]]) -> None:
 
 def held_between(chosen: Chosen, *windows: Window) -> Worked:
     """Of what was held alone. One query."""
-    return dict(_held(_stretches(chosen, windows), windows)) if windows else {}
+    return dict(_allocated(_stretches(chosen, windows), windows)) if windows else {}
 
 
 def within(column: str, windows: Sequence[Window]) -> Q:
@@ -136,12 +137,12 @@ def _stretches(chosen: Chosen, windows: Sequence[Window]) -> Iterator[Stretch]:
     return stretches_of(steps_of(chosen, windows), chosen.gpu_classes, last)
 
 
-def _held(lived: Iterable[Stretch], windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+def _allocated(lived: Iterable[Stretch], windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     spans = [(start.timestamp(), end.timestamp()) for start, end in windows]
     found: dict[Whose, float] = defaultdict(float)
     for stretch in lived:
         for start_s, end_s in spans:
-            if gpu_s := stretch.held(start_s, end_s):
+            if gpu_s := stretch.gpu_s(start_s, end_s):
                 found[stretch.whose] += gpu_s
     return ((Kin(*whose), Work(held_gpu_s=gpu_s)) for whose, gpu_s in found.items())
 
@@ -154,7 +155,7 @@ def _spent(lived: Iterable[Stretch], windows: Sequence[Window]) -> Iterator[tupl
         if one.finished_s is not None and any(
             start <= one.finished_s < end for start, end in spans
         ):
-            found[one.whose, one.outcome] += one.held(EVER_S, one.finished_s)
+            found[one.whose, one.outcome] += one.gpu_s(EVER_S, one.finished_s)
     for (whose, outcome), gpu_s in found.items():
         if outcome in Outcome.values:
             yield Kin(*whose), _ended(outcome, 0, gpu_s)

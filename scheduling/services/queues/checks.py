@@ -144,16 +144,16 @@ class Excess:
     gpu_class: GpuClass
     at: datetime
     given: int
-    held: int
+    total: int
 
     @property
     def too_many(self) -> int:
-        return self.held - self.given
+        return self.total - self.given
 
 
-def breaks_sum(parent: Queue, held: int, given: int, worse: int) -> bool:
+def breaks_sum(parent: Queue, total: int, given: int, worse: int) -> bool:
     """Whether the queues of ``parent`` would hold more than it was given, by ``worse`` more than before."""
-    return not parent.is_root and held > given and worse > 0
+    return not parent.is_root and total > given and worse > 0
 
 
 def excesses(draft: Draft) -> Iterator[Excess]:
@@ -174,12 +174,12 @@ def _first_excess(
     family = [draft.after.get((q.pk, gpu_class.pk), []) for q in (parent, *children)]
     for at in instants(family, draft.start, draft.end):
         given = draft.nominal(draft.after, parent, gpu_class, at)
-        held = sum(draft.nominal(draft.after, q, gpu_class, at) for q in children)
+        total = sum(draft.nominal(draft.after, q, gpu_class, at) for q in children)
         worse = sum(draft.raised_by(q, gpu_class, at) for q in children) - draft.raised_by(
             parent, gpu_class, at
         )
-        if breaks_sum(parent, held, given, worse):
-            yield Excess(parent, children, gpu_class, at, given, held)
+        if breaks_sum(parent, total, given, worse):
+            yield Excess(parent, children, gpu_class, at, given, total)
             return
 
 
@@ -195,7 +195,7 @@ def sum_fault(draft: Draft, excess: Excess) -> Fault:
         code="sum_above_parent",
         field=Field.NOMINAL.value,
         sentence=f"{excess.parent.name} was given {figure(excess.given)} and its queues would "
-        f"hold {figure(excess.held)}{when}.",
+        f"hold {figure(excess.total)}{when}.",
         remedy=f"{_lower(draft, excess, asking)}, or {_raise(draft, excess)}.",
         queue=asking.name,
         gpu_class=excess.gpu_class.name,

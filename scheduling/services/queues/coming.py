@@ -12,9 +12,9 @@ from typing import Any
 from django.db.models import Q
 
 from scheduling.models import Queue, Quota, QuotaChange
+from scheduling.models.queues import below
 from scheduling.services.queues.checks import values_of
 from scheduling.services.queues.faults import as_typed
-from scheduling.services.queues.tree import subtree
 from scheduling.services.queues.values import Field
 
 
@@ -33,10 +33,10 @@ class Step:
 
 
 def coming(queue: Queue, now: datetime) -> list[Step]:
-    """From the rows themselves, so that what was reverted or overtaken is not told. Two queries."""
-    queues = [one for one, _ in subtree(queue)]
+    """From the rows themselves, so that what was reverted or overtaken is not told. One query."""
+    ahead = Q(effective_until=None) | Q(effective_until__gt=now)
     rows = (
-        Quota.objects.filter(Q(effective_until=None) | Q(effective_until__gt=now), queue__in=queues)
+        Quota.objects.filter(ahead, below(queue.cluster_id, queue.path, on="queue__"))
         .select_related("queue", "gpu_class", "change__author")
         .order_by("queue__path", "gpu_class__position", "effective_from")
     )

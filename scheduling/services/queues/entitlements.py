@@ -36,19 +36,21 @@ class Entitlements:
     """What the loans move, as ``services.queues.lending`` says."""
 
     @classmethod
-    def load(cls, cluster: Cluster, at: datetime, held: Unchanged) -> Entitlements:
+    def load(cls, cluster: Cluster, at: datetime, unchanged: Unchanged) -> Entitlements:
         """Those of ``cluster`` at cluster time ``at``; ``held`` remembers from one call to the next."""
         rows = Quota.objects.filter(queue__cluster=cluster)
         grace = timedelta(seconds=cluster.lowering_grace_s)
-        quotas = held.rows("quotas", rows.in_force(at))
+        quotas = unchanged.rows("quotas", rows.in_force(at))
         ended = rows.filter(effective_until__gt=at - grace, effective_until__lte=at)
         start, end = month(at)
         bounded = [q for q in quotas if q.budget_gpu_hours is not None]
         minute = at.replace(second=0, microsecond=0)
-        used = held.once_a(minute, lambda: used_gpu_hours(cluster, start, at)) if bounded else {}
-        loans = held.rows("loans", in_force(cluster, at))
+        used = (
+            unchanged.once_a(minute, lambda: used_gpu_hours(cluster, start, at)) if bounded else {}
+        )
+        loans = unchanged.rows("loans", in_force(cluster, at))
         shifted = moved(loans, nominal_of(quotas), places_of(cluster.pk)) if loans else {}
-        return cls(quotas, held.rows("former quotas", ended), used, grace, end, loans, shifted)
+        return cls(quotas, unchanged.rows("former quotas", ended), used, grace, end, loans, shifted)
 
     def engine_quotas(self) -> dict[Key, m.Quota]:
         """For the engine; where no row is in force, its defaults stand."""

@@ -70,10 +70,10 @@ def judge(observed: Observed, path: str, rules: Rules) -> Judgement:
     that its user has there the most generous counts: of those that allow it, each brings its GPU classes.
     """
     always = (*_pod_priority_faults(observed, rules), *_level_faults(observed, rules))
-    held = rules.service_classes
-    if not held.binds(path):
+    classes = rules.service_classes
+    if not classes.binds(path):
         return Judgement(always, observed.gpu_classes)
-    mine = held.of(observed.user, path)
+    mine = classes.of(observed.user, path)
     if not mine:
         return Judgement((not_a_member(observed), *always), observed.gpu_classes)
     found = [(tuple(_faults(observed, service, rules)), service) for service in mine]
@@ -221,11 +221,11 @@ def _priority_refused(
 
 def _class_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
     """Named ones all have to be given; of others it is enough that one is."""
-    given, asked = service.gpu_classes, observed.gpu_classes
-    if given is None or not observed.gpus or not asked:
+    given, classes = service.gpu_classes, observed.gpu_classes
+    if given is None or not observed.gpus or not classes:
         return
-    wrong = [name for name in asked if name not in given]
-    if not wrong or (not observed.names_classes and len(wrong) < len(asked)):
+    wrong = [name for name in classes if name not in given]
+    if not wrong or (not observed.names_classes and len(wrong) < len(classes)):
         return
     yield ServiceError(
         "gpu_class_not_allowed",
@@ -237,7 +237,7 @@ def _class_faults(observed: Observed, service: ServiceClass) -> Iterator[Service
 
 def _size_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
     """The limit on all of its user's work is one on each of it: what is above it alone could never start."""
-    asked, remedy = (
+    need, remedy = (
         observed.gpus * observed.max_members,
         "Ask for fewer GPUs per pod or fewer pods.",
     )
@@ -246,21 +246,21 @@ def _size_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceE
         ("too_many_gpus_at_once", service.max_gpus_at_once, "may hold at once"),
     )
     for code, most, may in bounds:
-        if most is not None and asked > most:
-            gpus, limit = gpus_in_words(asked), f"{most / MILLI:g}"
-            sentence = f"{gpus} {are(asked)} more than the {limit} persona {service.persona} {may}."
+        if most is not None and need > most:
+            gpus, limit = gpus_in_words(need), f"{most / MILLI:g}"
+            sentence = f"{gpus} {are(need)} more than the {limit} persona {service.persona} {may}."
             yield ServiceError(code, sentence, remedy, field="gpus_per_pod")
             return
 
 
 def _run_time_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
-    most, asked = service.max_run_time_s, observed.run_time_limit_s
-    if most is None or (asked is not None and asked <= most):
+    most, limit = service.max_run_time_s, observed.run_time_limit_s
+    if most is None or (limit is not None and limit <= most):
         return
-    if asked is None:
+    if limit is None:
         sentence = f"Persona {service.persona} needs a run-time limit."
     else:
-        sentence = f"{asked / 3600:g} h is longer than persona {service.persona} may run."
+        sentence = f"{limit / 3600:g} h is longer than persona {service.persona} may run."
     yield ServiceError(
         "run_time_too_long",
         sentence,

@@ -137,9 +137,9 @@ def load(
     ``unchanged`` remembers from one call to the next. ``shares`` are the rows of the last division where
     their writer keeps them; those of queues or classes that are gone are left out.
     """
-    held, of = unchanged or Unchanged(), cluster.pk
-    queues = held.steady("queues", of, lambda: Queue.objects.filter(cluster=of))
-    gpu_classes = held.steady("classes", of, lambda: GpuClass.objects.filter(cluster=of))
+    cache, of = unchanged or Unchanged(), cluster.pk
+    queues = cache.steady("queues", of, lambda: Queue.objects.filter(cluster=of))
+    gpu_classes = cache.steady("classes", of, lambda: GpuClass.objects.filter(cluster=of))
     if shares is None:
         shares = Share.objects.filter(queue__cluster=cluster)
     alive, kinds = {q.pk for q in queues}, {c.pk for c in gpu_classes}
@@ -147,10 +147,10 @@ def load(
     return PolicyRows(
         cluster=cluster,
         gpu_classes=gpu_classes,
-        node_pools=held.steady("pools", of, lambda: NodePool.objects.filter(cluster=of)),
+        node_pools=cache.steady("pools", of, lambda: NodePool.objects.filter(cluster=of)),
         queues=queues,
-        entitlements=Entitlements.load(cluster, at, held),
-        priority_classes=held.steady("priorities", None, PriorityClass.objects.all),
+        entitlements=Entitlements.load(cluster, at, cache),
+        priority_classes=cache.steady("priorities", None, PriorityClass.objects.all),
         shares=shares,
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),

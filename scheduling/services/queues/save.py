@@ -82,12 +82,12 @@ def grid(queue: Queue, at: datetime) -> Grid:
     tree = subtree(queue)
     queues = [q for q, _ in tree]
     classes = list(queue.cluster.gpu_classes.all())
-    held = {
+    values = {
         (row.queue_id, row.gpu_class_id): values_of(row)
         for row in Quota.objects.filter(queue__in=queues).in_force(at)
     }
     rows = [
-        GridRow(q, depth, {c.name: held.get((q.pk, c.pk), Values()) for c in classes})
+        GridRow(q, depth, {c.name: values.get((q.pk, c.pk), Values()) for c in classes})
         for q, depth in tree
     ]
     return Grid(queue, at, classes, rows, _version(queues))
@@ -95,10 +95,10 @@ def grid(queue: Queue, at: datetime) -> Grid:
 
 def history(queue: Queue) -> QuerySet[QuotaChange]:
     """Changes that touched the subtree of ``queue``, newest first; their cells may reach past it."""
-    queues = [q for q, _ in subtree(queue)]
-    touched = Quota.objects.filter(queue__in=queues).exclude(change=None)
+    inside = Queue.objects.below(queue)
+    touched = Quota.objects.filter(queue__in=inside).exclude(change=None)
     return QuotaChange.objects.filter(
-        Q(queue__in=queues) | Q(pk__in=touched.values("change"))
+        Q(queue__in=inside) | Q(pk__in=touched.values("change"))
     ).select_related("author", "queue")
 
 
@@ -148,7 +148,7 @@ def save_quotas(
 
 
 def _tell(change: QuotaChange, author: AbstractBaseUser | None) -> None:
-    def told(side: str) -> dict[str, Any]:
+    def facts(side: str) -> dict[str, Any]:
         return {
             f"{cell['queue']}, {cell['gpu_class']}, {cell['field']}": cell[side]
             for cell in change.cells
@@ -161,8 +161,8 @@ def _tell(change: QuotaChange, author: AbstractBaseUser | None) -> None:
         cluster=change.cluster,
         queue=change.queue.path,
         subject=change.queue.name,
-        before=told("before"),
-        after=told("after") | ends,
+        before=facts("before"),
+        after=facts("after") | ends,
         reason=change.reason,
     )
 

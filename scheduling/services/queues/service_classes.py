@@ -52,7 +52,7 @@ class ServiceClass:
 class ServiceClasses:
     """All of a cluster. ``team_paths`` are the queues that a team is bound to."""
 
-    held: tuple[ServiceClass, ...] = ()
+    classes: tuple[ServiceClass, ...] = ()
     team_paths: frozenset[str] = frozenset()
 
     def binds(self, path: str) -> bool:
@@ -61,17 +61,17 @@ class ServiceClasses:
 
     def at(self, path: str) -> tuple[ServiceClass, ...]:
         """Of everybody, those that hold for the queue at ``path``."""
-        return tuple(held for held in self.held if held.reaches(path))
+        return tuple(one for one in self.classes if one.reaches(path))
 
     def of(self, user: str, path: str) -> tuple[ServiceClass, ...]:
         """Those of ``user`` that hold for the queue at ``path``; the most generous of them counts."""
-        return tuple(held for held in self._by_user.get(user, ()) if held.reaches(path))
+        return tuple(one for one in self._by_user.get(user, ()) if one.reaches(path))
 
     @cached_property
     def _by_user(self) -> dict[str, list[ServiceClass]]:
         found: dict[str, list[ServiceClass]] = {}
-        for held in self.held:
-            found.setdefault(held.user, []).append(held)
+        for one in self.classes:
+            found.setdefault(one.user, []).append(one)
         return found
 
 

@@ -141,9 +141,9 @@ def shift_quotas(
     ]
 
 
-def _cell(shift: Shift, told: Figure) -> QuotaCell:
-    value = as_typed(shift.field, told.after)
-    return QuotaCell(told.queue.name, shift.gpu_class.name, shift.field, value)
+def _cell(shift: Shift, figure: Figure) -> QuotaCell:
+    value = as_typed(shift.field, figure.after)
+    return QuotaCell(figure.queue.name, shift.gpu_class.name, shift.field, value)
 
 
 def edited_since(
@@ -205,9 +205,9 @@ def givers(queue: Queue, gpu_class: GpuClass, gpus: int, at: datetime) -> list[G
     line = {queue.pk, *over.values_list("pk", flat=True)}
     beside = Queue.objects.filter(parent__in=over).exclude(pk__in=line)
     nominal = _nominal(beside, gpu_class, at)
-    held = dict(gpu_class.shares.filter(queue__in=beside).values_list("queue", "allocated"))
+    usage = dict(gpu_class.shares.filter(queue__in=beside).values_list("queue", "allocated"))
     found = [
-        Giver(q, nominal[q.pk], max(0, nominal[q.pk] - round(held.get(q.pk, 0))))
+        Giver(q, nominal[q.pk], max(0, nominal[q.pk] - round(usage.get(q.pk, 0))))
         for q in beside
         if nominal.get(q.pk, 0) >= gpus
     ]
@@ -234,9 +234,9 @@ def sums(figures: Sequence[Figure], gpu_class: GpuClass, at: datetime) -> Iterat
     """Of each queue above one whose nominal quota is changed."""
     after = {one.queue.pk: one.after or 0 for one in figures}
     parents = {one.queue.parent for one in figures if one.queue.parent is not None}
-    held = _children(parents, gpu_class, at)
+    children = _children(parents, gpu_class, at)
     for parent in sorted(parents, key=lambda queue: queue.path):
-        mine = held.get(parent.pk, {})
+        mine = children.get(parent.pk, {})
         changed = {q.queue.pk: after[q.queue.pk] for q in figures if q.queue.parent_id == parent.pk}
         before, will = sum(mine.values()), sum({**mine, **changed}.values())
         had = given_to(parent, gpu_class, at)

@@ -114,29 +114,29 @@ class Standings:
         leaves = leaves_by_merit(rows.queues, Sharing(rows.cluster.sharing))
         if not every and not leaves:
             return snapshot
-        asked = {
+        pending = {
             work.name: by_name[work.name]
             for work in snapshot.workloads
             if work.name in by_name and (every or work.queue in leaves)
         }
-        expected = self._expected(asked, snapshot.now)
+        expected = self._expected(pending, snapshot.now)
         works = [
-            self._placed(work, asked[work.name], expected[work.name])
-            if work.name in asked
+            self._placed(work, pending[work.name], expected[work.name])
+            if work.name in pending
             else work
             for work in snapshot.workloads
         ]
-        self._made = {name: made for name, made in self._made.items() if name in asked}
-        self._ages = {name: age for name, age in self._ages.items() if name in asked}
+        self._made = {name: made for name, made in self._made.items() if name in pending}
+        self._ages = {name: age for name, age in self._ages.items() if name in pending}
         return replace(snapshot, workloads=tuple(works))
 
-    def _expected(self, asked: Mapping[str, Workload], now: datetime) -> dict[str, float]:
-        ages = {name: _age_s(work, now) for name, work in asked.items()}
-        due = [name for name, work in asked.items() if self._is_due(name, work, ages[name])]
-        found = self.times.expected_s([asked[n] for n in due], [ages[n] for n in due])
-        for name, expected_s in zip(due, found, strict=True):
+    def _expected(self, pending: Mapping[str, Workload], now: datetime) -> dict[str, float]:
+        ages = {name: _age_s(work, now) for name, work in pending.items()}
+        names = [name for name, work in pending.items() if self._is_due(name, work, ages[name])]
+        found = self.times.expected_s([pending[n] for n in names], [ages[n] for n in names])
+        for name, expected_s in zip(names, found, strict=True):
             self._ages[name] = ages[name], expected_s
-        return {name: self._ages[name][1] for name in asked}
+        return {name: self._ages[name][1] for name in pending}
 
     def _is_due(self, name: str, work: Workload, age_s: float) -> bool:
         """What waits is looked at each time: run times of its class may have become known."""

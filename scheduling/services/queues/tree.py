@@ -57,7 +57,7 @@ class Bounds:
 def subtree(queue: Queue) -> list[tuple[Queue, int]]:
     """``queue`` and all below it, each with its depth below ``queue``, depth first, in page order."""
     children: dict[int | None, list[Queue]] = {}
-    for other in Queue.objects.filter(cluster_id=queue.cluster_id):
+    for other in Queue.objects.below(queue, strictly=True):
         children.setdefault(other.parent_id, []).append(other)
 
     def walk(top: Queue, depth: int) -> Iterator[tuple[Queue, int]]:
@@ -158,8 +158,8 @@ def change_queue(
         queue.namespace = namespace
         check(queue, author, taking)
     queue.access_group = queue.access_group if access_group is None else access_group
-    told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
-    for field, value in told.items():
+    values = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
+    for field, value in values.items():
         setattr(queue, field, value)
     _save(queue, author)
     _tell("queue.changed", queue, author, before, _as_json(queue))
@@ -196,9 +196,9 @@ def _as_json(queue: Queue) -> dict[str, Any]:
     """Its columns as an event tells them, those that say nothing left out."""
     names = ("name", "priority", "stop", "namespace", "access_group")
     bounds = (field.name for kind in (Limits, Bounds) for field in fields(kind))
-    told = {name: getattr(queue, name) for name in (*names, *bounds)}
-    told["parent"] = queue.parent.name if queue.parent else None
-    return {name: value for name, value in told.items() if value not in (None, "", 0, "none")}
+    values = {name: getattr(queue, name) for name in (*names, *bounds)}
+    values["parent"] = queue.parent.name if queue.parent else None
+    return {name: value for name, value in values.items() if value not in (None, "", 0, "none")}
 
 
 def _tell(
@@ -311,11 +311,11 @@ def _refuse_carried_name(queue: Queue) -> None:
 
 
 def _refuse_holding_parent(parent: Queue) -> None:
-    held = Workload.objects.filter(queue=parent).exclude(state=State.FINISHED).count()
-    if held:
+    count = Workload.objects.filter(queue=parent).exclude(state=State.FINISHED).count()
+    if count:
         raise ServiceError(
             "parent_holds_workloads",
-            f"{parent.name} holds {held} unfinished workloads, and only leaves may.",
+            f"{parent.name} holds {count} unfinished workloads, and only leaves may.",
             "Choose another parent, or wait until they end.",
             field="parent",
         )
@@ -329,11 +329,11 @@ def _refuse_excess(queue: Queue, parent: Queue) -> None:
     arriving = [queue, *parent.children.exclude(pk=queue.pk)]
     timelines = timelines_of([parent, *arriving], now)
     for gpu_class in parent.cluster.gpu_classes.all():
-        given, *held = (timelines.get((q.pk, gpu_class.pk), []) for q in (parent, *arriving))
-        for at in instants([given, *held], now, None):
+        given, *below = (timelines.get((q.pk, gpu_class.pk), []) for q in (parent, *arriving))
+        for at in instants([given, *below], now, None):
             most = value_at(given, at).nominal
-            total = sum(value_at(timeline, at).nominal for timeline in held)
-            if total > most and value_at(held[0], at).nominal:
+            total = sum(value_at(timeline, at).nominal for timeline in below)
+            if total > most and value_at(below[0], at).nominal:
                 raise ServiceError(
                     "sum_above_parent",
                     f"{parent.name} was given {figure(most)} {gpu_class} and its queues would "

@@ -72,11 +72,11 @@ class TreeError(ServiceError):
 def parse(text: str, cluster: Cluster, *, name: str = "tree.yaml") -> list[QueueSpec]:
     """The queues of ``text``. Raises TreeError with every fault."""
     try:
-        told = read(text, name)
+        document = read(text, name)
     except BrokenFileError as error:
         raise TreeError(error.faults) from error
     found = _Reader({c.name for c in cluster.gpu_classes.all()})
-    rows = told.get("queues") if isinstance(told, dict) else None
+    rows = document.get("queues") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not rows:
         found.fault("queues", "no list", "a list of queues", "begin the file with queues:")
         rows = []
@@ -144,14 +144,14 @@ class _Reader:
             return ""
         return text
 
-    def _figures(self, told: Any, key: str, path: str) -> dict[str, Any]:
-        if told is None:
+    def _figures(self, value: Any, key: str, path: str) -> dict[str, Any]:
+        if value is None:
             return {}
-        if not isinstance(told, dict):
-            self.fault(path, repr(told), "a number for each GPU class", "write {h100: 8}")
+        if not isinstance(value, dict):
+            self.fault(path, repr(value), "a number for each GPU class", "write {h100: 8}")
             return {}
         return {
-            name: self._figure(value, name, key, f"{path}.{name}") for name, value in told.items()
+            name: self._figure(value, name, key, f"{path}.{name}") for name, value in value.items()
         }
 
     def _figure(self, value: Any, name: str, key: str, path: str) -> Decimal | None:
@@ -266,13 +266,13 @@ def tree_of(cluster: Cluster, at: datetime, top: Queue | None = None) -> list[di
 
 def _as_json(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
     """Without what is empty, and without figures that are the default."""
-    queue, told = row.queue, {"name": row.queue.name}
+    queue, entry = row.queue, {"name": row.queue.name}
     said: dict[str, Any] = {key: getattr(queue, key) for key in SHAPE}
     for key, kind in FIGURES.items():
         figures = {name: values.get(kind) for name, values in row.values.items()}
         default = Values().get(kind)
         said[key] = {name: _number(kind, v) for name, v in figures.items() if v != default}
-    return told | {key: value for key, value in {**said, "queues": queues}.items() if value}
+    return entry | {key: value for key, value in {**said, "queues": queues}.items() if value}
 
 
 def _number(kind: Field, value: int | Decimal | None) -> float | None:
@@ -301,14 +301,14 @@ class _Placing:
             yield from self.place(below, found)
 
     def _save(self, spec: QueueSpec, parent: Queue, is_shown: bool) -> Queue:
-        told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
-        told["access_group"] = spec.access_group
-        told |= {"author": self.author, "taking": spec.namespace if is_shown else ""}
+        fields: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
+        fields["access_group"] = spec.access_group
+        fields |= {"author": self.author, "taking": spec.namespace if is_shown else ""}
         there = Queue.objects.filter(cluster=parent.cluster, name=spec.name).first()
         if there is None:
-            return create_queue(parent=parent, name=spec.name, **told)
-        kept = {name: value for name, value in told.items() if value or name == "author"}
-        return change_queue(queue=there, parent=parent, **kept)
+            return create_queue(parent=parent, name=spec.name, **fields)
+        values = {name: value for name, value in fields.items() if value or name == "author"}
+        return change_queue(queue=there, parent=parent, **values)
 
 
 def _cells(queues: Sequence[QueueSpec]) -> Iterator[QuotaCell]:
@@ -322,9 +322,9 @@ def _cells(queues: Sequence[QueueSpec]) -> Iterator[QuotaCell]:
 def _changed(root: Queue, cells: Sequence[QuotaCell]) -> list[QuotaCell]:
     """Without those that say what is in force."""
     rows = grid(root, root.cluster.now()).rows
-    held = {(row.queue.name, name): values for row in rows for name, values in row.values.items()}
+    before = {(row.queue.name, name): values for row in rows for name, values in row.values.items()}
     return [
         cell
         for cell in cells
-        if as_typed(cell.field, held[cell.queue, cell.gpu_class].get(cell.field)) != cell.value
+        if as_typed(cell.field, before[cell.queue, cell.gpu_class].get(cell.field)) != cell.value
     ]

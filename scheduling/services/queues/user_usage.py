@@ -35,8 +35,8 @@ def move_on(
         return False
     before = at(cluster, now)
     keep = 1.0 - _decay(cluster, since, now)
-    held = _usage(workloads)
-    usage = {key: before.get(key, 0.0) + held.get(key, 0) * keep for key in {**before, **held}}
+    gpus = _usage(workloads)
+    usage = {key: before.get(key, 0.0) + gpus.get(key, 0) * keep for key in {**before, **gpus}}
     gone = [key for key, gpus in usage.items() if gpus < FORGOTTEN]
     UserUsage.objects.bulk_create(
         [
@@ -54,12 +54,12 @@ def move_on(
 
 
 def _usage(workloads: Iterable[Workload]) -> Mapping[Key, int]:
-    held: dict[Key, int] = {}
+    usage: dict[Key, int] = {}
     for work in workloads:
         if work.queue_id is not None and work.allocated_gpus:
             key = work.queue_id, work.user
-            held[key] = held.get(key, 0) + work.allocated_gpus
-    return held
+            usage[key] = usage.get(key, 0) + work.allocated_gpus
+    return usage
 
 
 def _decay(cluster: Cluster, since: datetime, now: datetime) -> float:

@@ -89,13 +89,13 @@ def patched(
     The other fields keep what each stretch says, gaps inside the range are filled with defaults, and
     from ``end`` on the old values hold again.
     """
-    kept = [part for s in timeline for part in s.outside(start, end)]
+    rest = [part for s in timeline for part in s.outside(start, end)]
     cut = [s.inside(start, end) for s in timeline if s.overlaps(start, end)]
     changes: dict[str, Any] = {field.value: value for field, value in edit.items()}
     changed = [
         replace(s, values=replace(s.values, **changes)) for s in _without_gaps(cut, start, end)
     ]
-    return sorted([*kept, *changed], key=lambda s: s.start)
+    return sorted([*rest, *changed], key=lambda s: s.start)
 
 
 def instants(

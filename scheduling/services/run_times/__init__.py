@@ -1,11 +1,11 @@
 """The doors to learned run times."""
 
-from scheduling.services.run_times.predicting import due
+from scheduling.services.run_times.predicting import hits
 from scheduling.services.run_times.questions import Expected
 
 from .learning import is_due, learn
 from .predicting import predict
-from .questions import answer, answer_of, ask
+from .questions import answer, expected_of, question_of
 from .remaining import HeldBack, Rest, held_back, rests
 from .serving import demote, promote, serving
 
@@ -14,15 +14,15 @@ __all__ = [
     "HeldBack",
     "Rest",
     "answer",
-    "answer_of",
-    "ask",
     "demote",
-    "due",
+    "expected_of",
     "held_back",
+    "hits",
     "is_due",
     "learn",
     "predict",
     "promote",
+    "question_of",
     "rests",
     "serving",
 ]

@@ -112,26 +112,26 @@ def _prediction(
     noted = before.evidence.get("as_submitted") if before else None
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
-    told = _forecast(models, row, "", submitted, gone_s, now)
+    forecast = _forecast(models, row, "", submitted, gone_s, now)
     compared = _compared(models, row)
     by_class = _by_class(models, row, compared, submitted, gone_s, waits, now)
     paces = {name: round(pace.ratio, 3) for name, pace in compared.items()}
     if (
         before is not None
         and before.predictor_id == predictor.pk
-        and _is_same(before, told.rest, row.state, now)
+        and _is_same(before, forecast.rest, row.state, now)
         and _are_same(before.by_class, by_class)
         and before.paces.keys() == paces.keys()
     ):
         return None
     made = before or Prediction(workload=row, told_at=now, told_by=predictor)
     if before is None:
-        made.told_p10_s, made.told_p50_s, made.told_p90_s = told.rest
+        made.told_p10_s, made.told_p50_s, made.told_p90_s = forecast.rest
     made.predictor, made.at = predictor, now
-    made.p10_s, made.p50_s, made.p90_s = told.rest
-    made.evidence = _evidence(told.said.estimate, gone_s) | {
+    made.p10_s, made.p50_s, made.p90_s = forecast.rest
+    made.evidence = _evidence(forecast.said.estimate, gone_s) | {
         "as_submitted": _plain(submitted),
-        "by": told.said.by,
+        "by": forecast.said.by,
     }
     made.by_class, made.paces = by_class, paces
     return made
@@ -147,7 +147,7 @@ def _forecast(
 ) -> _Forecast:
     work = work_of(row, gpu_class)
     said = say(models, work, now.timestamp(), tuple(submitted))
-    return _Forecast(rest_s(said.told, gone_s, work.limit_s), said)
+    return _Forecast(rest_s(said.quantiles, gone_s, work.limit_s), said)
 
 
 def _by_class(
@@ -251,10 +251,10 @@ def _watch(cluster: Cluster, now: datetime) -> None:
     predictor = serving(cluster)
     if predictor is None or predictor.kind != "boosted":
         return
-    latest = due(predictor.first_predictions.all(), now, DRIFT_RUNS)
-    held = sum(latest)
-    if len(latest) == DRIFT_RUNS and held < DRIFT_LEAST * DRIFT_RUNS:
-        demote(cluster=cluster, why=f"P10 to P90 held {held} of the last {DRIFT_RUNS} runs.")
+    latest = hits(predictor.first_predictions.all(), now, DRIFT_RUNS)
+    within = sum(latest)
+    if len(latest) == DRIFT_RUNS and within < DRIFT_LEAST * DRIFT_RUNS:
+        demote(cluster=cluster, why=f"P10 to P90 held {within} of the last {DRIFT_RUNS} runs.")
 
 
 WINDOW = timedelta(hours=24)
@@ -298,10 +298,10 @@ LOOKED_AT = 10
 """So many times what is wanted are read: many have not come due."""
 
 
-def due(told: QuerySet[Prediction], now: datetime, most: int) -> list[bool]:
+def hits(predictions: QuerySet[Prediction], now: datetime, most: int) -> list[bool]:
     """Of the latest ``most`` among ``told`` that have come due: whether P10 to P90 held. What was cut short
     says nothing."""
-    rows = told.filter(told_at__lte=F("workload__first_started_at"), cut_short=False)
+    rows = predictions.filter(told_at__lte=F("workload__first_started_at"), cut_short=False)
     columns = rows.order_by("-told_at", "-pk").values_list(
         "workload__first_started_at", "told_p10_s", "told_p90_s", "ran_s"
     )

@@ -67,11 +67,11 @@ def beside_gpus(picture: Picture, made: Iterable[m.Node]) -> Iterator[m.Node]:
             yield node
             continue
         offers = _offers(observed)
-        held = {**observed.foreign, m.PLACES: observed.foreign_pods}
+        usage = {**observed.foreign, m.PLACES: observed.foreign_pods}
         yield replace(
             node,
             beside={name: offers.get(name, 0) for name in names} | _once(names, offers),
-            foreign_beside={name: held[name] for name in names if held.get(name)},
+            foreign_beside={name: usage[name] for name in names if usage.get(name)},
         )
 
 

@@ -70,17 +70,17 @@ def hindered(
 
     What is said as before stays the very same: the snapshot makes anew whatever is not.
     """
-    kept: dict[str, Known] = {}
+    hindrances: dict[str, Known] = {}
     for observed, why in found:
         now = replace(known[observed.uid], blocked=why)
         said = before.get(observed.uid)
-        known[observed.uid] = kept[observed.uid] = said if said == now else now
-    return kept
+        known[observed.uid] = hindrances[observed.uid] = said if said == now else now
+    return hindrances
 
 
 def _bounded(rows: PolicyRows) -> dict[str, _Person]:
     found: dict[str, _Person] = {}
-    for service in rows.service_classes.held:
+    for service in rows.service_classes.classes:
         if service.max_gpus_at_once is not None:
             found.setdefault(service.user, _Person({})).counts[service] = _Counts()
     return found
@@ -88,7 +88,7 @@ def _bounded(rows: PolicyRows) -> dict[str, _Person]:
 
 def _count(person: _Person, observed: Observed, path: str, known: Known) -> None:
     if known.situation is Situation.WAITING:
-        if known.blocked is None and not (observed.held or observed.deleting):
+        if known.blocked is None and not (observed.is_held or observed.deleting):
             person.waits.append((observed, path))
         return
     stays = known.situation in (Situation.HOLDING, Situation.MOVING)

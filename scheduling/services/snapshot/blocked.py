@@ -40,17 +40,17 @@ class Blocked:
 class Refusals:
     """What the API server refused lately, by uid: generation of the object, times, until, message."""
 
-    held: dict[str, tuple[int, int, datetime, str]] = field(default_factory=dict)
+    by_uid: dict[str, tuple[int, int, datetime, str]] = field(default_factory=dict)
 
     def note(self, refused: Mapping[str, tuple[int, str]], *, now: datetime) -> None:
         for uid, (generation, message) in refused.items():
-            before = self.held.get(uid)
+            before = self.by_uid.get(uid)
             times = before[1] + 1 if before and before[0] == generation else 1
             until = now + timedelta(seconds=waits(REFUSED_BACK_OFF_S, times))
-            self.held[uid] = (generation, times, until, message)
+            self.by_uid[uid] = (generation, times, until, message)
 
     def of(self, observed: Observed, now: datetime) -> Blocked | None:
-        generation, _, until, message = self.held.get(observed.uid, (-1, 0, now, ""))
+        generation, _, until, message = self.by_uid.get(observed.uid, (-1, 0, now, ""))
         if generation != observed.generation or until <= now:
             return None
         sentence = (
@@ -59,7 +59,7 @@ class Refusals:
         return Blocked(m.Reason.NEVER_FITS, sentence.replace("..", "."), until)
 
     def forget(self, present: Container[str]) -> None:
-        self.held = {uid: what for uid, what in self.held.items() if uid in present}
+        self.by_uid = {uid: what for uid, what in self.by_uid.items() if uid in present}
 
 
 def forbidden(judgement: Judgement) -> Blocked | None:
@@ -135,8 +135,10 @@ def barred(workloads: Iterable[Observed], now: datetime) -> dict[str, frozenset[
 def left_out(observed: Observed, nodes: Iterable[str]) -> str:
     """What is said to its wait while ``nodes`` are left out for it."""
     fault = observed.start_fault
-    told = ", ".join(f"{node} until {clock(fault.barred[node])}" for node in sorted(nodes)[:SHOWN])
-    return f"{fault.said} Left out for it: {told}."
+    listing = ", ".join(
+        f"{node} until {clock(fault.barred[node])}" for node in sorted(nodes)[:SHOWN]
+    )
+    return f"{fault.said} Left out for it: {listing}."
 
 
 def reworded(
@@ -147,8 +149,8 @@ def reworded(
     if not blocked_by and not more:
         return plan
     line, reasons = plan.waits, list(plan.waits.reasons)
-    told = blocked_by.keys() | more.keys()
-    places = [place for place, name in enumerate(line.names) if name in told]
+    names = blocked_by.keys() | more.keys()
+    places = [place for place, name in enumerate(line.names) if name in names]
     said = {
         place: _reworded(decision, blocked_by, more)
         for place, decision in zip(places, line.spell(places), strict=True)

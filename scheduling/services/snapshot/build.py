@@ -167,7 +167,7 @@ def live_under(cluster: Cluster) -> Live:
     finally:
         client.close()
     uids = [*picture.by_uid, *(orphans.uid for orphans in picture.orphans)]
-    held = {w.uid: w for w in Workload.objects.filter(cluster=cluster, uid__in=uids)}
+    by_uid = {w.uid: w for w in Workload.objects.filter(cluster=cluster, uid__in=uids)}
     newcomer = not Workload.objects.filter(cluster=cluster).exists()
     enforce = cluster.mode == ClusterMode.ENFORCE
     habits = Habits.of(cluster)
@@ -179,16 +179,16 @@ def live_under(cluster: Cluster) -> Live:
             remembered=remembered(w, now),
         )
         for o in picture.workloads
-        for w in [held.get(o.uid)]
+        for w in [by_uid.get(o.uid)]
     }
     for observed in picture.workloads:
-        row = held.get(observed.uid)
+        row = by_uid.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
     turned = [o for o in picture.workloads if o.turn]
-    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
+    by_name = {key_of(w.kind, w.namespace, w.name): w for w in by_uid.values()}
     hindered(known, Others(cluster).late(turned, known, by_name), {})
     hindered(known, at_limit(picture.workloads, known, rows), {})
-    heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
+    heirs = {uid: Heir(row.queue_label, row.user) for uid, row in by_uid.items()}
     snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
     return Live(rows, picture, standing_in(snapshot, rows, by_name))
 
@@ -263,7 +263,9 @@ def _workload(
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
-        held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
+        held=observed.is_held
+        or known.situation is Situation.BYPASSING
+        or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
         node_set=set_name(text) if observed.gpus and (text := _bounds(observed, known)) else None,
         **_remembered(known, waits=running is None),
@@ -276,7 +278,7 @@ def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
     past = known.remembered
     if past is NOTHING:
         return {}
-    told: dict[str, Any] = {
+    memory: dict[str, Any] = {
         "evictions": past.evictions,
         "last_evicted": past.last_evicted,
         "last_evicted_for": past.last_evicted_for,
@@ -284,8 +286,8 @@ def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
     }
     claim = past.claim
     if claim is None or not waits or known.situation is not Situation.WAITING:
-        return told
-    return told | {
+        return memory
+    return memory | {
         "awaits_victims": True,
         "gpu_class": claim.gpu_class,
         "placement": dict(claim.placement),

@@ -70,11 +70,11 @@ def parts_of(
 def divide(work: m.Workload, observed: Observed, parts: Parts) -> list[m.Workload]:
     """``work`` with the members that its class holds, at the size it has, and the others beside it."""
     gone = {node for placement in parts.values() for node in placement}
-    kept = {node: count for node, count in work.placement.items() if node not in gone}
+    placement = {node: count for node, count in work.placement.items() if node not in gone}
     beside = replace(
         work, priority_class=BESIDE.name, gpu_classes=(), topology=m.Topology(), stale_since=None
     )
-    found = [_sized(work, kept)]
+    found = [_sized(work, placement)]
     for name, there in sorted(parts.items()):
         found.append(
             replace(_sized(beside, there), name=f"{observed.key} (on {name})", gpu_class=name)
@@ -95,7 +95,7 @@ def strange_gpus(
     """Milli-GPU that ``workloads`` hold on nodes which are not of their class (any more), where nothing
     else says that they are taken: a label was changed, a class removed."""
     seats, class_by_node = picture.seats, picture.class_by_node
-    held: dict[Seat, int] = {}
+    usage: dict[Seat, int] = {}
     for observed in workloads:
         if observed.uid in parts:
             continue
@@ -103,8 +103,8 @@ def strange_gpus(
         for node, members in observed.placement.items():
             if (node, gpu_class) not in seats and node in class_by_node:
                 seat = node, class_by_node[node]
-                held[seat] = held.get(seat, 0) + observed.gpus * members
-    return held
+                usage[seat] = usage.get(seat, 0) + observed.gpus * members
+    return usage
 
 
 def vanished_nodes(
@@ -118,7 +118,7 @@ def vanished_nodes(
 
     Its quota stays its own until it is evicted: else others would be let in past the limits.
     """
-    held: dict[Seat, list[int]] = {}
+    usage: dict[Seat, list[int]] = {}
     for observed in workloads:
         holds = known[observed.uid].situation is Situation.HOLDING
         if not (holds and observed.gpu_class and observed.gpus):
@@ -126,10 +126,10 @@ def vanished_nodes(
         apart = {node for placement in parts.get(observed.uid, {}).values() for node in placement}
         for node, members in placement_of(observed).items():
             if (node, observed.gpu_class) not in picture.seats and node not in apart:
-                room = held.setdefault((node, observed.gpu_class), [0, 0, 0])
+                room = usage.setdefault((node, observed.gpu_class), [0, 0, 0])
                 amounts = (observed.gpus, observed.cpus, observed.memory_mib)
                 room[:] = [had + members * more for had, more in zip(room, amounts, strict=True)]
     return [
         m.Node(name, gpu_class, gpus, cpus, mib, ready=False, outage=m.Outage.GONE)
-        for (name, gpu_class), (gpus, cpus, mib) in sorted(held.items())
+        for (name, gpu_class), (gpus, cpus, mib) in sorted(usage.items())
     ]

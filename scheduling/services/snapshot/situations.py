@@ -67,7 +67,7 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
         return Situation.DONE
     if observed.run_by:
         return Situation.WAITING  # Whatever it says of itself, nothing of it is here.
-    if observed.suspended and observed.is_moving and not (observed.held or observed.deleting):
+    if observed.suspended and observed.is_moving and not (observed.is_held or observed.deleting):
         return Situation.MOVING
     if observed.suspended or observed.deleting:
         return Situation.LEAVING if observed.pods_left else Situation.WAITING
@@ -101,9 +101,9 @@ def priority_of(
     had = row.priority_class_id if row is not None else None
     if situation is not Situation.HOLDING or now is None or had in (None, now.pk):
         return now
-    kept = next((p for p in rows.priority_classes if p.pk == had), None)
+    before = next((p for p in rows.priority_classes if p.pk == had), None)
     fields = {fault.field for fault in rows.judge(observed).faults}
-    return now if kept is None or fields.isdisjoint(("priority_class", "queue")) else kept
+    return now if before is None or fields.isdisjoint(("priority_class", "queue")) else before
 
 
 def counted_as(observed: Observed, row: Workload, rows: PolicyRows) -> str:

@@ -68,7 +68,7 @@ def not_their_turn(
 def _may_start(observed: Observed, known: Known | None) -> bool:
     if known is None or known.situation is not Situation.WAITING or known.blocked is not None:
         return False
-    return not (observed.held or observed.deleting)
+    return not (observed.is_held or observed.deleting)
 
 
 def _after(observed: Observed, others: Rows, names: Mapping[str, Sequence[str]]) -> Blocked | None:
@@ -105,19 +105,19 @@ def _beyond(
     workloads: Iterable[Observed], waits: Iterable[Observed], known: Mapping[str, Known]
 ) -> Found:
     """Those of ``waits`` whose array holds as much as it may, those before them in line counted with it."""
-    held: dict[Array, int] = {}
+    counts: dict[Array, int] = {}
     for observed in _holding(workloads, known):
-        held[_array_of(observed)] = held.get(_array_of(observed), 0) + 1
+        counts[_array_of(observed)] = counts.get(_array_of(observed), 0) + 1
     found: Found = []
     for observed in sorted(waits, key=lambda o: (o.turn.index, o.created, o.key)):
         most, array = observed.turn.at_once, _array_of(observed)
         if not observed.turn.array:
             continue
-        taken = held.get(array, 0)
+        taken = counts.get(array, 0)
         if most is not None and taken >= most:
             found.append((observed, Blocked(m.Reason.ARRAY_AT_LIMIT, full(observed.turn))))
         else:
-            held[array] = taken + 1
+            counts[array] = taken + 1
     return found
 
 

@@ -170,12 +170,12 @@ def held_of(cluster: Cluster, now: datetime) -> dict[tuple[str, int], Share]:
         .annotate(count=Count("pk"), held=Count("pk", filter=Q(waited_s__lte=F("p90_s"))))
     )
     found: dict[tuple[str, int], list[int]] = {}
-    for name, far, count, held in rows:
+    for name, far, count, hits in rows:
         for key in {(name or "", far), ("", far), (name or "", -1), ("", -1)}:
             known = found.setdefault(key, [0, 0])
-            known[0] += held
+            known[0] += hits
             known[1] += count
-    return {key: Share(held, count) for key, (held, count) in found.items()}
+    return {key: Share(hits, count) for key, (hits, count) in found.items()}
 
 
 _HORIZON = Case(

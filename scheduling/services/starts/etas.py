@@ -17,7 +17,7 @@ class Etas:
 
     _read: datetime | None = None
     _rows: Mapping[str, StartForecast] = field(default_factory=dict)
-    _told: Mapping[str, datetime] = field(default_factory=dict)
+    _starts: Mapping[str, datetime] = field(default_factory=dict)
     _words: Mapping[str, str] = field(default_factory=dict)
     _until: datetime | None = None
     """When the next of those told passes."""
@@ -32,19 +32,19 @@ class Etas:
             self._read, self._rows, self._until = began, _rows(cluster), now
         if self._until is not None and self._until <= now:
             self._say(now)
-        return self._told
+        return self._starts
 
     def words(self) -> Mapping[str, str]:
         """The same as "P50/P90", as last read."""
         return self._words
 
     def _say(self, now: datetime) -> None:
-        told = {name: predicted_start(row, now) for name, row in self._rows.items()}
-        self._told = {name: one.p50 for name, one in told.items() if one.p50 is not None}
-        self._until = min(self._told.values(), default=None)
+        starts = {name: predicted_start(row, now) for name, row in self._rows.items()}
+        self._starts = {name: one.p50 for name, one in starts.items() if one.p50 is not None}
+        self._until = min(self._starts.values(), default=None)
         self._words = {
             name: f"{_stamp(one.p50)}/{_stamp(one.p90)}"
-            for name, one in told.items()
+            for name, one in starts.items()
             if one.p50 is not None and one.p90 is not None
         }
 

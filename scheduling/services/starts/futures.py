@@ -116,7 +116,7 @@ def look_ahead(
     opening = lives.opening
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
     # Who is held starts in no future, so no future is lived to its end for it.
-    awaited = np.flatnonzero(opening.waits & ~opening.frame.work.held[opening.slots])
+    awaited = np.flatnonzero(opening.waits & ~opening.frame.work.on_hold[opening.slots])
     starts, after = np.empty((futures, waits.size), np.int64), [Counter[int]() for _ in waits]
     while may_go_on(lives.lived, futures):
         at = len(lives.lived)
@@ -161,10 +161,10 @@ def _questions(snapshot: Snapshot, opening: Opening, known: Known) -> list[Quest
             continue
         ran = one.phase is Phase.RUNNING and one.started is not None
         age_s = (now - one.started).total_seconds() if ran and one.started else 0.0
-        told = one.predicted
+        prediction = one.predicted
         gpus = one.gpus * one.members.min
         kinds = kinds_of(user=one.user, name=name, queue=one.queue, gpus=gpus)
-        p50_s, p90_s = (told.p50, told.p90) if told else (None, None)
+        p50_s, p90_s = (prediction.p50, prediction.p90) if prediction else (None, None)
         found.append(Question(kinds, max(0.0, age_s), p50_s, p90_s))
     return found
 
@@ -199,6 +199,6 @@ class _Coming:
         run_s = np.array([arrivals[i].run_s or np.nan for i in which.tolist()])
         unknown = np.flatnonzero(np.isnan(run_s))
         if unknown.size:
-            asked = [Question(self._kinds[int(which[i])]) for i in unknown]
-            run_s[unknown] = self._known.runs.rests(asked, 1, dice)[0]
+            questions = [Question(self._kinds[int(which[i])]) for i in unknown]
+            run_s[unknown] = self._known.runs.rests(questions, 1, dice)[0]
         return np.maximum(1, run_s).astype(np.int64)

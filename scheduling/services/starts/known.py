@@ -90,11 +90,11 @@ class _Past:
         # Prefetched, many share one queue; each row of a join would have one of its own.
         latest = rows.filter(new).order_by("-submitted_at", "-id")[:MOST_ARRIVALS]
         self._rows |= {row.pk: row for row in latest.prefetch_related("priority_class", "queue")}
-        kept = sorted(self._rows.values(), key=lambda row: (row.submitted_at, row.pk))
-        kept = [row for row in kept[-MOST_ARRIVALS:] if row.submitted_at >= first]
-        self._rows = {row.pk: row for row in kept}
+        recent = sorted(self._rows.values(), key=lambda row: (row.submitted_at, row.pk))
+        recent = [row for row in recent[-MOST_ARRIVALS:] if row.submitted_at >= first]
+        self._rows = {row.pk: row for row in recent}
         self.since = now - BOOKED_LATE
-        return kept
+        return recent
 
 
 _pasts: dict[int, _Past] = {}

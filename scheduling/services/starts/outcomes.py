@@ -66,16 +66,16 @@ def _learned(cluster: Cluster, now: datetime) -> Correction:
     """A part of what waits is taken as large as of what has started, else it would lean to either. Two
     queries.
     """
-    told = ForecastOutcome.objects.filter(
+    outcomes = ForecastOutcome.objects.filter(
         workload__cluster=cluster, told_at__gt=now - REMEMBERED, told_at__lt=now
     )
-    each = -(-max(1, told.count()) // LEARNED)
-    some = told.annotate(turn=F("id") % each).filter(turn=0).order_by("id")
+    each = -(-max(1, outcomes.count()) // LEARNED)
+    some = outcomes.annotate(turn=F("id") % each).filter(turn=0).order_by("id")
     return correction_from(_outcomes(some, now), now.timestamp())
 
 
-def _outcomes(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[JudgedForecast]:
-    for one in told:
+def _outcomes(outcomes: Iterable[ForecastOutcome], now: datetime) -> Iterable[JudgedForecast]:
+    for one in outcomes:
         started = one.started_at is not None and one.started_at <= now
         until = one.started_at if started and one.started_at else now
         yield outcome_of(one, until, started=started)
@@ -83,10 +83,10 @@ def _outcomes(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[Judged
 
 def outcome_of(one: ForecastOutcome, until: datetime, *, started: bool) -> JudgedForecast:
     """A forecast as the correction learns from it: it waited until then, and started there or waits still."""
-    raw, told = Band(one.raw_p50_s, one.raw_p90_s), Band(one.p50_s, one.p90_s)
+    raw, band = Band(one.raw_p50_s, one.raw_p90_s), Band(one.p50_s, one.p90_s)
     waited_s = (until - one.told_at).total_seconds()
     kind = ForecastKind.of(one.gpus / MILLI, first=one.at_submission)
-    return JudgedForecast(raw, one.told_at.timestamp(), waited_s, started, told, kind)
+    return JudgedForecast(raw, one.told_at.timestamp(), waited_s, started, band, kind)
 
 
 def settle(cluster: Cluster, since: datetime | None = None) -> int:
@@ -118,11 +118,13 @@ def _keys(rows: QuerySet[Workload]) -> list[int]:
 
 
 def note(
-    cluster: Cluster, told: Sequence[tuple[Workload, Band, Band, GpuClass | None]], now: datetime
+    cluster: Cluster,
+    forecasts: Sequence[tuple[Workload, Band, Band, GpuClass | None]],
+    now: datetime,
 ) -> None:
     """Write down (workload, raw, corrected, class) of those that are new, or were told long ago."""
     # What ran before waits anew: its first start is no start of this wait.
-    first = [one for one in told if one[0].first_started_at is None]
+    first = [one for one in forecasts if one[0].first_started_at is None]
     lately = _told_since(cluster, now - AGAIN)
     wanted = [one for one in first if one[0].pk not in lately]
     known = _ever_told([row for row, *_ in wanted])
@@ -147,10 +149,10 @@ def note(
 
 def _told_since(cluster: Cluster, at: datetime) -> set[int]:
     """Who was told after ``at``."""
-    told = ForecastOutcome.objects.filter(
+    outcomes = ForecastOutcome.objects.filter(
         workload__cluster=cluster, told_at__gt=at, started_at=None
     )
-    return set(told.order_by().values_list("workload", flat=True))
+    return set(outcomes.order_by().values_list("workload", flat=True))
 
 
 def told_before(cluster: Cluster, now: datetime) -> set[int]:

@@ -106,8 +106,8 @@ def _row(one: _News, cause: tuple[str, str], now: datetime) -> ToldStart:
 
 def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
     """As of starts that came late, between both tellings: what ran past the P50 of before counts."""
-    told = [_as_outcome(one, now) for one in later]
-    found = causes_of(told, mark="P50") if told else []
+    outcomes = [_as_outcome(one, now) for one in later]
+    found = causes_of(outcomes, mark="P50") if outcomes else []
     # It waits still: what is told of starts that came is told of the time since.
     return [
         (cause, said.replace("before it started", "since") or BY_CHANCE) for cause, said in found
@@ -130,5 +130,5 @@ def _prune(works: Iterable[int]) -> None:
     rows = ToldStart.objects.filter(workload__in=list(works)).order_by()
     many = rows.values("workload").annotate(count=Count("pk")).filter(count__gt=MOST)
     for work in many.values_list("workload", flat=True):
-        kept = list(ToldStart.objects.filter(workload=work).values_list("pk", flat=True))
-        ToldStart.objects.filter(pk__in=kept[1 : len(kept) - MOST + 1]).delete()
+        pks = list(ToldStart.objects.filter(workload=work).values_list("pk", flat=True))
+        ToldStart.objects.filter(pk__in=pks[1 : len(pks) - MOST + 1]).delete()

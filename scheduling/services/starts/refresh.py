@@ -100,10 +100,10 @@ def _rest(cluster: Cluster, began_at: datetime, began_s: float) -> int:
 
 def _checkpoints(cluster: Cluster) -> dict[str, int]:
     rows = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
-    told = rows.exclude(checkpoint_interval_s=None)
+    steps = rows.exclude(checkpoint_interval_s=None)
     return {
         key_of(kind, namespace, name): step or 0
-        for kind, namespace, name, step in told.values_list(
+        for kind, namespace, name, step in steps.values_list(
             "kind", "namespace", "name", "checkpoint_interval_s"
         )
     }
@@ -122,11 +122,11 @@ def keep(
     All is worked out before the first row is written: a cycle may wait to write its own.
     """
     rows = _rows(cluster)
-    told = _predictions(cluster, snapshot.now, known, ahead, rows)
-    forecasts = [one.row() for one in told]
+    predictions = _predictions(cluster, snapshot.now, known, ahead, rows)
+    forecasts = [one.row() for one in predictions]
     scored = [
         (one.work, one.raw, one.band, one.gpu_class)
-        for one, row in zip(told, forecasts, strict=True)
+        for one, row in zip(predictions, forecasts, strict=True)
         if not row.why_not or (row.why_not in TOO_VAGUE and math.isfinite(one.raw.p90_s))
     ]
     moves = _moves(snapshot, ahead, rows)
@@ -135,7 +135,7 @@ def keep(
     with transaction.atomic():
         _write(cluster, forecasts)
         _note_run(cluster, known, ahead, rows, snapshot.now, began_at, cpu_s, moves)
-    return len(told)
+    return len(predictions)
 
 
 def _predictions(
@@ -228,13 +228,13 @@ class _Prediction:
         self.gpu_class = next((classes[name] for name in wanted if name in classes), None)
 
     def row(self) -> StartForecast:
-        told = not self.why_not
+        has_time = not self.why_not
         finite = math.isfinite(self.raw.p90_s)
         return StartForecast(
             workload=self.work,
             at=self.now,
-            p50_at=rounded(self.now, self.band.p50_s) if told else None,
-            p90_at=rounded(self.now, self.band.p90_s) if told else None,
+            p50_at=rounded(self.now, self.band.p50_s) if has_time else None,
+            p90_at=rounded(self.now, self.band.p90_s) if has_time else None,
             gpu_class=self.gpu_class,
             after=self.after,
             run_s=self.run_s,

@@ -24,7 +24,7 @@ class PredictedStart:
     p50: datetime | None
     p90: datetime | None
     at: datetime | None
-    held: Share | None
+    hit_rate: Share | None
     why_not: str = ""
 
     @property
@@ -44,7 +44,7 @@ class PredictedStart:
     @property
     def trust(self) -> str:
         """'18 of 20 like it held', or that too few have started."""
-        return trust(self.held)
+        return trust(self.hit_rate)
 
 
 NO_WORD = PredictedStart(None, None, None, None)
@@ -62,15 +62,15 @@ PASSED = "The time that was told has passed; the next pass of forecasts tells it
 NOT_YET = "No start is forecast yet: forecasts are made in the background, one after the other."
 
 
-def said_of(work: Workload, held: Held | None = None) -> PredictedStart:
+def said_of(work: Workload, shares: Held | None = None) -> PredictedStart:
     """Of a workload that waits. Two queries without ``held``."""
     row = StartForecast.objects.filter(workload=work).select_related("gpu_class").first()
-    known = held if held is not None or row is None else held_of(work.cluster, row.at)
+    known = shares if shares is not None or row is None else held_of(work.cluster, row.at)
     return predicted_start(row, work.cluster.now(), known)
 
 
 def predicted_start(
-    row: StartForecast | None, now: datetime, held: Held | None = None
+    row: StartForecast | None, now: datetime, shares: Held | None = None
 ) -> PredictedStart:
     """What ``row`` says at ``now``: the one door for whoever shows a predicted start."""
     if row is None:
@@ -80,21 +80,21 @@ def predicted_start(
     if row.p90_at <= now:
         return PredictedStart(None, None, row.at, None, PASSED)
     if row.p50_at <= now:
-        return PredictedStart(None, row.p90_at, row.at, _share(row, held or {}), DUE)
-    return PredictedStart(row.p50_at, row.p90_at, row.at, _share(row, held or {}))
+        return PredictedStart(None, row.p90_at, row.at, _share(row, shares or {}), DUE)
+    return PredictedStart(row.p50_at, row.p90_at, row.at, _share(row, shares or {}))
 
 
-def _share(row: StartForecast, held: Held) -> Share | None:
+def _share(row: StartForecast, shares: Held) -> Share | None:
     assert row.p50_at is not None  # noqa: S101 - asked of told ones alone
     name = row.gpu_class.name if row.gpu_class else ""
-    return like(held, name, (row.p50_at - row.at).total_seconds())
+    return like(shares, name, (row.p50_at - row.at).total_seconds())
 
 
-def like(held: Held, gpu_class: str, p50_s: float) -> Share | None:
+def like(shares: Held, gpu_class: str, p50_s: float) -> Share | None:
     """Of its class and horizon; where those are few, of its horizon, else of its class."""
     far = horizon(p50_s)
     for key in ((gpu_class, far), ("", far), (gpu_class, -1)):
-        share = held.get(key)
+        share = shares.get(key)
         if share is not None and share.of >= FEW:
             return share
     return None

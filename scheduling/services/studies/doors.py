@@ -56,8 +56,8 @@ def write(
         )
         Result.objects.bulk_create(Result(variant=variant, seed=seed) for seed in study.seeds)
     if row.is_compared:
-        told = {"variants": [str(one) for one in study.variants.all()]}
-        announce("lab.asked", actor=study.author, cluster=cluster, subject=study.name, after=told)
+        facts = {"variants": [str(one) for one in study.variants.all()]}
+        announce("lab.asked", actor=study.author, cluster=cluster, subject=study.name, after=facts)
     return study
 
 
@@ -157,6 +157,6 @@ def forget(cluster: Cluster) -> int:
     count = 0
     for name, kind in KINDS.items():
         rows = Study.objects.filter(cluster=cluster, kind=name, is_kept=False)
-        old = rows.filter(asked_at__lt=cluster.now() - kind.kept)
+        old = rows.filter(asked_at__lt=cluster.now() - kind.retention)
         count += old.exclude(variants__promoted_at__isnull=False).delete()[0]
     return count

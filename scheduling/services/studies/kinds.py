@@ -23,7 +23,7 @@ class StudyRules:
     """Studies of a cluster that wait or run, those of ``beside`` among them."""
     beside: tuple[StudyKind, ...]
     busy: str
-    kept: timedelta
+    retention: timedelta
     """Cluster time after which it is forgotten, unless somebody keeps it or promoted a variant."""
     is_awaited: bool = False
     """Somebody looks at the page: it waits for no turn of others."""

@@ -69,8 +69,8 @@ def unattended() -> list[int]:
 
 def _is_busy(now: datetime) -> bool:
     """Whether as much is lived as may be that nobody waits for: the lane has other work, too."""
-    held = Result.objects.filter(done_at=None, held_until__gte=now)
-    return held.exclude(variant__study__kind__in=AWAITED).count() >= settings.WEIR_LAB_TASKS
+    claims = Result.objects.filter(done_at=None, held_until__gte=now)
+    return claims.exclude(variant__study__kind__in=AWAITED).count() >= settings.WEIR_LAB_TASKS
 
 
 def work(study_id: int, *, budget_s: float = CHUNK_S) -> bool:

@@ -19,6 +19,10 @@ class Epoch(Func):
     template = "%(function)s(EPOCH FROM %(expressions)s)::float"
     output_field = FloatField()
 
+    def get_db_converters(self, connection: BaseDatabaseWrapper) -> list[Any]:
+        """None where the database gives a float: to make one of each again takes a fifth of reading them."""
+        return [] if connection.vendor == "postgresql" else super().get_db_converters(connection)
+
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, Any]:

@@ -21,7 +21,7 @@ class Unchanged:
     """The objects of some queries, from one reading to the next."""
 
     def __init__(self) -> None:
-        self._held: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
+        self._objects: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
         self._moment: datetime | None = None
         self._made: Any = None
         self._statements: dict[tuple[str, Hashable], tuple[str, str, Any]] = {}
@@ -54,9 +54,9 @@ class Unchanged:
         with connections[database].cursor() as cursor:
             cursor.execute(sql, params)
             seen = cursor.fetchall()
-        before = self._held.get(name)
+        before = self._objects.get(name)
         if before is not None and before[0] == seen:
             return before[1]
         rows = tuple(make())
-        self._held[name] = seen, rows
+        self._objects[name] = seen, rows
         return rows

@@ -132,7 +132,7 @@ class _View:
 
     def numbers(self) -> Json:
         """Without the figures of queues that the reader may not see, and others' names replaced."""
-        shown = {name: kept for name, kept in self.said.numbers.items() if self._shows(name)}
+        shown = {name: value for name, value in self.said.numbers.items() if self._shows(name)}
         if "workload" in shown and not self.sees_rival:
             shown["workload"] = OTHERS_WORK
         for party in PARTIES:
@@ -183,9 +183,9 @@ class _View:
     @property
     def _rival_queue(self) -> str | None:
         """Path of the queue of the one for whom it was decided, as it was then."""
-        for kept in (self.named, self.said.numbers):
-            if "workload_queue" in kept:
-                return str(kept["workload_queue"])
+        for names in (self.named, self.said.numbers):
+            if "workload_queue" in names:
+                return str(names["workload_queue"])
         rival = self.said.rival
         return rival.queue.path if rival is not None and rival.queue else None
 

@@ -37,7 +37,7 @@ class ClusterTurn:
         self.link.close()
 
 
-_held: dict[int, ClusterTurn] = {}
+_turns: dict[int, ClusterTurn] = {}
 _lock = threading.Lock()
 
 
@@ -50,54 +50,56 @@ def held_of(cluster: Cluster, *, on_change: Callable[[], None]) -> ClusterTurn:
     from scheduling.services.clusters.connection import address_of
 
     with _lock:
-        held = _held.get(cluster.pk)
-        if held is not None and held.link.address != address_of(cluster):
-            del _held[cluster.pk]
-            held.close()
-            held = None
-        if held is None:
-            held = _held[cluster.pk] = _start(cluster, on_change)
-        return held
+        cluster_turn = _turns.get(cluster.pk)
+        if cluster_turn is not None and cluster_turn.link.address != address_of(cluster):
+            del _turns[cluster.pk]
+            cluster_turn.close()
+            cluster_turn = None
+        if cluster_turn is None:
+            cluster_turn = _turns[cluster.pk] = _start(cluster, on_change)
+        return cluster_turn
 
 
 def as_json() -> dict[str, Any]:
     """What this process holds of each cluster, by its name, as ``Process.held`` keeps it."""
     return {
-        held.name: {
-            "lag_s": round(held.link.mirror.lag_s(), 1),
-            "objects": held.link.mirror.size(),
-            "leads": held.link.lease.left_s() > 0,
-            "lease_s": round(held.link.lease.left_s(), 1),
+        cluster_turn.name: {
+            "lag_s": round(cluster_turn.link.mirror.lag_s(), 1),
+            "objects": cluster_turn.link.mirror.size(),
+            "leads": cluster_turn.link.lease.left_s() > 0,
+            "lease_s": round(cluster_turn.link.lease.left_s(), 1),
         }
-        for held in list(_held.values())
+        for cluster_turn in list(_turns.values())
     }
 
 
 def running_s() -> dict[str, float]:
     """Name of each cluster -> seconds since the cycle that runs began; 0 where none does."""
-    return {held.name: held.turn.taken_s() for held in list(_held.values())}
+    return {
+        cluster_turn.name: cluster_turn.turn.taken_s() for cluster_turn in list(_turns.values())
+    }
 
 
 def leave_all() -> None:
     """Let the cycles that run end soon, whether or not their API servers answer. Safe in a signal handler:
     nothing is waited for."""
-    for one in list(_held.values()):
+    for one in list(_turns.values()):
         one.link.leave()
 
 
 def close_all() -> None:
     """Let go of every cluster."""
     with _lock:
-        held = list(_held.values())
-        _held.clear()
-    for one in held:
+        turns = list(_turns.values())
+        _turns.clear()
+    for one in turns:
         one.close()
 
 
 def close_others(pks: Collection[int]) -> None:
     """Let go of clusters that are not among ``pks``: their rows are gone."""
     with _lock:
-        gone = [_held.pop(pk) for pk in list(_held) if pk not in pks]
+        gone = [_turns.pop(pk) for pk in list(_turns) if pk not in pks]
     for one in gone:
         one.close()
 

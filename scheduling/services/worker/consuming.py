@@ -79,9 +79,9 @@ def follow(consumer: Any) -> None:
         log.warning("clusters cannot be read, queues stay as they are: %s", error)
         return
     wanted = {queue_of(name) for name in clusters.values()}
-    held = {name for name in consumer.app.amqp.queues.consume_from if name.startswith(PREFIX)}
-    for name in sorted(wanted - held):
+    queues = {name for name in consumer.app.amqp.queues.consume_from if name.startswith(PREFIX)}
+    for name in sorted(wanted - queues):
         consumer.call_soon(consumer.add_task_queue, name)
-    for name in sorted(held - wanted):
+    for name in sorted(queues - wanted):
         consumer.call_soon(consumer.cancel_task_queue, name)
     close_others(clusters.keys())

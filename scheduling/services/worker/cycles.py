@@ -21,19 +21,19 @@ def run_cycle(
     cluster = Cluster.objects.get(pk=cluster_id)
     if cluster.mode == ClusterMode.PAUSED:
         return CycleResult(skipped="paused")
-    held = held_of(cluster, on_change=on_change)
-    if not held.turn.take():
+    cluster_turn = held_of(cluster, on_change=on_change)
+    if not cluster_turn.turn.take():
         # What called for this cycle may have come after the other one looked.
-        held.call()
+        cluster_turn.call()
         return CycleResult(skipped="busy")
     try:
-        done = run(cluster, held.link, held.memory, held.call, trigger)
+        done = run(cluster, cluster_turn.link, cluster_turn.memory, cluster_turn.call, trigger)
         if done.skipped == "lease":
             # If its holder is dead, the next look is to be when that is sure, and no cycle's interval later.
-            held.call.later(held.link.lease.free_in_s())
+            cluster_turn.call.later(cluster_turn.link.lease.free_in_s())
         return done
     except BaseException:
-        held.memory.forget()
+        cluster_turn.memory.forget()
         raise
     finally:
-        held.turn.give_back()
+        cluster_turn.turn.give_back()

@@ -24,8 +24,8 @@ def begin(role: Role) -> None:
     """Beat in ``role`` until the process ends or leaves it."""
     if former := _hearts.pop(role, None):
         former.stop()
-    told = cluster_turns.as_json if role == Role.ENGINE else nothing
-    _hearts[role] = Heart(role, told).start()
+    report = cluster_turns.as_json if role == Role.ENGINE else nothing
+    _hearts[role] = Heart(role, report).start()
 
 
 def roles() -> list[Role]:

@@ -58,8 +58,8 @@ def measure() -> list[str]:
     waiting = _waiting(names)
     now = timezone.now()
     for name in names:
-        told = {"waiting": waiting.get(name), "asked_at": now}
-        Lane.objects.update_or_create(name=name, defaults=told)
+        values = {"waiting": waiting.get(name), "asked_at": now}
+        Lane.objects.update_or_create(name=name, defaults=values)
     Lane.objects.exclude(name__in=names).delete()
     return names
 

@@ -43,8 +43,8 @@ def may_come_back(status: Path = Path("/proc/self/status")) -> bool:
     if resource.getrlimit(resource.RLIMIT_NICE)[0] >= 20 - NORMAL:
         return True
     lines = status.read_text().splitlines() if status.exists() else []
-    held = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "0")
-    return bool(int(held, 16) & SYS_NICE)
+    mask = next((line.split()[1] for line in lines if line.startswith("CapEff:")), "0")
+    return bool(int(mask, 16) & SYS_NICE)
 
 
 def _set(nice: int) -> None:

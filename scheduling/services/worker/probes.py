@@ -203,9 +203,9 @@ ENGINE: tuple[tuple[str, str, Callable[[dict[str, Any]], float]], ...] = (
 
 
 def _engine() -> Iterator[Metric]:
-    told = cluster_turns.as_json()
+    turns = cluster_turns.as_json()
     for name, says, value in ENGINE:
-        yield _gauge(name, says, "cluster", ((key, value(one)) for key, one in told.items()))
+        yield _gauge(name, says, "cluster", ((key, value(one)) for key, one in turns.items()))
     says = "Since the cycle that runs began; 0 where none does."
     yield _gauge(
         "weir_engine_cycle_running_seconds", says, "cluster", cluster_turns.running_s().items()

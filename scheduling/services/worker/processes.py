@@ -40,11 +40,11 @@ class Heart:
     ``held`` says what an engine worker holds of clusters at that moment; what the process spends goes along.
     """
 
-    def __init__(self, role: Role, held: Callable[[], Told] = nothing) -> None:
+    def __init__(self, role: Role, report: Callable[[], Told] = nothing) -> None:
         self.role = role
         self.host = socket.gethostname()
         self.name = f"{self.host}:{os.getpid()}"
-        self._held = held
+        self._report = report
         self._began = timezone.now()
         self._meter = Meter()
         self._stop = threading.Event()
@@ -71,11 +71,11 @@ class Heart:
 
     def beat(self) -> None:
         """Write it down once. Raises what the database raises."""
-        told = {"seen_at": timezone.now(), "held": self._held(), "began_at": self._began}
-        told |= self._meter.read()
+        values = {"seen_at": timezone.now(), "held": self._report(), "began_at": self._began}
+        values |= self._meter.read()
         found = Process.objects.filter(role=self.role, name=self.name)
-        if not found.update(**told):
-            Process.objects.create(role=self.role, name=self.name, host=self.host, **told)
+        if not found.update(**values):
+            Process.objects.create(role=self.role, name=self.name, host=self.host, **values)
             _forget_old()
 
     def _run(self) -> None:
@@ -117,8 +117,8 @@ def standings(now: datetime | None = None) -> list[Standing]:
     now = now or timezone.now()
     rows = list(Process.objects.order_by("role", "began_at"))
     lost = now - timedelta(seconds=LOST_S)
-    told = [Standing(row, row.seen_at >= lost) for row in rows]
-    return [one for one in told if one.alive or not _is_replaced(one.process, rows)]
+    every = [Standing(row, row.seen_at >= lost) for row in rows]
+    return [one for one in every if one.alive or not _is_replaced(one.process, rows)]
 
 
 def _is_replaced(silent: Process, rows: Iterable[Process]) -> bool:
@@ -129,9 +129,9 @@ def _is_replaced(silent: Process, rows: Iterable[Process]) -> bool:
     )
 
 
-def missing(told: Sequence[Standing]) -> list[Role]:
+def missing(standings: Sequence[Standing]) -> list[Role]:
     """The roles in which nobody lives, without one that is filled when it has something to do."""
-    alive = {one.process.role for one in told if one.alive}
+    alive = {one.process.role for one in standings if one.alive}
     if settings.WEIR_BROKER_FOLDER:
         alive.add(Role.STUDY)
     return [role for role in Role if role not in alive]

@@ -53,14 +53,14 @@ class Debounce:
         self._act = act
         self._turn = turn
         self._delay_s = delay_s
-        self._due = threading.Event()
+        self._call = threading.Event()
         self._closed = False
         self._later: threading.Timer | None = None
         self._thread = threading.Thread(target=self._run, name="debounce", daemon=True)
         self._thread.start()
 
     def __call__(self) -> None:
-        self._due.set()
+        self._call.set()
 
     def later(self, seconds: float) -> None:
         """Call in so many seconds, unless such a call waits already."""
@@ -71,20 +71,20 @@ class Debounce:
 
     def is_due(self) -> bool:
         """Whether ``act`` is about to be called."""
-        return self._due.is_set()
+        return self._call.is_set()
 
     def close(self) -> None:
         self._closed = True
         if self._later is not None:
             self._later.cancel()
-        self._due.set()
+        self._call.set()
 
     def _run(self) -> None:
         while not self._closed:
-            self._due.wait()
+            self._call.wait()
             time.sleep(self._delay_s)
             self._turn.wait_free()
-            self._due.clear()
+            self._call.clear()
             if not self._closed:
                 self._try()
 

@@ -48,8 +48,8 @@ def _member(manifest: Mapping[str, Any], name: str, index: int, at_once: int | N
         notes[labels.ARRAY_AT_ONCE] = str(at_once)
     body["metadata"] |= {"name": f"{name}-{index}", "annotations": notes}
     for container in _containers(body.get("spec")):
-        kept = [one for one in container.get("env") or [] if one.get("name") != INDEX]
-        container["env"] = [*kept, {"name": INDEX, "value": str(index)}]
+        variables = [one for one in container.get("env") or [] if one.get("name") != INDEX]
+        container["env"] = [*variables, {"name": INDEX, "value": str(index)}]
     return body
 
 

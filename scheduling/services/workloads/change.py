@@ -202,8 +202,8 @@ def _labels(change: Change) -> Json:
 def _with_meta(patch: Json, obj: Json, change: Change) -> Json:
     """``patch`` that only this very version of the object takes."""
     meta = obj["metadata"]
-    held = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
-    return {**patch, "metadata": {**patch.get("metadata", {}), **_labels(change), **held}}
+    identity = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    return {**patch, "metadata": {**patch.get("metadata", {}), **_labels(change), **identity}}
 
 
 def _limit(new: Json, adapter: RoleAdapter, limit_s: int) -> None:

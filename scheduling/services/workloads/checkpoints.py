@@ -61,11 +61,11 @@ Level = tuple[Source, Key]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """An interval and where it comes from: ``told`` of ``seen`` workloads (own: intervals) announced."""
+    """An interval and where it comes from: ``announcing`` of ``seen`` workloads (own: intervals)."""
 
     interval_s: int
     source: Source
-    told: int
+    announcing: int
     seen: int
 
     def presumed(self, started: datetime, now: datetime) -> datetime | None:
@@ -78,7 +78,7 @@ class Learned:
 class Fellows:
     """What is known of some workloads. ``interval_s`` is 0 when none of them announced."""
 
-    told: int
+    announcing: int
     silent: int
     interval_s: int
 
@@ -94,13 +94,13 @@ class Fellows:
 
     @property
     def seen(self) -> int:
-        return self.told + self.silent
+        return self.announcing + self.silent
 
     @property
     def announce(self) -> bool:
         """Whether one of them that is silent may be taken for one whose announcement is late, if they are
         enough."""
-        return self.told >= SHARE * self.seen
+        return self.announcing >= SHARE * self.seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,9 @@ class Habits:
             typical_s = fellows.interval_s
             if not fellows.announce:
                 return Verdict(typical_s)
-            return Verdict(typical_s, Learned(typical_s, level[0], fellows.told, fellows.seen))
+            return Verdict(
+                typical_s, Learned(typical_s, level[0], fellows.announcing, fellows.seen)
+            )
         return Verdict()
 
     def _of(self, level: Level) -> Fellows:
@@ -275,11 +277,11 @@ def last_checkpoint(
     due; of a run that says nothing the ``presumed`` one, else what an earlier run announced.
     """
     if not interval_s:
-        told = announced is not None and announced >= started
-        return announced if told else presumed or announced
+        is_announced = announced is not None and announced >= started
+        return announced if is_announced else presumed or announced
     whole = (now - started).total_seconds() // interval_s
-    due = started + timedelta(seconds=max(0.0, whole) * interval_s)
-    return max(due, announced) if announced else due
+    expected = started + timedelta(seconds=max(0.0, whole) * interval_s)
+    return max(expected, announced) if announced else expected
 
 
 def outlook(work: Workload, now: datetime) -> Outlook | None:
@@ -292,10 +294,12 @@ def outlook(work: Workload, now: datetime) -> Outlook | None:
     learned = habits.learned(work)
     if learned is None:
         return None
-    due = None
+    next_at = None
     if work.state == State.RUNNING and work.checkpointed_at and not _silence(work, now):
-        due = work.checkpointed_at + timedelta(seconds=learned.interval_s)
-    return Outlook(learned, habits.presumed(work, now), due if due and due > now else None)
+        next_at = work.checkpointed_at + timedelta(seconds=learned.interval_s)
+    return Outlook(
+        learned, habits.presumed(work, now), next_at if next_at and next_at > now else None
+    )
 
 
 def _silence(row: Workload, now: datetime) -> tuple[Key, float] | None:

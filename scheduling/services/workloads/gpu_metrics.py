@@ -59,12 +59,12 @@ def set_source(
     the one that is known for the same address. Raises as ``try_source``.
     """
     known = cluster.metrics_token_file if url == cluster.metrics_url else ""
-    held = token or _readable_file(known)
-    found = try_source(url, held, activity) if url else None
+    token_file = token or _readable_file(known)
+    found = try_source(url, token_file, activity) if url else None
     before = {"url": cluster.metrics_url, "activity": cluster.metrics_activity}
     with transaction.atomic():
-        kept = keep(cluster, "metrics_token_file", held if url else "")
-        cluster.metrics_url, cluster.metrics_token_file = url, kept
+        path = keep(cluster, "metrics_token_file", token_file if url else "")
+        cluster.metrics_url, cluster.metrics_token_file = url, path
         cluster.metrics_activity = activity
         cluster.save(update_fields=["metrics_url", "metrics_token_file", "metrics_activity"])
         announce(

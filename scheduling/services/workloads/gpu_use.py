@@ -126,10 +126,10 @@ def book_samples(
         queue__cluster=cluster, resolution=Resolution.MINUTE, allocated_gpus__gt=0,
         start__gte=floor_minute(since), start__lte=now,
     )  # fmt: skip
-    due = [s for s in samples if (s.queue_id, s.gpu_class_id) in shares]
-    for sample in due:
+    rows = [s for s in samples if (s.queue_id, s.gpu_class_id) in shares]
+    for sample in rows:
         sample.used_gpus = sample.allocated_gpus * shares[sample.queue_id, sample.gpu_class_id]
-    UsageSample.objects.bulk_update(due, ["used_gpus"], batch_size=200)
+    UsageSample.objects.bulk_update(rows, ["used_gpus"], batch_size=200)
 
 
 def _shares(cluster: Cluster, measured: Iterable[Measured]) -> Mapping[tuple[int, int], float]:

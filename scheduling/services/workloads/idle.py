@@ -69,8 +69,8 @@ def _end(spell: IdleSpell, how: IdleEnd, at: datetime) -> None:
 
 def keep(spell: IdleSpell, *, by: str, now: datetime) -> None:
     """Its owner keeps the GPUs on purpose for ``KEPT``: nobody tells or culls before. Raises ServiceError."""
-    kept = going_on(spell.workload.cluster).filter(pk=spell.pk).update(kept_until=now + KEPT)
-    if not kept:
+    count = going_on(spell.workload.cluster).filter(pk=spell.pk).update(kept_until=now + KEPT)
+    if not count:
         raise ServiceError("moved_on", "Its GPUs are no longer idle.", "See the page again.")
     work = spell.workload
     announce(
@@ -124,8 +124,8 @@ def culled_at(spell: IdleSpell, cluster: Cluster) -> datetime | None:
     if cluster.cull_after_s is None or spell.workload.type != WorkloadType.INTERACTIVE:
         return None
     told_at = spell.first_told_at or spell.since + timedelta(seconds=cluster.idle_after_s)
-    due = max(spell.since + timedelta(seconds=cluster.cull_after_s), told_at + _warning(cluster))
-    return due if spell.kept_until is None else max(due, spell.kept_until)
+    at = max(spell.since + timedelta(seconds=cluster.cull_after_s), told_at + _warning(cluster))
+    return at if spell.kept_until is None else max(at, spell.kept_until)
 
 
 def tell_owner(spell: IdleSpell, now: datetime) -> None:

@@ -158,7 +158,7 @@ def _noted(
     reason: str = "",
     is_told: bool = True,
 ) -> Transition:
-    held = workload.allocated_gpus
+    gpus = workload.allocated_gpus
     return Transition(
         workload=workload,
         at=at,
@@ -168,8 +168,8 @@ def _noted(
         sentence=workload.sentence if is_told else "",
         sealed=workload.sealed if is_told else None,
         actor=actor,
-        gpus=held,
-        gpu_class=workload.gpu_class if held else None,
+        gpus=gpus,
+        gpu_class=workload.gpu_class if gpus else None,
     )
 
 

@@ -58,9 +58,9 @@ def book(
 ) -> None:
     """``readings`` by pod, ``owned`` the uid of each pod's workload. Twice at one moment books once."""
     # Whoever books holds the row: of two workers the second finds that no time has passed.
-    held = Cluster.objects.select_for_update().get(pk=cluster.pk)
-    gap = timedelta(seconds=MOST_GAP_S * max(1.0, held.clock_speed))
-    since = held.measured_at
+    row = Cluster.objects.select_for_update().get(pk=cluster.pk)
+    gap = timedelta(seconds=MOST_GAP_S * max(1.0, row.clock_speed))
+    since = row.measured_at
     measured = list(_measured(cluster, readings, owned))
     if since is not None and since < now <= since + gap:
         book_work(measured, since, now)

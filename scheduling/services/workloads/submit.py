@@ -32,7 +32,7 @@ from scheduling.services.clusters.connection import acting_on, talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.queues.judge import Rules, judge, priority_fault
-from scheduling.services.workloads import shapes
+from scheduling.services.workloads import edits, shapes
 from scheduling.services.workloads.written import as_written, unmark
 
 Json = dict[str, Any]
@@ -232,6 +232,7 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
 
 def tell(kind: str, workload: Workload, user: str, **changed: Any) -> None:
     """The cluster holds what was done, so it is told once that has answered."""
+    edits.note(kind, workload, user)
     announce(
         kind,
         actor=user,

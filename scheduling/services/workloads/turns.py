@@ -149,7 +149,7 @@ def _names(row: Workload) -> Iterator[str]:
 def kept_back(cluster: Cluster, observed: Observed) -> tuple[Reason, str] | None:
     """What ``observed`` says itself keeps it from starting now, as the next cycle would tell it."""
     turn = observed.turn
-    if observed.held:
+    if observed.is_held:
         return Reason.HELD, "It is on hold. Release it to have it start."
     if turn.not_before is not None and turn.not_before > cluster.now():
         return Reason.NOT_BEFORE, EARLIEST.format(clock(turn.not_before))

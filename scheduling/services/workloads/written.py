@@ -17,7 +17,7 @@ def as_written(obj: Json, adapter: Adapter) -> Json:
     notes = dict(meta.get("annotations") or {})
     unmark(notes)
     notes.pop(labels.USER, None)
-    kept = {
+    metadata = {
         "name": meta["name"],
         "namespace": meta["namespace"],
         "labels": meta.get("labels") or {},
@@ -35,7 +35,7 @@ def as_written(obj: Json, adapter: Adapter) -> Json:
     written = {
         "apiVersion": obj["apiVersion"],
         "kind": obj["kind"],
-        "metadata": {**kept, "annotations": notes},
+        "metadata": {**metadata, "annotations": notes},
         "spec": spec,
     }
     return adapter.queued(written)

@@ -90,9 +90,9 @@ def _held_gpu_s(jobs: Sequence[Submission], table: object, running: Flags, end_s
     """Of runs that ended, and of those that go on at the end."""
     columns: dict[str, Ints] = table._asdict()  # type: ignore[attr-defined]
     gpus = np.array([j.workload.gpus * j.workload.members.min for j in jobs], np.int64)
-    goes_on = running & (columns["due"] >= 0)
+    goes_on = running & (columns["free_at"] >= 0)
     more = np.where(goes_on, gpus * np.maximum(0, end_s - columns["since"]), 0)
-    return float((columns["held"] + more).sum()) / MILLI
+    return float((columns["gpu_s"] + more).sum()) / MILLI
 
 
 def alone(template: Snapshot) -> Snapshot:

@@ -67,7 +67,7 @@ class JudgedForecast:
     started ``after_s`` seconds later, or has waited so long since and waits still. ``said`` is what was told
     of it, after correction."""
 
-    told: Band
+    band: Band
     at_s: float
     after_s: float
     started: bool = True
@@ -94,7 +94,7 @@ class Correction:
 
 def correction_from(came: Iterable[JudgedForecast], now_s: float) -> Correction:
     """What forecasts made before ``now_s`` say, in any order."""
-    seen = [one for one in came if np.isfinite(one.told.p90_s)]
+    seen = [one for one in came if np.isfinite(one.band.p90_s)]
     started = np.array([one.started for one in seen], np.bool_)
     if started.sum() < LEAST:
         return Correction()
@@ -154,8 +154,8 @@ def _at(band: Band, reach: float) -> float:
 
 def _scores(seen: Sequence[JudgedForecast]) -> Floats:
     """How many widths beyond the P50 each came, or has waited so far."""
-    p50_s = np.array([one.told.p50_s for one in seen])
-    p90_s = np.array([one.told.p90_s for one in seen])
+    p50_s = np.array([one.band.p50_s for one in seen])
+    p90_s = np.array([one.band.p90_s for one in seen])
     after_s = np.array([one.after_s for one in seen])
     return (_log(after_s) - _log(p50_s)) / _width(p50_s, p90_s)
 

@@ -51,14 +51,14 @@ class Forward(Course):
         self._pages = []
         self._job_in = np.full(frame.work.phase.size, -1, np.int64)
         self._job_in[opening.slots] = np.arange(opening.slots.size)
-        due = np.flatnonzero(jobs.due >= 0)
-        self._ends = np.zeros(max(1024, 2 * due.size), np.int64)
-        self._ends[: due.size] = np.sort(jobs.due[due] * jobs.submit.size + due)
+        running = np.flatnonzero(jobs.free_at >= 0)
+        self._ends = np.zeros(max(1024, 2 * running.size), np.int64)
+        self._ends[: running.size] = np.sort(jobs.free_at[running] * jobs.submit.size + running)
         self._stop = stop_s
         restless = bool(cast.elastic.any()) or bool((frame.tree.stop == DRAIN).any())
         clock = Clock(
             float(frame.now), options.cycle_s, options.leave_s, not restless,
-            0, opening.slots.size, int(opening.waits.sum()), due.size, -NEVER, 0, 0, 0,
+            0, opening.slots.size, int(opening.waits.sum()), running.size, -NEVER, 0, 0, 0,
         )  # fmt: skip
         self._life = [
             as_struct(part) for part in (jobs, cast, clock, usage, no_outlook(), self._entries)

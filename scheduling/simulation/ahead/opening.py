@@ -117,19 +117,19 @@ def twin(frame: Frame) -> Frame:
 def usage_of(frame: Frame) -> Usage:
     """What was used up to the frame's ``now``, and who holds what."""
     work = frame.work
-    held = np.zeros(frame.quotas.nominal.shape, np.int64)
+    usage = np.zeros(frame.quotas.nominal.shape, np.int64)
     held_by = np.zeros(frame.users.usage.size, np.int64)
     for slot in np.flatnonzero((work.phase == RUNNING) & (work.queue >= 0)).tolist():
         gpus = int(work.need[GPUS, slot] * work.members[slot])
         held_by[work.user[slot]] += gpus
         queue = int(work.queue[slot])
         while queue >= 0:
-            held[work.gpu_class[slot], queue] += gpus
+            usage[work.gpu_class[slot], queue] += gpus
             queue = int(frame.tree.parent[queue])
     return Usage(
         by_queue=frame.quotas.usage.copy(),
         by_user=frame.users.usage.astype(np.float64),
-        held=held,
+        gpus=usage,
         held_by=held_by,
         capacity=frame.nodes.capacity,
         at=np.array([float(frame.now)]),
@@ -193,8 +193,8 @@ def jobs_of(opening: Opening, rest_s: Ints, coming: Newcomers) -> tuple[Jobs, Wo
     jobs.slot[:count] = opening.slots
     jobs.since[:count], jobs.warm[:count] = opening.since, opening.warm
     jobs.first[:count][~opening.waits] = 0
-    jobs.due[:count][runs] = rest_s[runs]
-    jobs.due[:count][~runs & ~opening.waits] = LEAVE_S
+    jobs.free_at[:count][runs] = rest_s[runs]
+    jobs.free_at[:count][~runs & ~opening.waits] = LEAVE_S
     step = opening.checkpoint
     with_steps = runs & (step > 0)
     done = -opening.warm[with_steps] // step[with_steps] + 1

@@ -63,12 +63,12 @@ def live_again(world: Snapshot, period: Period) -> Judged:
     since_s = int((period.since - period.begin).total_seconds())
     until_s = int((period.until - period.begin).total_seconds())
     places = [_place(job) for job in period.jobs]
-    held = _held_gpu_s(life, since_s, until_s)
+    gpu_s = _held_gpu_s(life, since_s, until_s)
     evicted, lost = _evicted(life, since_s)
     queues = [queue for queue, _ in places]
     return Judged(
-        lived=_lived(period, places, life, until_s, evicted, lost, held),
-        held_gpu_s=_summed(places, held),
+        lived=_lived(period, places, life, until_s, evicted, lost, gpu_s),
+        held_gpu_s=_summed(places, gpu_s),
         evictions={name: round(count) for name, count in _summed(queues, evicted).items()},
         lost_gpu_s=_summed(queues, lost),
         most_evictions=int(evicted.max(initial=0)),
@@ -86,7 +86,7 @@ def _lived(
     until_s: int,
     evicted: np.ndarray,
     lost: np.ndarray,
-    held: np.ndarray,
+    gpu_s: np.ndarray,
 ) -> Lived:
     which = np.flatnonzero(np.array(period.judged, np.bool_))
     first, submit = life.jobs.first[which], life.jobs.submit[which]
@@ -100,7 +100,7 @@ def _lived(
         end_s=life.jobs.end[which],
         evictions=round(float(evicted.sum())),
         lost_gpu_s=float(lost.sum()),
-        held_gpu_s=float(held.sum()),
+        held_gpu_s=float(gpu_s.sum()),
     )
 
 
@@ -126,8 +126,8 @@ def _held_gpu_s(life: Life, since_s: int, until_s: int) -> np.ndarray:
     until = np.where(follows, np.append(at[1:], 0), ended[job]) if size else at
     spell = np.clip(until, since_s, until_s) - np.clip(at, since_s, until_s)
     weights = gpus / MILLI * np.maximum(0, spell)
-    held: np.ndarray = np.bincount(job, weights=weights, minlength=jobs.submit.size)
-    return held
+    gpu_s: np.ndarray = np.bincount(job, weights=weights, minlength=jobs.submit.size)
+    return gpu_s
 
 
 def _follows(job: Ints) -> Flags:

@@ -50,11 +50,11 @@ class RunTimes:
                 self.runs[kind] = deque(maxlen=KEPT)
             self.runs[kind].append(run_s)
 
-    def rests(self, asked: Sequence[Question], futures: int, dice: Generator) -> Floats:
+    def rests(self, questions: Sequence[Question], futures: int, dice: Generator) -> Floats:
         """Seconds still to run [future, workload]."""
-        table = np.empty((futures, len(asked)))
+        table = np.empty((futures, len(questions)))
         spread = {}
-        for i, one in enumerate(asked):
+        for i, one in enumerate(questions):
             ranks = (dice.permutation(futures) + dice.random(futures)) / futures
             if one.rest_s is not None:
                 table[:, i] = _learned(one.rest_s, ranks)

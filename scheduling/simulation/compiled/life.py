@@ -31,15 +31,15 @@ class Jobs(NamedTuple):
     since: Ints  # start of the run
     warm: Ints  # when the run's useful time begins
     saves: Ints  # its next checkpoint
-    due: Ints  # when the run ends, or its GPUs are free after an eviction
+    free_at: Ints  # when the run ends, or its GPUs are free after an eviction
     end: Ints  # -1 before
     evictions: Ints
-    held: Ints  # milli-GPU-seconds of runs that ended
+    gpu_s: Ints  # milli-GPU-seconds of runs that ended
 
 
 @declare
 class Clock(NamedTuple):
-    """Where the simulation stands. ``due``: the next plan; ``ends`` heap entries are in ``Life.ends``."""
+    """Where the simulation stands. ``plan_at``: the next plan; ``ends`` heap entries are in ``Life.ends``."""
 
     origin: float
     cycle: int
@@ -50,7 +50,7 @@ class Clock(NamedTuple):
     waiting: int
     ends: int
     planned: int
-    due: int
+    plan_at: int
     at_once: int  # plans in this second
     plans: int
 
@@ -73,11 +73,11 @@ def new_jobs(
 ) -> Jobs:
     """Jobs that have not arrived; ``most`` members do the work in ``duration_s``."""
     count = submit_s.size
-    slot, first, since, warm, saves, due, end = (np.full(count, -1, np.int64) for _ in range(7))
-    evictions, held = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    slot, first, since, warm, saves, free_at, end = (np.full(count, -1, np.int64) for _ in range(7))
+    evictions, usage = np.zeros(count, np.int64), np.zeros(count, np.int64)
     return Jobs(
         submit_s, duration_s, checkpoint_s, restart_s, duration_s * most,
-        slot, first, since, warm, saves, due, end, evictions, held,
+        slot, first, since, warm, saves, free_at, end, evictions, usage,
     )  # fmt: skip
 
 

@@ -84,11 +84,11 @@ def _go_on(
                 return SHORT
             _arrive(world, cast, jobs, clock, outlook, job_in)
         _ask_for_plan(clock, play_on(world, jobs, outlook, clock.origin, now))
-        if clock.due == now:
+        if clock.plan_at == now:
             clock.at_once = clock.at_once + 1 if clock.planned == now else 0
             if clock.at_once > MAX_PLANS_AT_ONCE:
                 return UNSETTLED
-            clock.planned, clock.due = now, NEVER
+            clock.planned, clock.plan_at = now, NEVER
             count_up(usage, world, clock.origin + now)
             if clock.waiting == 0 and clock.patient:
                 continue
@@ -97,7 +97,7 @@ def _go_on(
                 foresee(world, jobs, outlook, clock.origin, now, clock.arrived, job_in)
             plan_at(plan, world, clock.origin + now, True)
             if world.out.pool.size[0] > min(world.pool.left[HOLDS], world.out.pool.node.size):
-                clock.due = now
+                clock.plan_at = now
                 return SHORT
             clock.plans += 1
             _carry_out(world, jobs, clock, usage, outlook, entries, ends, job_in)
@@ -112,7 +112,7 @@ def _is_short(world: Any, jobs: Any, clock: Any, entries: Any, ends: Ints) -> bo
 
 @inner
 def _next(jobs: Any, clock: Any, ends: Ints) -> int:
-    now = clock.due
+    now = clock.plan_at
     if clock.arrived < jobs.submit.size:
         now = min(now, jobs.submit[clock.arrived])
     if clock.ends > 0:
@@ -122,7 +122,7 @@ def _next(jobs: Any, clock: Any, ends: Ints) -> int:
 
 @inner
 def _ask_for_plan(clock: Any, at: int) -> None:
-    clock.due = min(clock.due, max(at, clock.planned + clock.cycle))
+    clock.plan_at = min(clock.plan_at, max(at, clock.planned + clock.cycle))
 
 
 @inner
@@ -144,7 +144,7 @@ def _arrive(world: Any, cast: Any, jobs: Any, clock: Any, outlook: Any, job_in: 
 @inner
 def _end(world: Any, jobs: Any, clock: Any, usage: Any, outlook: Any, job: int) -> None:
     """A run has done all the work, or an evicted one is gone; nothing if it was evicted in between."""
-    if jobs.due[job] != clock.now:
+    if jobs.free_at[job] != clock.now:
         return
     w = jobs.slot[job]
     if world.work.leaving[w]:
@@ -164,8 +164,8 @@ def _stop(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
     gpus = work.need[GPUS, w] * work.members[w]
     now = clock.origin + clock.now
     note_held(usage, world, work.user[w], work.queue[w], work.gpu_class[w], -gpus, now)
-    jobs.held[job] += gpus * (clock.now - jobs.since[job])
-    jobs.due[job], jobs.saves[job] = -1, NEVER
+    jobs.gpu_s[job] += gpus * (clock.now - jobs.since[job])
+    jobs.free_at[job], jobs.saves[job] = -1, NEVER
 
 
 @inner
@@ -257,11 +257,11 @@ def _expect_room(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
         for i in range(running.size[0]):
             v = running.slot[i]
             if work.leaving[v] and work.evicted_for[v] == work.tie[w]:
-                gone_by = max(gone_by, jobs.due[job_in[v]])
+                gone_by = max(gone_by, jobs.free_at[job_in[v]])
         if gone_by >= 0:
-            work.due[w] = clock.origin + gone_by
+            work.room_due[w] = clock.origin + gone_by
         else:
-            work.due[w] = min(work.due[w], clock.origin + now)
+            work.room_due[w] = min(work.room_due[w], clock.origin + now)
 
 
 @inner
@@ -306,7 +306,7 @@ def _move(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int) -> No
     """It starts again elsewhere; its former GPUs are free at once for whom it moved."""
     members, now = world.work.members[w], clock.now
     _lose(jobs, now, job, members)
-    jobs.held[job] += world.work.need[GPUS, w] * members * (now - jobs.since[job])
+    jobs.gpu_s[job] += world.work.need[GPUS, w] * members * (now - jobs.since[job])
     _set_off(world, jobs, clock, ends, w, job, jobs.restart[job])
     _ask_for_plan(clock, now)
 
@@ -327,7 +327,7 @@ def _resize(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, j
     out, work, now = world.out, world.work, clock.now
     had, has, one = work.members[w], out.members[w], work.need[GPUS, w]
     jobs.left[job] -= max(0, now - jobs.warm[job]) * had
-    jobs.held[job] += one * had * (now - jobs.since[job])
+    jobs.gpu_s[job] += one * had * (now - jobs.since[job])
     jobs.since[job], jobs.warm[job] = now, max(now, jobs.warm[job])
     step = jobs.checkpoint[job]
     jobs.saves[job] = jobs.warm[job] + step if step > 0 else NEVER
@@ -342,9 +342,9 @@ def _resize(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, j
 
 
 @inner
-def _await(jobs: Any, clock: Any, ends: Ints, job: int, due: int) -> None:
-    jobs.due[job] = due
-    clock.ends = push(ends, 0, clock.ends, due * jobs.submit.size + job)
+def _await(jobs: Any, clock: Any, ends: Ints, job: int, at: int) -> None:
+    jobs.free_at[job] = at
+    clock.ends = push(ends, 0, clock.ends, at * jobs.submit.size + job)
 
 
 @inner

@@ -216,9 +216,9 @@ def _unlike(
             yield f"{seen.name}: {name} {getattr(seen, name)}, expected {getattr(expected, name)}"
     if seen.phase is Phase.PENDING and not seen.held:
         not_begun = work.phase is Phase.PENDING and expected.phase is Phase.RUNNING
-        due = claim_of(work if not_begun else expected, there)
-        if claim_of(seen, there) != due:
-            yield f"{seen.name}: claim {claim_of(seen, there)}, expected {due}"
+        claim = claim_of(work if not_begun else expected, there)
+        if claim_of(seen, there) != claim:
+            yield f"{seen.name}: claim {claim_of(seen, there)}, expected {claim}"
 
 
 def claim_of(work: Workload, there: Container[str]) -> Mapping[str, Any] | None:

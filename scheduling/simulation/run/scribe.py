@@ -9,7 +9,7 @@ import numpy as np
 from scheduling.engine import Frame
 from scheduling.engine.model import Workload
 from scheduling.engine.snapshot.workload_columns import shapes_of
-from scheduling.engine.state.segments import segment_of
+from scheduling.engine.state.roles import segment_of
 from scheduling.engine.state.units import ANYWHERE
 
 

@@ -21,7 +21,7 @@ class Usage(NamedTuple):
 
     by_queue: Floats
     by_user: Floats
-    held: Ints  # [class, queue] now
+    gpus: Ints  # [class, queue] now
     held_by: Ints  # [pair]
     capacity: Ints  # [class]
     at: Floats  # [1] to when they are counted
@@ -34,7 +34,7 @@ def no_usage(frame: Frame) -> Usage:
     return Usage(
         by_queue=np.zeros(table),
         by_user=np.zeros(pairs),
-        held=np.zeros(table, np.int64),
+        gpus=np.zeros(table, np.int64),
         held_by=np.zeros(pairs, np.int64),
         capacity=frame.nodes.capacity,
         at=np.array([float(frame.now)]),
@@ -51,7 +51,7 @@ def count_up(usage: Any, world: Any, now: float) -> None:
     usage.at[0] = now
     for c in range(usage.by_queue.shape[0]):
         for q in range(usage.by_queue.shape[1]):
-            share = usage.held[c, q] / max(1, usage.capacity[c])
+            share = usage.gpus[c, q] / max(1, usage.capacity[c])
             usage.by_queue[c, q] = usage.by_queue[c, q] * decay + share * (1.0 - decay)
             world.quotas.usage[c, q] = usage.by_queue[c, q]
     for pair in range(usage.by_user.size):
@@ -65,5 +65,5 @@ def note_held(usage: Any, world: Any, pair: int, q: int, c: int, gpus: int, now:
     count_up(usage, world, now)
     usage.held_by[pair] += gpus
     while q >= 0:
-        usage.held[c, q] += gpus
+        usage.gpus[c, q] += gpus
         q = world.tree.parent[q]

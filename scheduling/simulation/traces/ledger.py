@@ -100,7 +100,7 @@ def read_spells(file: Path) -> list[Spell]:
 
 
 def read_spell(cells: list[str], number: int, faults: Faults) -> Spell | None:
-    submitted, run, gpus, queue, user, asked = cells
+    submitted, run, gpus, queue, user, limit = cells
     at_s = parse_instant(submitted)
     if at_s is None:
         faults.add(number, f"submitted {submitted[:60]!r}", "a time such as 2026-01-05T10:00:00")
@@ -110,9 +110,9 @@ def read_spell(cells: list[str], number: int, faults: Faults) -> Spell | None:
     count = whole(gpus, 1, MOST_GPUS)
     if count is None:
         faults.add(number, f"gpus {gpus[:60]!r}", f"whole GPUs from 1 to {MOST_GPUS:,}")
-    asked_s = whole(asked, 0, LONGEST_S)
+    asked_s = whole(limit, 0, LONGEST_S)
     if asked_s is None:
-        faults.add(number, f"asked_s {asked[:60]!r}", f"whole seconds from 0 to {LONGEST_S:,}")
+        faults.add(number, f"asked_s {limit[:60]!r}", f"whole seconds from 0 to {LONGEST_S:,}")
     if not queue.strip() or len(queue) > LONGEST_NAME:
         faults.add(number, f"queue {queue[:60]!r}", "the name of a queue")
     if at_s is None or run_s is None or count is None or asked_s is None:

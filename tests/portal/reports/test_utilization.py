@@ -245,7 +245,7 @@ def test_queries_do_not_grow_with_the_history(
     two_hours(small)
     with django_assert_num_queries(13):  # type: ignore[operator]
         utilization(small.cluster, small.last(), small.operator)
-    with django_assert_num_queries(18):  # type: ignore[operator]
+    with django_assert_num_queries(16):  # type: ignore[operator]
         utilization(small.cluster, small.last(1, compare=True), small.operator)
 
 

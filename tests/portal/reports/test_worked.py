@@ -31,19 +31,23 @@ def test_users_come_by_gpu_hours_and_add_up_to_all(small: Small) -> None:
     ran(small, 3, gpus=4, user="ben")
     ran(small, 1, gpus=1, user="")
     found = report(small).work
-    assert [(row.name, row.held) for row in found.users] == [("ben", 12), ("ann", 4), (NOBODY, 1)]
-    assert found.total.held == 17
+    assert [(row.name, row.gpu_hours) for row in found.users] == [
+        ("ben", 12),
+        ("ann", 4),
+        (NOBODY, 1),
+    ]
+    assert found.total.gpu_hours == 17
 
 
 def test_slices_count_their_part_of_a_gpu(small: Small) -> None:
     live(small.cluster, END - 5 * HOUR, 1, gpus=7, gpu_class="mig")
-    assert report(small).work.total.held == pytest.approx(1)
+    assert report(small).work.total.gpu_hours == pytest.approx(1)
 
 
 def test_types_are_told_apart(small: Small) -> None:
     ran(small, 2, gpus=1, type=WorkloadType.INFERENCE)
     ran(small, 2, gpus=3)
-    assert [(row.name, row.held) for row in report(small).work.types] == [
+    assert [(row.name, row.gpu_hours) for row in report(small).work.types] == [
         ("Training", 6), ("Inference", 2),
     ]  # fmt: skip
 
@@ -70,7 +74,7 @@ def test_work_ends_by_outcome_with_the_hours_of_its_whole_life(small: Small) -> 
     ran(small, 1, gpus=2)
     ran(small, None)
     ended = {row.outcome: row for row in report(small).work.ended}
-    assert (ended[Outcome.FAILED].count, ended[Outcome.FAILED].held) == (1, 60)
+    assert (ended[Outcome.FAILED].count, ended[Outcome.FAILED].gpu_hours) == (1, 60)
     assert ended[Outcome.SUCCEEDED].share == pytest.approx(2 / 3)
     assert ended[Outcome.FAILED].held_share == pytest.approx(60 / 64)
     assert sum(row.count for row in ended.values()) == 3

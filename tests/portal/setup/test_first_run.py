@@ -184,7 +184,7 @@ def test_cluster_that_does_not_answer_is_said_in_plain_words_and_not_kept(admin)
 
 def test_what_is_seen_counts_nodes_work_and_what_belongs_to_nothing(connected, admin):
     seen = admin.get("/set-up/seen/").context["seen"]
-    assert (seen.nodes, seen.gpus, seen.held, seen.down, seen.bare) == (2, 16, 6, 8, 1)
+    assert (seen.nodes, seen.gpus, seen.usage, seen.down, seen.bare) == (2, 16, 6, 8, 1)
 
 
 def test_proposal_hangs_what_one_label_calls_the_same_below_one_queue(connected, admin):

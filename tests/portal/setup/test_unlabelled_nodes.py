@@ -54,7 +54,7 @@ def test_class_of_nodes_without_labels_is_kept_as_proposed(found, admin):
 
 def test_class_of_every_node_is_added_by_hand(found, admin):
     found()
-    typed = {"act": "add", "name": "any", "resource_name": "amd.com/gpu", "label": ""}
+    typed = {"act": "add", "name": "any", "resource_name": "amd.com/gpu", "node_labels": ""}
     answer = admin.post(
         "/set-up/classes/", {**typed, "exchange_rate": "1", "price_per_gpu_hour": "1"}
     )

@@ -54,12 +54,12 @@ def test_idle_nominal_lent_out_is_hollow_from_demand_to_nominal():
     one = drawn(8, 8, 16, 32, lent=8)
     assert ends(one.lent) == (8, 16)
     assert one.pending is None
-    assert one.kept is None
+    assert one.kept_back is None
 
 
 def test_idle_nominal_kept_back_starts_at_demand_and_precedes_what_is_lent():
     one = drawn(14, 14, 24, 32, kept_back=6, lent=4)
-    assert ends(one.kept) == (14, 20)
+    assert ends(one.kept_back) == (14, 20)
     assert ends(one.lent) == (20, 24)
 
 

@@ -5,6 +5,7 @@ import pytest
 from portal.accounts.models import User
 from portal.selectors import overview as figures
 from portal.selectors.lost import lost_by, lost_in
+from portal.web.frame.divided import shares_of, tree_of
 from scheduling.models import Eviction, Node, Queue, Share, State, Workload
 from tests.factories import NOW, make_workload
 
@@ -23,7 +24,8 @@ def capacity_of(cluster, name="h100-80gb"):
 
 def tree_for(cluster, name):
     user = User.objects.get(username=name)
-    return figures.tree(cluster, user, h100(cluster), capacity_of(cluster))
+    shares = shares_of(cluster)[h100(cluster).pk]
+    return figures.tree(cluster, user, capacity_of(cluster), tree_of(cluster), shares)
 
 
 def test_parts_of_capacity_add_up_to_what_is_installed(cluster):

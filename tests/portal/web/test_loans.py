@@ -166,3 +166,30 @@ def test_loan_stands_before_its_plan_and_follows_it(loan, as_user, monkeypatch):
     assert "The engine plans it" in told
     assert 'hx-select="#told" hx-swap="outerHTML" hx-select-oob="#lend,#planned"' in told
     assert "evict" not in told.partition("If you consent")[2]
+
+
+@pytest.mark.parametrize("verbs", [("consent",), ("consent", "give-back")])
+def test_guarantee_is_that_of_now_and_no_fair_share_older_than_it_is_shown(loan, as_user, verbs):
+    lead = as_user("lead")
+    gives = {"queue": loan.lender, "gpu_class": loan.gpu_class}
+    gets = {"queue": loan.borrower, "gpu_class": loan.gpu_class}
+    divided = (16, 12) if len(verbs) == 1 else (12, 16)
+    for share, nominal in ((gives, divided[0]), (gets, divided[1])):
+        Share.objects.update_or_create(
+            **share, defaults={"nominal": nominal * MILLI, "fair_share": 7 * MILLI, "allocated": 12 * MILLI}
+        )  # fmt: skip
+    for verb in verbs:
+        assert lead.post(f"{URL}{loan.pk}/{verb}/").status_code == 302
+    page = text(lead.get(f"{URL}{loan.pk}/"))
+    sides = page.partition("Both sides now")[2].partition("</section>")[0]
+
+    told = [(12, "−4"), (16, "+4")] if len(verbs) == 1 else [(16, "0"), (12, "0")]
+    for guaranteed, by in told:
+        by_loans = [
+            part.partition("</td>")[0] for part in sides.split('data-label="By loans">')[1:]
+        ]
+        assert any(by in part for part in by_loans)
+        assert f"<b>{guaranteed}</b>" in sides
+    assert 'data-label="Fair share">–</td>' in sides
+    assert sides.count("The next cycle divides it so.") == 2
+    assert "Held in full" not in page

@@ -119,7 +119,7 @@ def test_annotations_say_the_rest() -> None:
     assert (seen.checkpoint_interval_s, seen.run_time_limit_s) == (1200, 9000)
     assert seen.checkpointed == datetime(2026, 1, 5, 9, 50, tzinfo=UTC)
     assert (seen.predicted_s, seen.topology) == ((3600, 7200), {"required": "rack"})
-    assert seen.held
+    assert seen.is_held
 
 
 @pytest.mark.parametrize("nonsense", ["soon", "", "-1", "1,x"])

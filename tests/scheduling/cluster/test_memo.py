@@ -54,13 +54,13 @@ class Reads:
     """How often an object's own words were read."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, asked = 0, RoleAdapter.asked
+        self.count, asked = 0, RoleAdapter.demand_of
 
         def count(adapter: RoleAdapter, *args: Any) -> Any:
             self.count += 1
             return asked(adapter, *args)
 
-        monkeypatch.setattr(RoleAdapter, "asked", count)
+        monkeypatch.setattr(RoleAdapter, "demand_of", count)
 
 
 def version(generation: int = 1, gpus: str = "1", **meta: Any) -> dict[str, Any]:

@@ -47,11 +47,11 @@ def test_events_past_the_rate_wait_and_of_too_many_the_oldest_are_dropped(
     voice = Voice()
     voice.add(event(i) for i in range(6))
 
-    assert [e.message for e in voice.due(2)] == ["2", "3"]
-    assert [e.message for e in voice.due(2)] == ["4"]
-    assert voice.due(2) == []
+    assert [e.message for e in voice.take(2)] == ["2", "3"]
+    assert [e.message for e in voice.take(2)] == ["4"]
+    assert voice.take(2) == []
     clock[0] += 1
-    assert [e.message for e in voice.due(2)] == ["5"]
+    assert [e.message for e in voice.take(2)] == ["5"]
 
 
 def test_hurried_a_few_events_are_posted_and_of_many_so_many_at_a_lower_rate(
@@ -63,9 +63,9 @@ def test_hurried_a_few_events_are_posted_and_of_many_so_many_at_a_lower_rate(
     voice = Voice()
     voice.add(event(i) for i in range(7))
 
-    assert len(voice.due(3, hurried=True)) == 3
+    assert len(voice.take(3, hurried=True)) == 3
     clock[0] += 1
-    assert voice.due(3, hurried=True) == []
+    assert voice.take(3, hurried=True) == []
     clock[0] += 1
-    assert len(voice.due(3, hurried=True)) == 3
-    assert len(voice.due(3, hurried=True)) == 1
+    assert len(voice.take(3, hurried=True)) == 3
+    assert len(voice.take(3, hurried=True)) == 1

@@ -32,15 +32,15 @@ def _check_usage(frame: Frame) -> None:
     expected = held_after(frame)
     for q in range(parent.size - 1, 0, -1):
         expected[:, parent[q]] += expected[:, q]
-    assert np.array_equal(usage.held, expected), "usage differs from what runs"
-    assert (usage.held_fixed <= usage.held).all()
+    assert np.array_equal(usage.gpus, expected), "usage differs from what runs"
+    assert (usage.held_fixed <= usage.gpus).all()
     assert (usage.held_fixed >= 0).all()
 
 
 def held_after(frame: Frame) -> Any:
     """Milli-GPU [class, leaf] of what holds quota once the plan is carried out."""
     work, out = frame.work, frame.buffers.out
-    held = np.zeros_like(frame.buffers.queues.usage.held)
+    held = np.zeros_like(frame.buffers.queues.usage.gpus)
     for w in np.flatnonzero((work.phase == RUNNING) & ~work.leaving & (work.queue > 0)):
         held[work.gpu_class[w], work.queue[w]] += work.members[w] * work.need[GPUS, w]
     for w in out.order[: int(out.size[0])].tolist():

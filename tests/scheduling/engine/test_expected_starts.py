@@ -60,7 +60,7 @@ def test_reservation_tells_the_later_time_of_the_forecast() -> None:
     assert found.reason is m.Reason.RESERVED
     assert found.until == later
     for words in (found.sentence, found.sealed or found.sentence):
-        assert words.endswith(f"until the rest ends, predicted by {later:%Y-%m-%d %H:%M} UTC.")
+        assert words.endswith(f"until the rest ends, expected by {later:%Y-%m-%d %H:%M} UTC.")
 
 
 def test_reservation_keeps_its_own_time_where_that_is_later() -> None:
@@ -75,9 +75,9 @@ def test_who_waits_behind_a_reservation_is_told_its_later_start() -> None:
     found = told("behind", {"wide": NOW + 30 * HOUR})
 
     assert before.reason is m.Reason.RESERVED_FOR_OTHER
-    assert " and starts in 2 h, as predicted;" in before.sentence
+    assert " and starts in 2 h if what runs ends as expected;" in before.sentence
     assert found.numbers["starts_in_s"] == 30 * 3600
-    assert " and starts in 1 d 6 h, as predicted;" in found.sentence
+    assert " and starts in 1 d 6 h if what runs ends as expected;" in found.sentence
 
 
 def test_forecasts_of_others_change_no_word() -> None:

@@ -116,7 +116,7 @@ def test_gang_takes_whole_nodes_and_its_rest_the_freest() -> None:
     gang = own.come(10, 4, members=3)
 
     assert own.start(gang) == 10
-    assert sorted(own.tables.held[gang][:2].tolist()) == [4000, 8000]
+    assert sorted(own.tables.usage[gang][:2].tolist()) == [4000, 8000]
 
 
 def test_first_class_with_room_is_taken() -> None:

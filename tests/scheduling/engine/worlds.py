@@ -23,7 +23,7 @@ from scheduling.engine import (
     Workload,
     plan,
 )
-from scheduling.engine.roles import in_parts
+from scheduling.engine.roles import counted
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -414,6 +414,15 @@ def crowded(draw: st.DrawFn) -> Snapshot:
             for work in world.workloads
         ),
     )
+
+
+def in_parts(work: Workload) -> Workload:
+    """``work`` with roles counted in parts."""
+    part, members, placement, leaving = counted(work.roles)
+    return replace(
+        work, gpus=part, cpus=0, memory_mib=0, beside={}, members=members, placement=placement,
+        leaving_members=leaving,
+    )  # fmt: skip
 
 
 ROLES = ((1, 8), (1, 2), (2, 4), (1, 4), (2, 3), (1, 6))

@@ -77,7 +77,7 @@ def test_scores_stand_beside_the_same_hour_of_last_week() -> None:
     scores = {score.days_ahead: score for score in ahead_of(weeks_of(24, noise=0.2)).scores}
     assert set(scores) == {1, 7, 28}
     assert scores[7].error < scores[7].last_week_error
-    assert 0.6 <= (scores[7].held or 0) <= 1
+    assert 0.6 <= (scores[7].coverage or 0) <= 1
 
 
 def test_score_of_earlier_forecasts_knows_no_later_day() -> None:
@@ -87,7 +87,7 @@ def test_score_of_earlier_forecasts_knows_no_later_day() -> None:
     one, two = ahead_of(series, 13 * WEEK), ahead_of(other, 13 * WEEK)
     assert one.earlier is not None
     assert two.earlier is not None
-    assert one.earlier.told[1] == pytest.approx(two.earlier.told[1])
+    assert one.earlier.forecast[1] == pytest.approx(two.earlier.forecast[1])
     assert one.earlier.came[-1] != pytest.approx(two.earlier.came[-1])
 
 

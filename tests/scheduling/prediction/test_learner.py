@@ -38,7 +38,7 @@ def live(runs: list[Run], into: Learner) -> list[Quantiles]:
     for number, run in enumerate(runs):
         while ends and ends[0][0] <= run.work.submitted:
             into.end(ends[0][1], runs[heapq.heappop(ends)[1]])
-        told.append(into.submit(number, run.work).told)
+        told.append(into.submit(number, run.work).quantiles)
         heapq.heappush(ends, (run.ended, number))
     return told
 

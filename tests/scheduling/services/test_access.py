@@ -58,7 +58,7 @@ def asked(method: str, path: str, content_type: str) -> set[Grant]:
 def anybody(cluster: Cluster) -> ServiceClasses:
     """A team in research whose work is nobody's in particular."""
     mine = ServiceClass(user="", path="research", team="Lab", persona="any")
-    return ServiceClasses(held=(mine,), team_paths=frozenset({"research"}))
+    return ServiceClasses(classes=(mine,), team_paths=frozenset({"research"}))
 
 
 def test_needs_are_exactly_what_the_code_asks_for(
@@ -72,7 +72,7 @@ def test_needs_are_exactly_what_the_code_asks_for(
     Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=0)
     world.job("w1", gpus=8)
     world.cycle()
-    worker = workers._held[world.cluster.pk]
+    worker = workers._turns[world.cluster.pk]
     worker.link.lease._held_until = 0.0
     Queue.objects.filter(name="research").update(stop="drain")
     conflicted = worker.link.client.replace
@@ -117,7 +117,7 @@ def test_observing_asks_for_nothing_else(world: World, grants: set[Grant]) -> No
     Queue.objects.filter(name="research").update(namespace="lab", access_group="lab")
     world.job("w1", gpus=8)
     world.cycle()
-    worker = workers._held[world.cluster.pk]
+    worker = workers._turns[world.cluster.pk]
     eventually(lambda: any(verb == "watch" for _, _, verb in grants))
     guard(Cluster.objects.get(), worker.link)
 

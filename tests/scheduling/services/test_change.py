@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.vocabulary import labels
-from scheduling.models import State
+from scheduling.models import EditKind, State
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads.change import Change, apply, draft
 from tests.scheduling.kube import JOBS, World
@@ -106,3 +106,24 @@ def test_another_object_of_its_name_is_left_alone(world: World) -> None:
     with pytest.raises(ServiceError) as refused:
         apply(row, Change(gpus_per_pod=2), user="ann")
     assert refused.value.code == "gone"
+
+
+def test_cycle_says_what_became_otherwise_and_the_door_by_whom(world: World) -> None:
+    waits(world)
+    apply(world.row("w1"), Change(run_time_limit_s=7200, gpus_per_pod=4), user="ann")
+    (edit,) = world.row("w1").edits.all()
+    assert (edit.kind, edit.actor, edit.before) == (EditKind.CHANGED, "ann", None)
+
+    world.cycles_until(lambda: world.row("w1").gpus == 4000)
+    (edit,) = world.row("w1").edits.all()
+    assert edit.actor == "ann"
+    assert edit.before == {"gpus": 8000, "run_time_limit_s": 3600}
+    assert edit.after == {"gpus": 4000, "run_time_limit_s": 7200}
+
+
+def test_what_is_changed_on_the_cluster_is_noted_without_a_name(world: World) -> None:
+    waits(world)
+    world.edit("w1", {"metadata": {"annotations": {labels.HOLD: "true"}}})
+    world.cycles_until(lambda: world.row("w1").held)
+    (edit,) = world.row("w1").edits.all()
+    assert (edit.actor, edit.before, edit.after) == ("", {"held": False}, {"held": True})

@@ -176,14 +176,14 @@ def test_interval_is_learned_from_the_nearest_who_are_enough(
     rows: Iterable[CheckpointHabit], user: str, expected: tuple[Source, int, int] | None
 ) -> None:
     found = Habits(rows).learned(run(user=user))
-    assert (found and (found.source, found.told, found.seen)) == expected
+    assert (found and (found.source, found.announcing, found.seen)) == expected
     assert found is None or found.interval_s == I
 
 
 def test_own_intervals_of_an_earlier_run_come_before_those_of_fellows() -> None:
     rows = habit([("w", [600, 700]), *told(9)])
     found = Habits([rows]).learned(run("w"))
-    assert (found.source, found.interval_s, found.told) == (Source.OWN, 700, 2)
+    assert (found.source, found.interval_s, found.announcing) == (Source.OWN, 700, 2)
     assert Habits([rows]).learned(run("v")).source == Source.USER_IN_QUEUE
     once = Habits([habit([("w", [600])])])
     assert once.learned(run("w")) is None

@@ -465,21 +465,21 @@ def test_share_of_a_queue_that_is_gone_counts_no_more(world: World) -> None:
 def test_two_workers_never_both_write(world: World, requests: list[tuple[str, str]]) -> None:
     world.job("w1", gpus=1)
     world.cycle()
-    first = workers._held.pop(world.cluster.pk)
+    first = workers._turns.pop(world.cluster.pk)
     world.job("w2", gpus=1)
     requests.clear()
 
     assert run_cycle(world.cluster.pk).skipped == "lease"
     assert writes(requests) == []
     workers.close_all()
-    workers._held[world.cluster.pk] = first
+    workers._turns[world.cluster.pk] = first
     world.cycle()
     assert not world.read("w2")["spec"]["suspend"]
 
 
 def test_second_cycle_at_the_same_time_steps_aside(world: World) -> None:
     world.cycle()
-    worker = workers._held[world.cluster.pk]
+    worker = workers._turns[world.cluster.pk]
     assert worker.turn.take()
     assert run_cycle(world.cluster.pk).skipped == "busy"
     worker.turn.give_back()

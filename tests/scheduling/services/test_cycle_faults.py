@@ -194,7 +194,7 @@ def test_lease_lost_in_mid_plan_stops_the_writes(
     for i in range(4):
         world.job(f"w{i}")
     world.catch_up()
-    worker = workers._held[world.cluster.pk]
+    worker = workers._turns[world.cluster.pk]
     starts, one_by_one, written = worker.link.enforcer.starts, threading.Lock(), []
     write = starts._write
 

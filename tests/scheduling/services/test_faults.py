@@ -182,7 +182,7 @@ def rival_works(world: World) -> None:
     until = time.monotonic() + 3
     while time.monotonic() < until:
         world.kube.patch(LEASE, {"spec": {**spec, "renewTime": f"{datetime.now(UTC):%FT%T.%fZ}"}})
-        workers._held[world.cluster.pk].link.lease._held_until = 0.0
+        workers._turns[world.cluster.pk].link.lease._held_until = 0.0
         time.sleep(0.3)
 
 

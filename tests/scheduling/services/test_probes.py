@@ -167,7 +167,7 @@ def test_cycle_that_never_ends_is_not_alive(
     one = Stuck()
     one.turn.take()
     one.turn._since_s -= since_s
-    monkeypatch.setattr(cluster_turns, "_held", {1: one})
+    monkeypatch.setattr(cluster_turns, "_turns", {1: one})
 
     assert probes.alive().status == status
     one.turn.give_back()

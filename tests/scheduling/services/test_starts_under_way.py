@@ -68,7 +68,7 @@ def nothing_exceeded(world: World) -> Iterator[None]:
 
 def hurried(world: World) -> CycleResult:
     """A cycle during which the next one is called for."""
-    worker = workers._held[world.cluster.pk]
+    worker = workers._turns[world.cluster.pk]
     worker.call.is_due = lambda: True  # type: ignore[method-assign] # until ``worker`` is closed
     world.catch_up()
     return run_cycle(world.cluster.pk)
@@ -150,7 +150,7 @@ def test_job_that_is_edited_while_its_start_is_on_its_way_is_planned_anew(
     hurried(world)
     world.edit("w1", {"spec": {"parallelism": 3, "completions": 3}})
     gate.open()
-    eventually(lambda: not workers._held[world.cluster.pk].link.enforcer.starts)
+    eventually(lambda: not workers._turns[world.cluster.pk].link.enforcer.starts)
     assert not started(world, "w1")
 
     world.cycles_until(lambda: world.row("w1").members == 3)

@@ -72,7 +72,7 @@ def test_change_that_is_about_to_call_keeps_no_cycle_from_its_turn(
     turn: Turn, trigger: Debounce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached, over = threading.Event(), threading.Event()
-    monkeypatch.setattr(trigger._due, "clear", lambda: reached.set() or over.wait(60))
+    monkeypatch.setattr(trigger._call, "clear", lambda: reached.set() or over.wait(60))
     trigger()
     assert reached.wait(60)
     assert turn.take()

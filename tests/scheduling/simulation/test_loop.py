@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Role, Workload
-from scheduling.engine.roles import in_parts
 from scheduling.simulation.compiled.lives import live_submissions
 from scheduling.simulation.run.jobs import Submission
+from tests.scheduling.engine.worlds import in_parts
 from workshop.simulator.options import SimulatorOptions
 from workshop.simulator.replay import EngineRun, lived_replay
 from workshop.simulator.simulator import simulate
@@ -66,7 +66,7 @@ def fates_of_life(life) -> list[tuple]:
     def known(seconds: int) -> int | None:
         return None if seconds < 0 else seconds
 
-    rows = zip(life.jobs.first, life.jobs.end, life.jobs.evictions, life.jobs.held, strict=True)
+    rows = zip(life.jobs.first, life.jobs.end, life.jobs.evictions, life.jobs.gpu_s, strict=True)
     return [(known(first), known(end), lost, held) for first, end, lost, held in rows]
 
 

@@ -421,4 +421,4 @@ def test_claim_is_due_when_the_last_who_leaves_for_it_is_gone(monkeypatch) -> No
     lived = lives.live_through
     monkeypatch.setattr(lives, "live_through", lambda f, *a: frames.append(f) or lived(f, *a))
     life = lives.live_submissions(template, jobs, SimulatorOptions(leave_s=50, until=at(130)))
-    assert frames[0].work.due[life.jobs.slot[2]] == at(150).timestamp()
+    assert frames[0].work.room_due[life.jobs.slot[2]] == at(150).timestamp()

@@ -19,17 +19,17 @@ DEAR = 100.0
 """Price of a GPU beyond those there are, where one that is there gives at most 1."""
 
 
-def most_allocated(asked: Mapping[int, int], kept: Mapping[int, int], gpus: int) -> float:
+def most_allocated(demand: Mapping[int, int], early: Mapping[int, int], gpus: int) -> float:
     """Milli-GPU that can be allocated of ``gpus`` whole ones: from ``kept`` to ``asked`` pods of each size.
 
     Sizes are milli-GPU. Raises ArithmeticError where the GPUs do not hold those kept.
     """
-    sizes = sorted(size for size in asked if 0 < size < ONE)
+    sizes = sorted(size for size in demand if 0 < size < ONE)
     ways = [
         tuple(ONE // size * (i == k) for i in range(len(sizes))) for k, size in enumerate(sizes)
     ]
     while True:
-        given, worth, price, beyond = _solve(sizes, ways, asked, kept, gpus)
+        given, worth, price, beyond = _solve(sizes, ways, demand, early, gpus)
         best, way = _knapsack(sizes, worth)
         if best <= price + NEAR:
             if beyond > NEAR * gpus:
@@ -39,7 +39,7 @@ def most_allocated(asked: Mapping[int, int], kept: Mapping[int, int], gpus: int)
 
 
 def _solve(
-    sizes: list[int], ways: list[tuple[int, ...]], asked: Mapping[int, int], kept: Mapping[int, int],
+    sizes: list[int], ways: list[tuple[int, ...]], demand: Mapping[int, int], early: Mapping[int, int],
     gpus: int,
 ) -> tuple[float, list[float], float, float]:  # fmt: skip
     """What is allocated, what a pod of each size is worth, the price of a GPU, and GPUs beyond ``gpus``.
@@ -50,14 +50,14 @@ def _solve(
     many = len(sizes)
     whole = [
         sum(size // ONE * count for size, count in pods.items() if size >= ONE)
-        for pods in (kept, asked)
+        for pods in (early, demand)
     ]
     gain = [size / ONE for size in sizes] + [1.0] + [0.0] * len(ways) + [-DEAR]
     table = np.zeros((many + 1, len(gain)))
     table[:many, :many] = np.eye(many)
     table[:many, many + 1 : -1] = -np.array(ways).reshape(len(ways), many).T
     table[many, many:-1], table[many, -1] = 1.0, -1.0
-    bounds = [(kept.get(size, 0), asked[size]) for size in sizes]
+    bounds = [(early.get(size, 0), demand[size]) for size in sizes]
     found = linprog(
         -np.array(gain),
         A_ub=table,

@@ -6,9 +6,12 @@ import time
 from datetime import UTC, datetime
 from random import Random
 from statistics import median
+from typing import Any
 
 from scheduling.engine import Frame, encode, plan_frame
-from scheduling.engine.cycle.one_pass import divide_world
+from scheduling.engine.compile.kernel import kernel
+from scheduling.engine.cycle.one_pass import begin_cycle
+from scheduling.engine.division.share_out import share_out
 from scheduling.engine.model import (
     MILLI,
     GpuClass,
@@ -20,6 +23,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
+from scheduling.engine.statement.lines import clear_out, note_the_settled
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 SEED = 42
@@ -90,6 +94,15 @@ def _workload(dice: Random, i: int, leaves: list[str]) -> Workload:
         user=f"u{dice.randrange(USERS)}",
         gpu_classes=(dice.choice(CLASSES),),
     )
+
+
+@kernel
+def divide_world(world: Any) -> None:
+    """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
+    clear_out(world.out, world.candidates)
+    begin_cycle(world.queues)
+    share_out(world)
+    note_the_settled(world.out, world.ordering)
 
 
 def division_ms(frame: Frame, runs: int = 21) -> float:

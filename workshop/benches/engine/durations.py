@@ -32,7 +32,7 @@ def live(jobs: Iterable[Job], learner: Learner, baselines: Baselines) -> list[fl
     for number, (work, ran_s, ended) in enumerate(jobs):
         while ends and ends[0][0] <= work.submitted:
             _end(heapq.heappop(ends), learner, baselines)
-        medians.append(learner.submit(number, work).told.p50)
+        medians.append(learner.submit(number, work).quantiles.p50)
         baselines.judge(work, ran_s)
         heapq.heappush(ends, (ended, number, Run(work, ran_s, ended)))
     while ends:
@@ -93,14 +93,14 @@ def bench_duration(traces: Path, progress: Progress) -> Outcome:
 def _figures(name: str, jobs: Iterable[Job]) -> dict[str, float]:
     learner, baselines = Learner(), Baselines()
     live(jobs, learner, baselines)
-    told = learner.scores["told"].figures()
+    limits = learner.scores["told"].figures()
     simple = baselines.figures()
     found = {
-        "median_abs_log2_error": told["median_abs_log2_error"],
+        "median_abs_log2_error": limits["median_abs_log2_error"],
         "best_baseline_median_abs_log2_error": min(simple.values()),
-        "coverage_p10_p90_pct": told["p10_p90_pct"],
-        "coverage_p50_p90_pct": told["p50_p90_pct"],
-        "pinball": told["pinball"],
+        "coverage_p10_p90_pct": limits["p10_p90_pct"],
+        "coverage_p50_p90_pct": limits["p50_p90_pct"],
+        "pinball": limits["pinball"],
         **{f"{base}_median_abs_log2_error": error for base, error in simple.items()},
     }
     for model in ("history", "boosted"):

@@ -17,13 +17,15 @@ from scheduling.engine import model as m
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import update_pending
-from scheduling.engine.placement.node_index import row_of, sum_up
+from scheduling.engine.placement.node_index import pick_node, row_of, sum_up
 from scheduling.engine.placement.node_room import clear_room, touch_all
-from scheduling.engine.placement.place import choose_class, place
+from scheduling.engine.placement.place import place
+from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.nodes import BLOCK_SIZE
-from scheduling.engine.state.units import NOW
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import ANYWHERE, NOW
 from workshop.benches.engine.openb import OpenbNode, OpenbPod
 
 LEARN_EVERY = 1000
@@ -67,12 +69,12 @@ def arrivals(frame: Frame, pods: int, seed: int) -> Ints:
     dice = np.random.default_rng(seed)
     capacity = int(frame.nodes.capacity.sum())
     order = dice.permutation(pods)
-    asked = frame.work.need[0, order].cumsum()
-    while asked[-1] < capacity:
+    sums = frame.work.need[0, order].cumsum()
+    while sums[-1] < capacity:
         more = dice.integers(0, pods, 1024)
         order = np.concatenate((order, more))
-        asked = np.concatenate((asked, asked[-1] + frame.work.need[0, more].cumsum()))
-    return order[: int(np.searchsorted(asked, capacity)) + 1]
+        sums = np.concatenate((sums, sums[-1] + frame.work.need[0, more].cumsum()))
+    return order[: int(np.searchsorted(sums, capacity)) + 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,29 @@ def fill(world: Any, order: Ints, seed: int, every: int, node: Ints, device: Int
         if i % every == 0:
             touch_all(world.room)
         _rename(world, order[i])
-        c = choose_class(world, order[i], NOW)
+        c = _choose_class(world, order[i], NOW)
         if c >= 0 and place(world, order[i], c, 1, NOW) == 1:
             node[i], device[i] = world.seats.node[0], world.seats.device[0]
+
+
+@inner
+def _choose_class(world: Session, w: int, when: int) -> int:
+    """Of the classes ``w`` may run on, the one where a member of it goes at the lowest score, the first
+    on ties; -1 if none takes its least members.
+    """
+    work, index, best, lowest = world.work, world.index, -1, 0.0
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        if not all_fit(world, w, c, work.least[w], when):
+            continue
+        row = row_of(world, w, c, when)
+        n = pick_node(world, row, c, 1, ANYWHERE, 0)
+        score = index.score[row, index.domains.position[n]]
+        if best < 0 or score < lowest:
+            best, lowest = c, score
+    return best
 
 
 @inner

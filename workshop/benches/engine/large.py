@@ -220,7 +220,7 @@ def _questions(frame: Frame, load: Load, dice: np.random.Generator) -> Iterator[
 
 def figures(found: Found) -> dict[str, Any]:
     """The names of ``bench cycle``; the median of changes and questions, and the worst."""
-    changed, asked = sorted(found.after_change_s), sorted(found.explain_s)
+    changed, waits = sorted(found.after_change_s), sorted(found.explain_s)
     return {
         "scratch_s": round(found.scratch_s, 4),
         "one_percent_ms": round(1000 * changed[len(changed) // 2], 2),
@@ -228,6 +228,6 @@ def figures(found: Found) -> dict[str, Any]:
         "placements_per_s": round(found.placements / found.scratch_s, 1),
         "placements": found.placements,
         "build_s": round(found.build_s, 3),
-        "explain_ms": round(1000 * asked[len(asked) // 2], 2),
-        "explain_worst_ms": round(1000 * asked[-1], 2),
+        "explain_ms": round(1000 * waits[len(waits) // 2], 2),
+        "explain_worst_ms": round(1000 * waits[-1], 2),
     }

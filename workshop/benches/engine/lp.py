@@ -37,8 +37,8 @@ class _Class:
         self.kids: list[list[int]] = [[] for _ in range(size)]
         for q in range(1, size):
             self.kids[int(self.tree.parent[q])].append(q)
-        self.demand = [Fraction(int(asked)) for asked in frame.buffers.queues.demand.asked[c]]
-        self.kept = [Fraction(0)] * size
+        self.demand = [Fraction(int(gpus)) for gpus in frame.buffers.queues.demand.requests[c]]
+        self.kept_back = [Fraction(0)] * size
         for q in range(size - 1, 0, -1):
             self._sum_up(q)
         self.shares = [Fraction(0)] * size
@@ -51,15 +51,15 @@ class _Class:
         self.demand[int(self.tree.parent[q])] += self.demand[q]
         idle = max(Fraction(0), self._nominal(q) - self.demand[q])
         lending = Fraction(int(self.quotas.lending[self.c, q]))
-        below = sum((self.kept[kid] for kid in self.kids[q]), Fraction(0))
+        below = sum((self.kept_back[kid] for kid in self.kids[q]), Fraction(0))
         left = self._nominal(q) - sum((self._owed(kid) for kid in self.kids[q]), Fraction(0))
-        self.kept[q] = max(idle - lending, min(below, max(Fraction(0), left)))
+        self.kept_back[q] = max(idle - lending, min(below, max(Fraction(0), left)))
 
     def _nominal(self, q: int) -> Fraction:
         return Fraction(int(self.quotas.nominal[self.c, q]))
 
     def _owed(self, q: int) -> Fraction:
-        return min(self._nominal(q) - self.kept[q], self.demand[q])
+        return min(self._nominal(q) - self.kept_back[q], self.demand[q])
 
     def _divide(self, parent: int, total: Fraction) -> None:
         kids = self.kids[parent]
@@ -67,7 +67,7 @@ class _Class:
         owed = {q: self._owed(q) for q in kids}
         rest = total - sum(owed.values(), Fraction(0))
         got = max_min(total, owed, nominal) if rest < 0 else dict(owed)
-        back = sum((self.kept[q] for q in kids), Fraction(0))
+        back = sum((self.kept_back[q] for q in kids), Fraction(0))
         scale = min(Fraction(1), max(rest, Fraction(0)) / back) if back else Fraction(0)
         spare = max(Fraction(0), rest - back)
         for tier in sorted({int(self.tree.tier[q]) for q in kids}, reverse=True):
@@ -75,7 +75,7 @@ class _Class:
             spare = self._pour(members, spare, got)
         for q in kids:
             self.shares[q] = got[q]
-            self._divide(q, got[q] + self.kept[q] * scale)
+            self._divide(q, got[q] + self.kept_back[q] * scale)
 
     def _pour(self, members: list[int], spare: Fraction, got: dict[int, Fraction]) -> Fraction:
         weight = {q: Fraction(float(self.quotas.weight[self.c, q])) for q in members}

@@ -100,7 +100,7 @@ def bounds_pct(run: Run, gpus: int) -> tuple[float, float]:
     """What nobody can pass who gives ``gpus`` to these pods, in %: free to drop any, or with those kept
     that came before the first refusal.
     """
-    asked = Counter(pod.gpus for pod in run.pods)
+    demand = Counter(pod.gpus for pod in run.pods)
     early = Counter(pod.gpus for pod in run.pods[: run.first_refused()])
     share = 100 / m.MILLI / gpus
-    return share * most_allocated(asked, {}, gpus), share * most_allocated(asked, early, gpus)
+    return share * most_allocated(demand, {}, gpus), share * most_allocated(demand, early, gpus)

@@ -239,9 +239,9 @@ def bench_topology(traces: Path, progress: Progress) -> Outcome:
         "inside_pod": Topology("PSW", "ASW"),
         "required": Topology("ASW"),
     }
-    asked = [(name, wish, "") for name, wish in wishes.items()]
-    asked += [(f"segments_{rule}", Topology("PSW"), rule) for rule in ("required", "preferred")]
-    for name, wish, segments in asked:
+    cases = [(name, wish, "") for name, wish in wishes.items()]
+    cases += [(f"segments_{rule}", Topology("PSW"), rule) for rule in ("required", "preferred")]
+    for name, wish, segments in cases:
         progress(name)
         found = placed(hosts, wish, SEED, segments)
         measured |= {
@@ -364,14 +364,14 @@ def moved_figures(nodes: list[OpenbNode], runs: list[Run]) -> dict[str, float]:
         with_moves(nodes, run, len(run.pods) // 100, seed)
         for run, seed in zip(runs, OPENB_SEEDS, strict=True)
     ]
-    free, kept = np.mean([bounds_pct(run, sum(n.gpus for n in nodes)) for run in runs], axis=0)
+    free, bound = np.mean([bounds_pct(run, sum(n.gpus for n in nodes)) for run in runs], axis=0)
     return {
         "default_moved_1pct_allocated_pct": round(
             float(np.mean([end.allocated_pct() for end in ends])), 3
         ),
         "default_moved_1pct_moves": round(float(np.mean([end.moves for end in ends])), 1),
         "default_bound_pct": round(float(free), 3),
-        "default_kept_bound_pct": round(float(kept), 3),
+        "default_kept_bound_pct": round(float(bound), 3),
     }
 
 

@@ -73,7 +73,7 @@ def _request(values: list[int], cells: list[str]) -> Request:
     )
 
 
-def _memory_gib(asked: int) -> float:
+def _memory_gib(amount: int) -> float:
     """The format says KiB a processor; one file of ours counts bytes, which as KiB would be petabytes."""
-    per = BYTES_PER_GIB if asked > 2**24 else KIB_PER_GIB
-    return max(0, asked) / per
+    per = BYTES_PER_GIB if amount > 2**24 else KIB_PER_GIB
+    return max(0, amount) / per

@@ -92,7 +92,7 @@ def _over(more: float, less: float) -> float:
     return more / less if less > 0 else 1.0
 
 
-def told(found: list[Change]) -> Iterator[str]:
+def in_words(found: list[Change]) -> Iterator[str]:
     """Then and now, then what got worse, in lines."""
     yield from map(str, found)
     worse = [change for change in found if change.is_worse]

@@ -111,5 +111,5 @@ def _run(report: Report) -> str:
         f"{report['cpu_s']:,.0f} CPU-s, {report['wall_s']:,.0f} s, {report['peak_mib']:,.0f} MiB"
     )
     where = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}"
-    told = f"{spent} on {where}; load {report['load']:.1f} when it ended, {report['at']} UTC."
-    return textwrap.fill(told, WIDTH, break_on_hyphens=False)
+    text = f"{spent} on {where}; load {report['load']:.1f} when it ended, {report['at']} UTC."
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False)

@@ -70,6 +70,6 @@ def in_process(manage: Path) -> Run:
     return run
 
 
-def kept(folder: Path) -> dict[str, dict[str, Any]]:
+def reports_in(folder: Path) -> dict[str, dict[str, Any]]:
     """The reports in ``folder`` by bench."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}

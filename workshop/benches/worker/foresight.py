@@ -95,9 +95,9 @@ def ask(week: Trace, nodes: int) -> Replayed:
 def bench_eta(traces: Path, progress: Progress) -> Outcome:
     """Bands of starts told at submission and hourly while work waits, held against the replay."""
     trace = busy_months(traces)
-    told, truth = told_over(trace, NODES, progress)
-    october = judge(told, truth, trace, until_s=FIRST_OF_NOVEMBER_S)
-    november = judge(told, truth, trace, since_s=FIRST_OF_NOVEMBER_S)
+    forecasts, truth = told_over(trace, NODES, progress)
+    october = judge(forecasts, truth, trace, until_s=FIRST_OF_NOVEMBER_S)
+    november = judge(forecasts, truth, trace, since_s=FIRST_OF_NOVEMBER_S)
     measured = dict(november)
     measured |= {f"october_{name}": value for name, value in october.items()}
     return Outcome(

@@ -139,8 +139,8 @@ def _family(pid: int) -> list[int]:
 
 
 def _cpu_s(pid: int) -> float:
-    with open(f"/proc/{pid}/stat", encoding="ascii") as told:
-        fields = told.read().rpartition(")")[2].split()
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -60,9 +60,9 @@ def bench_live_eta(_traces: Path, progress: Progress) -> Outcome:
     )
 
 
-def figures(told: Iterable[Told]) -> dict[str, float]:
+def figures(forecasts: Iterable[Told]) -> dict[str, float]:
     """Shares of all, of small and large gangs, and of what was told first."""
-    known = list(told)
+    known = list(forecasts)
     groups = {
         "": known,
         "small_": [one for one in known if one.gpus < LARGE_GPUS],
@@ -107,7 +107,7 @@ def main(hours: float, seed: int, found: Path) -> None:
 
     call_command("migrate", verbosity=0)
     lived(drawn(hours, seed), hours, tell)
-    found.write_text(json.dumps(_told(hours)))
+    found.write_text(json.dumps(_forecasts(hours)))
 
 
 def tell(cluster: Cluster) -> None:
@@ -123,7 +123,7 @@ def tell(cluster: Cluster) -> None:
     refresh(cluster)
 
 
-def _told(hours: float) -> list[Told]:
+def _forecasts(hours: float) -> list[Told]:
     """What the ledger has of it."""
     from scheduling.models import MILLI, ForecastOutcome
     from scheduling.services.starts.accuracy import WAS_TOLD

@@ -105,7 +105,7 @@ def drawn(hours: float, seed: int) -> list[Work]:
     return found
 
 
-def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
+def figures(sizes: Mapping[str, float], course: Course) -> dict[str, float]:
     """Of the evictions whose end the life shows; ``asked`` are GPUs by workload."""
     sets: dict[tuple[str, float], list[Taken]] = defaultdict(list)
     for one in course.taken:
@@ -114,7 +114,7 @@ def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
     seen = [some for some, fate in fates if fate is not None]
     count = sum(map(len, seen))
     vain = sum(len(some) for some, fate in fates if fate)
-    overtaken = sum(_overtakes(course, one, asked) for some in seen for one in some)
+    overtaken = sum(_overtakes(course, one, sizes) for some in seen for one in some)
     reclaims = [one for one in course.taken if one.keeps is not None and one.nominal is not None]
     below = [one for one in reclaims if (one.keeps or 0) < (one.nominal or 0) - 1e-3]
     of_shares = sum(one.is_share for one in below)
@@ -124,7 +124,7 @@ def figures(asked: Mapping[str, float], course: Course) -> dict[str, float]:
         "overtaken_pct": pct(overtaken, count),
         "claims_broken_pct": pct(course.lapsed.count("given_up"), len(sets)),
         "claims_lapsed": float(len(course.lapsed)),
-        "taken_per_asked_max": _most_taken(course, asked),
+        "taken_per_asked_max": _most_taken(course, sizes),
         "below_nominal_pct": pct(len(below) - of_shares, len(reclaims)),
         "below_share_pct": pct(of_shares, len(reclaims)),
         "domino_pct": pct(len(dominoes(course)), len(course.taken)),
@@ -138,19 +138,19 @@ def _fate(course: Course, some: list[Taken]) -> bool | None:
     winner, at_s = some[0].winner, some[0].at_s
     start, ended = _next(course.starts[winner], at_s), course.ended.get(winner)
     gone = [_next(course.gone[one.victim], at_s) for one in some]
-    due = max(course.end_s if at is None else at for at in gone) + SOON_S
-    if start is not None and start <= due:
+    limit = max(course.end_s if at is None else at for at in gone) + SOON_S
+    if start is not None and start <= limit:
         return False
-    if start is None and ended is not None and ended <= due:
+    if start is None and ended is not None and ended <= limit:
         return False
-    return None if due > course.end_s else True
+    return None if limit > course.end_s else True
 
 
-def _overtakes(course: Course, one: Taken, asked: Mapping[str, float]) -> bool:
+def _overtakes(course: Course, one: Taken, sizes: Mapping[str, float]) -> bool:
     start = _next(course.starts[one.winner], one.at_s)
     again = _next(course.starts[one.victim], one.at_s)
     is_first = again is not None and (start is None or again < start)
-    return is_first and one.gpus >= asked[one.winner]
+    return is_first and one.gpus >= sizes[one.winner]
 
 
 def dominoes(course: Course) -> list[Taken]:
@@ -185,12 +185,12 @@ def pct(part: int, whole: int) -> float:
     return round(100 * part / whole, 2) if whole else 0.0
 
 
-def _most_taken(course: Course, asked: Mapping[str, float]) -> float:
+def _most_taken(course: Course, sizes: Mapping[str, float]) -> float:
     """GPUs evicted for one workload up to a start of it, over those it asks for."""
     sums: dict[tuple[str, float | None], float] = defaultdict(float)
     for one in course.taken:
         sums[one.winner, _next(course.starts[one.winner], one.at_s)] += one.gpus
-    return round(max((gpus / asked[name] for (name, _), gpus in sums.items()), default=0.0), 2)
+    return round(max((gpus / sizes[name] for (name, _), gpus in sums.items()), default=0.0), 2)
 
 
 def seconds(at: datetime, origin: datetime) -> float:

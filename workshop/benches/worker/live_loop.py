@@ -69,8 +69,8 @@ def bench_live_loop(traces: Path, progress: Progress) -> Outcome:
     hours = float(os.environ.get("WEIR_LIVE_LOOP_HOURS", HOURS))
     works = drawn(hours, SEED)
     progress(f"{len(works)} workloads in {hours:g} h on an embedded cluster")
-    asked = {work.name: float(work.gpus) for work in works}
-    lived = figures(asked, _lived_apart(hours))
+    sizes = {work.name: float(work.gpus) for work in works}
+    lived = figures(sizes, _lived_apart(hours))
     progress("the same in the simulator")
     simulated = simulated_figures(works, hours)
     days = ORGANISATION_DAYS * hours / HOURS
@@ -105,11 +105,11 @@ def _lived_apart(hours: float) -> Course:
         }
         command = program("live_loop", str(hours), str(SEED), found)
         subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
-        kept = json.loads(found.read_text())
-    course = Course(end_s=kept["end_s"], ended=kept["ended"], lapsed=kept["lapsed"])
-    course.taken = [Taken(*one) for one in kept["taken"]]
-    course.starts.update(kept["starts"])
-    course.gone.update(kept["gone"])
+        document = json.loads(found.read_text())
+    course = Course(end_s=document["end_s"], ended=document["ended"], lapsed=document["lapsed"])
+    course.taken = [Taken(*one) for one in document["taken"]]
+    course.starts.update(document["starts"])
+    course.gone.update(document["gone"])
     return course
 
 
@@ -283,7 +283,7 @@ def _catch_up(cluster: Cluster, client: Client) -> None:
     from scheduling.cluster.connection.reflector import version_of
     from scheduling.services.worker import cluster_turns as workers
 
-    worker = workers._held.get(cluster.pk)
+    worker = workers._turns.get(cluster.pk)
     if worker is None:
         return
     mirrored = worker.link.mirror._reflectors.values()
@@ -302,7 +302,7 @@ def _await_starts(cluster: Cluster) -> None:
     from scheduling.services.worker import cluster_turns as workers
 
     until = time.monotonic() + SETTLED_S
-    while workers._held[cluster.pk].link.enforcer.starts and time.monotonic() < until:
+    while workers._turns[cluster.pk].link.enforcer.starts and time.monotonic() < until:
         time.sleep(0.01)
 
 

@@ -65,8 +65,8 @@ def submissions(snapshot: m.Snapshot, days: float, seed: int) -> Iterator[Submis
     limits = _limits(snapshot)
     for one in generate(_demand(snapshot), snapshot.now, days, seed):
         work = one.workload
-        asked = work.gpus * work.members.min
-        if any(asked <= limits[work.queue, name] for name in work.gpu_classes):
+        need = work.gpus * work.members.min
+        if any(need <= limits[work.queue, name] for name in work.gpu_classes):
             yield replace(one, leave_s=dice.randint(*GRACE_S))
 
 

@@ -90,14 +90,14 @@ def _lived(
 ) -> dict[str, float]:
     """The figures of a life in the simulator, and those that need its plans."""
     known = list(coming)
-    asked = {
+    sizes = {
         one.workload.name: one.workload.gpus * one.workload.members.min / m.MILLI for one in known
     }
     follow = _followed(world, known, lasts, on_ticks=on_ticks)
     course, needless = follow.course, 0
     for one in dominoes(course):
         needless += others_make_room(follow.worlds[one.at_s], one.victim, one.winner)
-    return figures(asked, course) | {
+    return figures(sizes, course) | {
         "domino_needless_pct": pct(needless, len(course.taken)),
         "reservations": float(course.reservations),
         "reservations_given_up_pct": pct(course.given_up, course.reservations),
@@ -115,11 +115,11 @@ def others_make_room(world: m.Snapshot, victim: str, winner: str) -> bool:
 
 def protecting(world: m.Snapshot, name: str) -> m.Snapshot:
     """``world`` where work called ``name`` has not run for its min run time yet; all else is as before."""
-    kept = next(work for work in world.workloads if work.name == name)
-    like = next(one for one in world.priority_classes if one.name == kept.priority_class)
+    chosen = next(work for work in world.workloads if work.name == name)
+    like = next(one for one in world.priority_classes if one.name == chosen.priority_class)
     safe = replace(like, name=f"{like.name} kept", min_run_time_s=PROTECTED_S)
     works = (
-        replace(work, priority_class=safe.name) if work is kept else work
+        replace(work, priority_class=safe.name) if work is chosen else work
         for work in world.workloads
     )
     return replace(world, workloads=tuple(works), priority_classes=(*world.priority_classes, safe))

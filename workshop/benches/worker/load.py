@@ -59,8 +59,8 @@ def run_load(people: int, minutes: float, progress: Progress) -> Outcome:
         known = Path(folder) / "people.json"
         known.write_text(json.dumps([vars(person) for person in portal.people]))
         progress(f"{people} people come within {RAMP_S} s and stay for {minutes:g} min")
-        told, watched = _play(portal, known, people, minutes)
-    return Outcome(_figures(told, watched, people), notes=_notes(told))
+        requests, watched = _play(portal, known, people, minutes)
+    return Outcome(_figures(requests, watched, people), notes=_notes(requests))
 
 
 def _play(
@@ -98,19 +98,19 @@ def _watch(portal: Portal, process: subprocess.Popen[str], most_s: float) -> Wat
     return watched
 
 
-def _figures(told: Sequence[dict[str, Any]], watched: Watched, people: int) -> dict[str, float]:
-    pages = [row for row in told if row["name"] != "live stream"]
+def _figures(requests: Sequence[dict[str, Any]], watched: Watched, people: int) -> dict[str, float]:
+    pages = [row for row in requests if row["name"] != "live stream"]
     times = {float(ms): 0 for row in pages for ms in row["response_times"]}
     for row in pages:
         for ms, count in row["response_times"].items():
             times[float(ms)] += count
     each = np.repeat(np.array(sorted(times)), [times[ms] for ms in sorted(times)])
     p50, p95, p99 = np.percentile(each if len(each) else [0.0], (50, 95, 99))
-    streams = [row for row in told if row["name"] == "live stream"]
+    streams = [row for row in requests if row["name"] == "live stream"]
     return {
         "people": people,
         "pages": sum(row["num_requests"] for row in pages),
-        "errors": sum(row["num_failures"] for row in told),
+        "errors": sum(row["num_failures"] for row in requests),
         "p50_ms": float(p50),
         "p95_ms": float(p95),
         "p99_ms": float(p99),
@@ -122,8 +122,8 @@ def _figures(told: Sequence[dict[str, Any]], watched: Watched, people: int) -> d
     }
 
 
-def _notes(told: Sequence[dict[str, Any]]) -> list[str]:
-    rows = sorted(told, key=lambda row: -row["total_response_time"])
+def _notes(requests: Sequence[dict[str, Any]]) -> list[str]:
+    rows = sorted(requests, key=lambda row: -row["total_response_time"])
     return [
         f"{row['name']}: {row['num_requests']} times, {row['num_failures']} errors, mean "
         f"{row['total_response_time'] / max(1, row['num_requests']):.0f} ms"

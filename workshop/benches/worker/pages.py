@@ -24,8 +24,12 @@ WARM_S = 15.0
 READS_S = 5.0
 """Mean time from one page to the next: exponential, each person for themselves."""
 LIMIT_MS = 200.0
+MOST_QUERIES = 25
+"""Of any page; a test holds it for the example organisation."""
 TIMEOUT_S = 60.0
 YEAR = "from=2026-01-01"
+MOST_WORDS = 200
+"""Characters of what a page says that is none."""
 TIMING = re.compile(r'db;dur=([\d.]+);desc="(\d+)", cpu;dur=([\d.]+)')
 
 COMMON = ("", "work/", "queues/", "queues/{queue}/", "w/{workload}/", "workloads/")
@@ -47,7 +51,8 @@ class Seen:
     seconds: list[float] = field(default_factory=list)
     queries: int = 0
     cpu_ms: list[float] = field(default_factory=list)
-    errors: int = 0
+    errors: list[str] = field(default_factory=list)
+    """What each was that is no page: address, status, and what the answer said first."""
 
 
 class Readers:
@@ -77,16 +82,23 @@ class Readers:
         try:
             answer = session.get(f"{self.base}/c/large/{address}", timeout=TIMEOUT_S)
             timing = TIMING.search(answer.headers.get("Server-Timing", ""))
-            is_ok = answer.status_code == 200
-        except requests.RequestException:
-            timing, is_ok = None, False
+            fault = "" if answer.status_code == 200 else _said(answer)
+        except requests.RequestException as failed:
+            timing, fault = None, f"{type(failed).__name__}: {failed}"
         with self._lock:
             seen = self.seen[page]
             seen.seconds.append(time.monotonic() - began)
-            seen.errors += not is_ok
+            if fault:
+                seen.errors.append(f"{person.user} at {address}: {fault}")
             if timing:
                 seen.queries = max(seen.queries, int(timing[2]))
                 seen.cpu_ms.append(float(timing[3]))
+
+
+def _said(answer: requests.Response) -> str:
+    """Its status, and the first words on it."""
+    words = " ".join(re.sub(r"<[^>]*>", " ", answer.text).split())
+    return f"{answer.status_code} {words[:MOST_WORDS]}"
 
 
 def _dice(seed: int) -> random.Random:
@@ -118,7 +130,7 @@ def _figures(seen: Mapping[str, Seen], memory_mib: float) -> dict[str, float]:
         "p99_ms": round(float(p99), 1),
         "p95_to_limit": round(float(p95) / LIMIT_MS, 2),
         "max_queries": max(one.queries for one in seen.values()),
-        "errors": sum(one.errors for one in seen.values()),
+        "errors": sum(len(one.errors) for one in seen.values()),
         "web_mib": round(memory_mib),
     }
 
@@ -134,4 +146,5 @@ def _notes(seen: Mapping[str, Seen]) -> list[str]:
             f"{one.queries} queries at most, {np.mean(one.cpu_ms or [0]):.0f} CPU-ms"
             for page, one in rows
         ),
+        *(f"no page: {error}" for one in seen.values() for error in one.errors),
     ]

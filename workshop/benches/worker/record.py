@@ -49,12 +49,12 @@ def throughput(record: Record, load: Load) -> dict[str, float]:
         c.created_s for c in record.courses
     )
     room = load.units * makespan_s
-    held = sum(c.units * c.held_s for c in record.courses)
+    gpu_s = sum(c.units * c.held_s for c in record.courses)
     waits = {k.name: [c.admitted_s - c.created_s for c in record.of(k.name)] for k in load.classes}
     return {
         "makespan_s": round(makespan_s, 2),
         "bound_s": round(load.bound_s, 2),
-        "use_pct": round(100 * held / room, 2),
+        "use_pct": round(100 * gpu_s / room, 2),
         "work_pct": round(100 * load.bound_s / makespan_s, 2),
         **{f"{name}_s": round(float(np.mean(took)), 3) for name, took in waits.items()},
         "jobs": len(record.courses),

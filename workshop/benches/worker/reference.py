@@ -40,7 +40,7 @@ class Cohort:
         self._classes = sorted(load.classes, key=lambda kind: -kind.priority)
         self._most = load.nominal + load.borrowing
         self._free = load.nominal * load.queues
-        self._held = dict.fromkeys(queues, 0)
+        self._usage = dict.fromkeys(queues, 0)
         self._waiting: dict[str, dict[str, deque[str]]] = {
             kind.name: {queue: deque() for queue in queues} for kind in self._classes
         }
@@ -49,14 +49,14 @@ class Cohort:
         self._waiting[kind][queue].append(name)
 
     def release(self, queue: str, units: int) -> None:
-        self._held[queue] -= units
+        self._usage[queue] -= units
         self._free += units
 
     def starts(self) -> Iterator[str]:
         """Names of Jobs that start now, whose units are held from here on."""
         for kind in self._classes:
             while queue := self._next(kind):
-                self._held[queue] += kind.units
+                self._usage[queue] += kind.units
                 self._free -= kind.units
                 yield self._waiting[kind.name][queue].popleft()
 
@@ -66,9 +66,9 @@ class Cohort:
         allowed = (
             queue
             for queue, waiting in self._waiting[kind.name].items()
-            if waiting and self._held[queue] + kind.units <= self._most
+            if waiting and self._usage[queue] + kind.units <= self._most
         )
-        return min(allowed, key=self._held.__getitem__, default=None)
+        return min(allowed, key=self._usage.__getitem__, default=None)
 
 
 class Reference(Reflector):
@@ -88,7 +88,7 @@ class Reference(Reflector):
         self._heard: deque[Json] = deque()
         self._news = threading.Event()
 
-    def told(self, kind: str, obj: Json) -> None:
+    def notify(self, kind: str, obj: Json) -> None:
         self._heard.append(obj)
         self._news.set()
 

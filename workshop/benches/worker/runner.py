@@ -73,7 +73,7 @@ class Runner(Reflector):
         self._left = sum(not awaited or a.kind.name == awaited for a in arrivals)
         self._awaited = awaited
         self._ends = 0
-        self._due: list[tuple[float, str, float]] = []
+        self._finishes: list[tuple[float, str, float]] = []
         """(when, name, since when it ran then)"""
         self._moved = threading.Condition()
         self._began = 0.0
@@ -93,7 +93,7 @@ class Runner(Reflector):
                 pool.submit(self._complete, name, since_s)
         self.stop()
 
-    def told(self, kind: str, obj: Json) -> None:
+    def notify(self, kind: str, obj: Json) -> None:
         """Note admissions and suspensions as the watch tells of them, in order."""
         course = self.courses[obj["metadata"]["name"]]
         runs = not obj["spec"]["suspend"]
@@ -104,7 +104,7 @@ class Runner(Reflector):
             if runs:
                 course.since_s = now_s
                 course.admitted_s = course.admitted_s or now_s
-                heapq.heappush(self._due, (now_s + course.runtime_s, course.name, now_s))
+                heapq.heappush(self._finishes, (now_s + course.runtime_s, course.name, now_s))
             else:
                 course.held_s += now_s - course.since_s
                 course.since_s = 0.0
@@ -127,11 +127,11 @@ class Runner(Reflector):
             with self._moved:
                 if not self._left:
                     return
-                wait_s = self._due[0][0] - self.now_s() if self._due else 1.0
+                wait_s = self._finishes[0][0] - self.now_s() if self._finishes else 1.0
                 if wait_s > 0:
                     self._moved.wait(wait_s)
                     continue
-                _, name, since_s = heapq.heappop(self._due)
+                _, name, since_s = heapq.heappop(self._finishes)
             yield name, since_s
 
     def _complete(self, name: str, since_s: float) -> None:

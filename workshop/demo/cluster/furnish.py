@@ -59,8 +59,8 @@ def furnish(cluster: Cluster, *, machines: Iterable[Machine]) -> None:
 
 def _guard(cluster: Cluster, client: Client) -> None:
     """Make all guardrails of a cluster that no worker serves yet."""
-    due = rails.prudent(client, look(cluster, client), check=lambda: None)
-    record(cluster, rails.repair(client, due, check=lambda: None), at=timezone.now())
+    repairs = rails.prudent(client, look(cluster, client), check=lambda: None)
+    record(cluster, rails.repair(client, repairs, check=lambda: None), at=timezone.now())
 
 
 def _member_role() -> Json:

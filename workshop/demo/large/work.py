@@ -79,11 +79,12 @@ def _states(
         else:
             begun = work.submitted_at + timedelta(minutes=dice.uniform(0, 60))
             work.state, work.members = State.RUNNING, work.min_members
-            work.first_started_at = work.started_at = work.admitted_at = min(begun, now)
+            begun = min(begun, now)
+            work.first_started_at = work.started_at = work.admitted_at = begun
         if i >= count:
             work.state, work.members = State.FINISHED, 0
             work.outcome = dice.choice(Outcome.values)
-            work.finished_at = now - timedelta(hours=dice.uniform(0, 1))
+            work.finished_at = begun + dice.uniform(0, 1) * (now - begun)
             work.used_gpu_s = 3600.0 * work.min_members
         yield work
 

@@ -69,7 +69,7 @@ class Teller:
     """Tells of starts, moment by moment in order of time. ``row_of``: the row of an engine's name."""
 
     def __init__(self, row_of: Callable[[str], Workload], classes: Mapping[str, GpuClass]) -> None:
-        self.told: list[ForecastOutcome] = []
+        self.outcomes: list[ForecastOutcome] = []
         self._row_of, self._classes = row_of, classes
         self._by_name: set[str] = set()
 
@@ -77,7 +77,7 @@ class Teller:
         """``known``: what futures are drawn from at that moment."""
         now = moment.now
         ahead = look_ahead(moment.snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
-        correction = correction_from((_came(one, now) for one in self.told), now.timestamp())
+        correction = correction_from((_came(one, now) for one in self.outcomes), now.timestamp())
         for name, raw in ahead.bands().items():
             work = self._row_of(name)
             kind = ForecastKind.of(work.requested_gpus / MILLI, first=name not in self._by_name)
@@ -88,7 +88,7 @@ class Teller:
 
     def _note(self, name: str, work: Workload, raw: Band, band: Band, now: datetime) -> None:
         classes = (self._classes[c] for c in work.gpu_classes if c in self._classes)
-        told = ForecastOutcome(
+        outcome = ForecastOutcome(
             workload=work,
             at_submission=name not in self._by_name,
             told_at=now,
@@ -100,7 +100,7 @@ class Teller:
             gpus=work.requested_gpus,
         )
         self._by_name.add(name)
-        self.told.append(told)
+        self.outcomes.append(outcome)
 
 
 def tell_past(cluster: Cluster, moments: Iterable[Moment]) -> Iterator[int]:
@@ -116,18 +116,18 @@ def tell_past(cluster: Cluster, moments: Iterable[Moment]) -> Iterator[int]:
     for done, moment in enumerate(moments, 1):
         teller.tell(moment, known_from(rows, moment.now))
         yield done
-    compare_with_simple(teller.told, rows)
-    _write(cluster, teller.told)
+    compare_with_simple(teller.outcomes, rows)
+    _write(cluster, teller.outcomes)
 
 
 @transaction.atomic
-def _write(cluster: Cluster, told: Sequence[ForecastOutcome]) -> None:
+def _write(cluster: Cluster, forecasts: Sequence[ForecastOutcome]) -> None:
     """What the live cluster has told of the same work meanwhile was not the first."""
-    works = {one.workload_id for one in told}
+    works = {one.workload_id for one in forecasts}
     since = ForecastOutcome.objects.filter(workload__cluster=cluster, at_submission=True)
     again = [pk for pk, work in since.values_list("pk", "workload_id") if work in works]
     ForecastOutcome.objects.filter(pk__in=again).update(at_submission=False)
-    ForecastOutcome.objects.bulk_create(told, batch_size=200)
+    ForecastOutcome.objects.bulk_create(forecasts, batch_size=200)
     outcomes.settle(cluster)
 
 
@@ -137,13 +137,13 @@ def _rows(cluster: Cluster) -> list[Workload]:
     return list(found.select_related("priority_class", "queue").order_by("submitted_at", "id"))
 
 
-def compare_with_simple(told: Iterable[ForecastOutcome], rows: Sequence[Workload]) -> None:
+def compare_with_simple(forecasts: Iterable[ForecastOutcome], rows: Sequence[Workload]) -> None:
     """Note with each what somebody would have said who only knew the waits up to then."""
     started = [(row.first_started_at, row) for row in rows if row.first_started_at is not None]
     started.sort(key=lambda pair: pair[0])
     moments = [at for at, _ in started]
     waits: dict[datetime, Mapping[outcomes.Size, float]] = {}
-    for one in told:
+    for one in forecasts:
         if one.told_at not in waits:
             last = started[: bisect_right(moments, one.told_at)][-outcomes.LEARNED :]
             waits[one.told_at] = outcomes.naive_of(row for _, row in last)

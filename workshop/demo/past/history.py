@@ -86,7 +86,7 @@ class History(Observer):
         self._running: dict[str, Run] = {}
         self._until: datetime | None = None
         self._pending = 0
-        self._held = 0
+        self._allocated = 0
         """Workloads that wait, and that hold GPUs."""
 
     def on_submit(self, now: datetime, job: Job) -> None:
@@ -114,7 +114,7 @@ class History(Observer):
             trigger="event",
             mode=self.cluster.mode,
             pending=self._pending - admitted,
-            running=self._held,
+            running=self._allocated,
             admitted=admitted,
             evicted=evicted,
         )
@@ -130,7 +130,7 @@ class History(Observer):
                 self._decide(self.workloads[line.workload], line)
 
     def on_start(self, now: datetime, job: Job, decision: Line) -> None:
-        self._pending, self._held = self._pending - 1, self._held + 1
+        self._pending, self._allocated = self._pending - 1, self._allocated + 1
         workload = self.workloads[job.name]
         self._step(
             workload,
@@ -150,8 +150,8 @@ class History(Observer):
 
     def on_resize(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
-        told = lifecycle.resize(workload, decision.members, at=now)
-        self._steps.append(tuple(getattr(told, name) for name in STEP))
+        step = lifecycle.resize(workload, decision.members, at=now)
+        self._steps.append(tuple(getattr(step, name) for name in STEP))
         workload.placement = dict(decision.placement)
         self._decide(workload, decision)
         more = job.run.gpus - job.runs[-2].gpus
@@ -186,13 +186,13 @@ class History(Observer):
         )
 
     def on_requeue(self, now: datetime, job: Job) -> None:
-        self._pending, self._held = self._pending + 1, self._held - 1
+        self._pending, self._allocated = self._pending + 1, self._allocated - 1
         workload = self.workloads[job.name]
         self._release(now, job, workload)
         self._step(workload, State.REQUEUED, now, actor="cluster")
 
     def on_finish(self, now: datetime, job: Job) -> None:
-        self._held -= 1
+        self._allocated -= 1
         workload = self.workloads[job.name]
         self._release(now, job, workload)
         outcome = Outcome(job.submission.outcome)
@@ -216,10 +216,10 @@ class History(Observer):
         """Write the ledger. Call ``close`` first; uids of unfinished workloads may be set before."""
         insert_keyed(list(self.workloads.values()))
         spoke = {id(cycle) for cycle, *_ in self._decisions}
-        kept = [c for c in self._cycles if c.admitted or c.evicted or id(c) in spoke]
-        for number, cycle in enumerate(kept, 1):
+        cycles = [c for c in self._cycles if c.admitted or c.evicted or id(c) in spoke]
+        for number, cycle in enumerate(cycles, 1):
             cycle.number = number
-        insert_keyed(kept)
+        insert_keyed(cycles)
         insert_values(Transition, STEP, self._steps)
         insert_values(Decision, DECISION, self._decisions)
         insert_values(Eviction, EVICTION, self._evictions)
@@ -267,11 +267,11 @@ class History(Observer):
         **how: Unpack[lifecycle.How],
     ) -> None:
         before = lifecycle.move(workload, to, at=now, reason=reason, **how)
-        held = workload.allocated_gpus
+        gpus = workload.allocated_gpus
         self._steps.append(
             (
-                workload, now, before, to, reason, workload.sentence, workload.sealed, actor, held,
-                workload.gpu_class if held else None,
+                workload, now, before, to, reason, workload.sentence, workload.sealed, actor, gpus,
+                workload.gpu_class if gpus else None,
             )
         )  # fmt: skip
 

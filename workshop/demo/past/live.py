@@ -134,8 +134,8 @@ def sensible(cluster: Cluster, submissions: Iterable[Submission]) -> Iterator[Su
     limits = _limits(cluster)
     for submission in submissions:
         work = submission.workload
-        asked = work.gpus * work.members.min
-        if any(asked <= limits[work.queue, name] for name in work.gpu_classes):
+        need = work.gpus * work.members.min
+        if any(need <= limits[work.queue, name] for name in work.gpu_classes):
             yield submission
 
 
@@ -234,12 +234,12 @@ def _followed(
     submissions: Iterable[Submission], since: datetime, until: datetime, say: Say
 ) -> Iterator[Submission]:
     """The same, which says how many days are lived as time passes."""
-    days, told = round(_days(since, until)), 0
+    days, last = round(_days(since, until)), 0
     for one in submissions:
         lived = min(days, int(_days(since, one.submitted)))
-        if lived > told:
+        if lived > last:
             say(f"Lived {lived} of {days} days")
-            told = lived
+            last = lived
         yield one
 
 

@@ -41,7 +41,7 @@ def write_older(
     queues = {queue.name: queue for queue in cluster.queues.all()}
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     ids = {name: queue.pk for name, queue in queues.items()}
-    wanted = _asked(
+    wanted = _spans(
         _submitted(organisation, first, seed), ids, {n: c.pk for n, c in classes.items()}
     )
     above = {queue.pk: queue.parent_id for queue in queues.values()}
@@ -70,7 +70,7 @@ def _submitted(organisation: Organisation, first: datetime, seed: int) -> Iterat
         yield from generate(replace(organisation, load=load), begin, 7, seed)
 
 
-def _asked(
+def _spans(
     submitted: Iterator[Submission], queues: Mapping[str, int], classes: Mapping[str, int]
 ) -> Iterator[WantedSpan]:
     for one in submitted:
@@ -92,7 +92,9 @@ def _rows(
     installed, ready = capacity
     part = np.minimum(1.0, MOST_ALLOCATED * ready / np.maximum(of_all, MILLI))
     is_root = place[0] == root.pk
-    for at, asked, held in zip(edges.tolist(), gpus.tolist(), (gpus * part).tolist(), strict=False):
+    for at, demand, usage in zip(
+        edges.tolist(), gpus.tolist(), (gpus * part).tolist(), strict=False
+    ):
         yield UsageSample(
             queue_id=place[0],
             gpu_class_id=place[1],
@@ -101,7 +103,7 @@ def _rows(
             seconds=HOUR_S,
             installed_gpus=installed if is_root else 0,
             ready_gpus=ready if is_root else 0,
-            allocated_gpus=held,
-            fair_share_gpus=held,
-            demand_gpus=asked,
+            allocated_gpus=usage,
+            fair_share_gpus=usage,
+            demand_gpus=demand,
         )

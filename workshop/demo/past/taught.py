@@ -28,7 +28,7 @@ class Judged:
     two its P50, and the median of all that had ended, were off."""
 
     ended: datetime
-    held: bool
+    hit: bool
     error: float
     naive_error: float
 
@@ -62,13 +62,13 @@ class Taught(Foretold):
         number = self._number.pop(job.name)
         said = self.learner.waiting[number]
         if not run.censored:
-            took, told = log2_s(run.ran_s), said.told
+            took, forecast = log2_s(run.ran_s), said.quantiles
             self._simple.judge(run.work, run.ran_s)
             self.judged.append(
                 Judged(
                     ended=now,
-                    held=told.p10 <= took <= told.p90,
-                    error=abs(took - told.p50),
+                    hit=forecast.p10 <= took <= forecast.p90,
+                    error=abs(took - forecast.p50),
                     naive_error=self._simple.errors["global_median"][-1],
                 )
             )
@@ -86,12 +86,12 @@ class Taught(Foretold):
         row = self.workloads[name]
         work = work_of(row)
         said = say(self.learner.models, work, now.timestamp(), self._submitted[name])
-        return Rest(now, *rest_s(said.told, ran_s(row, now), work.limit_s))
+        return Rest(now, *rest_s(said.quantiles, ran_s(row, now), work.limit_s))
 
     def starts(self) -> list[ForecastOutcome]:
         """What was told of starts when work was first seen waiting, of those that have come."""
-        told = self._teller.told
-        came = [one for one in told if one.at_submission and one.workload.first_started_at]
+        outcomes = self._teller.outcomes
+        came = [one for one in outcomes if one.at_submission and one.workload.first_started_at]
         for one in came:
             one.started_at = one.workload.first_started_at
         compare_with_simple(came, list(self.workloads.values()))

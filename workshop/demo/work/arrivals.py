@@ -153,7 +153,7 @@ def _from_first_busy_day(trace: Trace) -> Trace:
     day = _days(trace)
     jobs = np.bincount(day)
     first = int(np.argmax(jobs >= jobs.max() * SPARSE))
-    return _kept(trace, day >= first)
+    return _part(trace, day >= first)
 
 
 def _days(trace: Trace) -> Ints:
@@ -168,8 +168,8 @@ def _busiest_week(trace: Trace) -> datetime:
     if not len(trace):
         return trace.origin
     day = _days(trace)
-    asked = np.bincount(day, weights=np.asarray(trace.gpus) * np.asarray(trace.duration_s))
-    weeks = np.convolve(asked, np.ones(WEEK), "valid") if asked.size >= WEEK else asked[:1]
+    demand = np.bincount(day, weights=np.asarray(trace.gpus) * np.asarray(trace.duration_s))
+    weeks = np.convolve(demand, np.ones(WEEK), "valid") if demand.size >= WEEK else demand[:1]
     earliest = min(LIVED_DAYS, weeks.size - 1)
     first = earliest + int(np.argmax(weeks[earliest:]))
     return _day_begin(trace) + timedelta(days=first)
@@ -192,17 +192,17 @@ def _midnight(path: Path, trace: Trace, day: date) -> datetime:
 
 def _from(trace: Trace, begin: datetime) -> Trace:
     """What arrives at or after ``begin``."""
-    return _kept(trace, trace.submit_s >= (begin - trace.origin).total_seconds())
+    return _part(trace, trace.submit_s >= (begin - trace.origin).total_seconds())
 
 
-def _kept(trace: Trace, which: Any) -> Trace:
+def _part(trace: Trace, which: Any) -> Trace:
     """Those jobs; the origin moves to the first of them."""
-    kept = trace.take(np.flatnonzero(which))
-    if not len(kept):
-        return kept
-    shift_s = int(kept.submit_s[0])
+    part = trace.take(np.flatnonzero(which))
+    if not len(part):
+        return part
+    shift_s = int(part.submit_s[0])
     return replace(
-        kept, origin=trace.origin + timedelta(seconds=shift_s), submit_s=kept.submit_s - shift_s
+        part, origin=trace.origin + timedelta(seconds=shift_s), submit_s=part.submit_s - shift_s
     )
 
 

@@ -74,12 +74,12 @@ class Command(WeirCommand):
         except (ForeignFolderError, OSError) as error:
             raise refusal(str(error)) from None
         self._say(f"Weir's demo, in {folder.path}")
-        asked = ("port", "trace", "speed", "nodes", "cluster", "day")
+        names = ("port", "trace", "speed", "nodes", "cluster", "day")
         from portal.config.together import run_together
         from workshop.demo import later
 
         status = run_together(
-            lambda ready: self._serve(folder, ready, **{name: options[name] for name in asked}),
+            lambda ready: self._serve(folder, ready, **{name: options[name] for name in names}),
             is_vital=True,
             more=[later.part(folder.path, folder.broker)],
         )

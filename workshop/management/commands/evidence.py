@@ -10,9 +10,9 @@ from django.conf import settings
 
 from scheduling.management.command import WeirCommand
 from workshop.benches.evidence.claims import CLAIMS, HERE
-from workshop.benches.evidence.comparing import changes, figures_of, told
+from workshop.benches.evidence.comparing import changes, figures_of, in_words
 from workshop.benches.evidence.rendering import PageError, rendered
-from workshop.benches.evidence.running import in_process, kept, run_all
+from workshop.benches.evidence.running import in_process, reports_in, run_all
 
 FOLDER = settings.BASE_DIR / "var" / "evidence"
 PAGE = settings.BASE_DIR / "docs" / "evidence.md"
@@ -40,12 +40,12 @@ class Command(WeirCommand):
             run = in_process(settings.BASE_DIR / "manage.py")
             failed = run_all(claims, options["traces"], FOLDER, self.note, run)
         try:
-            PAGE.write_text(rendered(PAGE.read_text(), kept(FOLDER)))
+            PAGE.write_text(rendered(PAGE.read_text(), reports_in(FOLDER)))
         except PageError as error:
             self.refuse([str(error)])
         ran = {claim.bench for claim in claims}
-        reports = {name: report for name, report in kept(FOLDER).items() if name in ran}
-        for line in told(list(changes(then, reports))):
+        reports = {name: report for name, report in reports_in(FOLDER).items() if name in ran}
+        for line in in_words(list(changes(then, reports))):
             self.note(line)
         if failed:
             self.refuse([f"{failed} of {len(claims)} benches failed; the page says which."])

@@ -46,8 +46,8 @@ class Command(FileCommand):
             self.refuse([f"{options['file']}: {error}"])
         if options["as_json"]:
             about = {"days": options["days"], "seed": options["seed"]}
-            told = about | {"work": [asdict(row) for row in rows]}
-            self.stdout.write(json.dumps(told, indent=2))
+            document = about | {"work": [asdict(row) for row in rows]}
+            self.stdout.write(json.dumps(document, indent=2))
             return
         self.say(ROW.format(*HEAD, "resized"))
         for row in rows:
@@ -63,7 +63,7 @@ class Command(FileCommand):
         except ScenarioError as error:
             at = lines_of(text, [fault.path for fault in error.faults[:MOST_FAULTS]])
             self.refuse(
-                str(Fault(name, at.get(path, 0), path, *told)) for path, *told in error.faults
+                str(Fault(name, at.get(path, 0), path, *rest)) for path, *rest in error.faults
             )
 
 

@@ -18,6 +18,7 @@ from portal.teams.access import visible_workloads
 from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
 from scheduling.models import Cluster
+from scheduling.services.ledger.workdays import roll_days
 from workshop.demo.large import people, work
 from workshop.demo.large.people import People, Tree
 
@@ -85,6 +86,7 @@ def _cluster(name: str, each: Each, populate: Callable[[Tree], People]) -> Peopl
     found = populate(tree)
     work.live(cluster, tree, classes, found, each.workloads, now)
     work.remember(cluster, now)
+    roll_days(cluster)  # as the worker leaves the present day
     return found
 
 

@@ -71,23 +71,23 @@ def needless_evictions(case: Case) -> Iterator[str]:
     the gang gives up: it keeps nodes of the class, or, where the victim had only a share of a GPU, waits for
     whole ones inside its queues' shares and may have kept nodes when the victim was chosen.
     """
-    held, gone = held_before(case), list[tuple[Workload, Workload, Decision]]()
+    usage, gone = held_before(case), list[tuple[Workload, Workload, Decision]]()
     victims = {
         victim.name: found for found in case.victims((Action.EVICT,)) for victim in found[:1]
     }
     for decision in case.plan.decisions:
         if decision.action is not Action.SHRINK:
-            _book(case, held, decision)
+            _book(case, usage, decision)
         if decision.workload in victims:
             gone.append(victims[decision.workload])
             continue
         for victim, winner, eviction in gone:
             if winner.name == decision.workload:
-                yield from _spared(case, held, victim, winner, eviction)
+                yield from _spared(case, usage, victim, winner, eviction)
 
 
 def _spared(
-    case: Case, held: Held, victim: Workload, winner: Workload, eviction: Decision
+    case: Case, usage: Held, victim: Workload, winner: Workload, eviction: Decision
 ) -> Iterator[str]:
     lines = {decision.workload: decision for decision in case.plan.decisions}
     kept_for = (d.workload for d in lines.values() if _keeps_nodes(d, victim.gpu_class))
@@ -95,7 +95,7 @@ def _spared(
         return
     others = (work for work in case.snapshot.workloads if work.name != winner.name)
     if victim.gpus < MILLI and any(
-        _waits_inside(case, held, work, lines, victim.gpu_class or "") for work in others
+        _waits_inside(case, usage, work, lines, victim.gpu_class or "") for work in others
     ):
         return
     for gang in case.snapshot.workloads:
@@ -104,7 +104,7 @@ def _spared(
         members = _could_give(case, gang, victim, lines.get(gang.name))
         # What it had given up for others before is none of what goes for this one.
         more = gang.gpus * members - victim.gpus * eviction.members
-        if members and _may_be_asked(case, gang, winner, eviction, more, held):
+        if members and _may_be_asked(case, gang, winner, eviction, more, usage):
             yield f"{victim.name} is evicted though {gang.name} can do without as many members"
 
 
@@ -114,7 +114,7 @@ def _keeps_nodes(decision: Decision, gpu_class: str | None) -> bool:
 
 
 def _waits_inside(
-    case: Case, held: Held, work: Workload, lines: dict[str, Decision], kind: str
+    case: Case, usage: Held, work: Workload, lines: dict[str, Decision], kind: str
 ) -> bool:
     """It waits for whole GPUs of the class and its queues' shares have room for all of its least members."""
     line, need = lines.get(work.name), work.gpus * work.members.min
@@ -123,7 +123,7 @@ def _waits_inside(
     if work.gpu_classes and kind not in work.gpu_classes:
         return False
     return all(
-        held[name, kind] + need <= fair_share(case, name, kind) for name in case.path(work.queue)
+        usage[name, kind] + need <= fair_share(case, name, kind) for name in case.path(work.queue)
     )
 
 
@@ -158,7 +158,7 @@ def _members_for(gang: Workload, victim: Workload, members: int) -> int:
 
 
 def _may_be_asked(
-    case: Case, gang: Workload, winner: Workload, eviction: Decision, more: int, held: Held
+    case: Case, gang: Workload, winner: Workload, eviction: Decision, more: int, usage: Held
 ) -> bool:
     """By the rule that took the victim; ``more`` milli-GPU beyond what the victim held leave its queues
     inside nothing that is theirs.
@@ -168,7 +168,7 @@ def _may_be_asked(
         return value < case.ranks[winner.priority_class].value
     kind = gang.gpu_class or ""
     queues = case.below_meeting(gang, winner)
-    return all(held[name, kind] - more >= keeps(case, name, kind) for name in queues)
+    return all(usage[name, kind] - more >= keeps(case, name, kind) for name in queues)
 
 
 def keeps(case: Case, queue: str, gpu_class: str) -> float:
@@ -184,19 +184,19 @@ def held_before(case: Case) -> Held:
     """(queue, class) -> milli-GPU that it and all below it hold, but for what is leaving and for members
     that are given up: a gang may give some to several, and its one line stands where the last of them does.
     """
-    held = Held()
+    usage = Held()
     for decision in case.plan.decisions:
         if decision.action is Action.SHRINK:
-            _book(case, held, decision)
+            _book(case, usage, decision)
     for workload in case.snapshot.workloads:
         if workload.phase is Phase.RUNNING and not workload.leaving:
             gpus = workload.gpus * sum(workload.placement.values())
             for name in case.path(workload.queue):
-                held[name, workload.gpu_class or ""] += gpus
-    return held
+                usage[name, workload.gpu_class or ""] += gpus
+    return usage
 
 
-def _book(case: Case, held: Held, decision: Decision) -> None:
+def _book(case: Case, usage: Held, decision: Decision) -> None:
     """What the decision makes of it. Decisions stand in the order in which they fell."""
     workload = case.work[decision.workload]
     before = sum(workload.placement.values()) if workload.phase is Phase.RUNNING else 0
@@ -207,4 +207,4 @@ def _book(case: Case, held: Held, decision: Decision) -> None:
     else:
         return
     for name in case.path(workload.queue):
-        held[name, decision.gpu_class or ""] += workload.gpus * (after - before)
+        usage[name, decision.gpu_class or ""] += workload.gpus * (after - before)

@@ -119,8 +119,8 @@ def dominoes(case: Case) -> Iterator[str]:
 
 def given_up(victim: Workload, decision: Decision) -> int:
     """Milli-GPU."""
-    kept = decision.members if decision.action is Action.SHRINK else 0
-    return victim.gpus * (sum(victim.placement.values()) - kept)
+    rest = decision.members if decision.action is Action.SHRINK else 0
+    return victim.gpus * (sum(victim.placement.values()) - rest)
 
 
 def interrupted(victim: Workload, decision: Decision) -> int:
@@ -152,9 +152,9 @@ def over_caps(case: Case) -> Iterator[str]:
     for victim, winner, decision in case.victims(INTERRUPTS):
         evicted[winner.name] += interrupted(victim, decision)
     for name, gpus in evicted.items():
-        asked = case.work[name].gpus * case.work[name].members.min
-        if gpus > cap * asked:
-            yield f"{name} asks for {asked} milli-GPU and has {gpus} evicted, the cap is {cap}"
+        need = case.work[name].gpus * case.work[name].members.min
+        if gpus > cap * need:
+            yield f"{name} asks for {need} milli-GPU and has {gpus} evicted, the cap is {cap}"
 
 
 def endless_protection(case: Case) -> Iterator[str]:
@@ -170,30 +170,30 @@ def taken_from_the_poor(case: Case) -> Iterator[str]:
     """Law 4: when a victim goes, its leaf holds more than its share, so that is reduced by it; or, where
     nominal is owed, more than its own nominal.
     """
-    held: Counter[tuple[str, str]] = Counter()
+    usage: Counter[tuple[str, str]] = Counter()
     for workload in case.snapshot.workloads:
         if workload.phase is Phase.RUNNING and not workload.leaving:
             gpus = workload.gpus * sum(workload.placement.values())
-            _book(case, held, workload, workload.gpu_class or "", gpus)
+            _book(case, usage, workload, workload.gpu_class or "", gpus)
     for decision in case.plan.decisions:
         workload, kind = case.work[decision.workload], decision.gpu_class or ""
         if decision.action in TAKES:
-            has, keeps = held[workload.queue, kind], _left_by(case, held, decision)
+            has, keeps = usage[workload.queue, kind], _left_by(case, usage, decision)
             if decision.reason is Reason.RECLAIMED and has <= keeps:
                 yield f"{workload.name} is reclaimed though {workload.queue} holds {has} of {keeps}"
-            _book(case, held, workload, kind, -given_up(workload, decision))
+            _book(case, usage, workload, kind, -given_up(workload, decision))
         elif decision.action is Action.ADMIT or decision.reason is Reason.AWAITS_VICTIMS:
-            _book(case, held, workload, kind, workload.gpus * decision.members)
+            _book(case, usage, workload, kind, workload.gpus * decision.members)
 
 
 def _book(
-    case: Case, held: Counter[tuple[str, str]], workload: Workload, gpu_class: str, gpus: int
+    case: Case, usage: Counter[tuple[str, str]], workload: Workload, gpu_class: str, gpus: int
 ) -> None:
     for name in case.path(workload.queue):
-        held[name, gpu_class] += gpus
+        usage[name, gpu_class] += gpus
 
 
-def _left_by(case: Case, held: Counter[tuple[str, str]], decision: Decision) -> float:
+def _left_by(case: Case, usage: Counter[tuple[str, str]], decision: Decision) -> float:
     """What a reclaim has to leave the victim's leaf: its share; no more than its nominal where that of a
     queue of the workload it is for, below their meeting, covers what that one asks for.
     """
@@ -204,7 +204,7 @@ def _left_by(case: Case, held: Counter[tuple[str, str]], decision: Decision) -> 
         return fair
     need = winner.gpus * winner.members.min
     owed = any(
-        held[name, kind] + need <= case.nominal(name, kind)
+        usage[name, kind] + need <= case.nominal(name, kind)
         for name in case.below_meeting(winner, victim)
     )
     return min(fair, case.nominal(victim.queue, kind)) if owed else fair

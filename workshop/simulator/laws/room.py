@@ -62,7 +62,7 @@ def broken_laws(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
         yield from over_shared(snapshot, plan)
 
 
-def told(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Workload, Decision | None]]:
+def outcomes(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Workload, Decision | None]]:
     """Each workload with what the plan says of it."""
     lines = {decision.workload: decision for decision in plan.decisions}
     return ((workload, lines.get(workload.name)) for workload in snapshot.workloads)
@@ -78,7 +78,7 @@ def over_nodes(snapshot: Snapshot, plan: Plan, *, later: bool = False) -> Iterat
     stated = {name for node in snapshot.nodes for name in node.beside}
     shared = Counter[tuple[str, int]]()
     seats, shares = (will_sit, will_share) if later else (sits, shares_of)
-    for workload, decision in told(snapshot, plan):
+    for workload, decision in outcomes(snapshot, plan):
         for name, members in seats(workload, decision).items():
             gpus[name] += members * workload.gpus
             cpus[name] += members * workload.cpus
@@ -111,7 +111,7 @@ def outside_sets(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Nobody is newly seated where it may not run; who runs there already may stay."""
     sets: dict[str | None, Set[str]] = {s.name: s.nodes for s in snapshot.node_sets}
     sets[None] = {node.name for node in snapshot.nodes if not node.dedicated}
-    for workload, decision in told(snapshot, plan):
+    for workload, decision in outcomes(snapshot, plan):
         if decision is not None and promised(decision):
             for name in (
                 decision.placement.keys() - workload.placement.keys() - sets[workload.node_set]
@@ -119,9 +119,9 @@ def outside_sets(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
                 yield f"{workload.name} is sent to {name}, which it may not use"
 
 
-def overfull(node: Node, held: int, most: int | None, unit: str) -> Iterator[str]:
-    if most is not None and held > most:
-        yield f"node {node.name} holds {held} of {most} {unit}"
+def overfull(node: Node, usage: int, most: int | None, unit: str) -> Iterator[str]:
+    if most is not None and usage > most:
+        yield f"node {node.name} holds {usage} of {most} {unit}"
 
 
 def sits(workload: Workload, decision: Decision | None) -> Counter[str]:
@@ -180,7 +180,7 @@ def room(snapshot: Snapshot, node: Node) -> int:
 
 
 def torn_gangs(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    for workload, decision in told(snapshot, plan):
+    for workload, decision in outcomes(snapshot, plan):
         if decision is None or decision.action not in SEATED:
             continue
         placed = sum(decision.placement.values())
@@ -231,8 +231,8 @@ def held_after(snapshot: Snapshot, plan: Plan, *, firm: bool = False) -> tuple[H
     """
     above = {queue.name: queue.parent for queue in snapshot.queues}
     fixed = {rank.name for rank in snapshot.priority_classes if not rank.preemptible}
-    held, added = Held(), Held()
-    for workload, decision in told(snapshot, plan):
+    usage, added = Held(), Held()
+    for workload, decision in outcomes(snapshot, plan):
         if firm and workload.priority_class not in fixed:
             continue
         gpu_class, before, after = workload.gpu_class or "", 0, 0
@@ -244,20 +244,20 @@ def held_after(snapshot: Snapshot, plan: Plan, *, firm: bool = False) -> tuple[H
             after = 0
         queue: str | None = workload.queue
         while after and queue is not None:
-            held[queue, gpu_class] += workload.gpus * after
+            usage[queue, gpu_class] += workload.gpus * after
             added[queue, gpu_class] += workload.gpus * max(0, after - before)
             queue = above.get(queue)
-    return held, added
+    return usage, added
 
 
 def over_limits(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Only queues that the plan adds to: a limit lowered under running work is no fault of the plan."""
-    held, added = held_after(snapshot, plan)
+    usage, added = held_after(snapshot, plan)
     quotas = {queue.name: queue.quotas for queue in snapshot.queues}
     for queue, gpu_class in sorted(key for key, gpus in added.items() if gpus > 0):
         limit = limit_of(quotas.get(queue, {}).get(gpu_class, Quota()))
-        if limit is not None and held[queue, gpu_class] > limit:
-            yield f"queue {queue} holds {held[queue, gpu_class]} of {limit} milli-GPU of {gpu_class}"
+        if limit is not None and usage[queue, gpu_class] > limit:
+            yield f"queue {queue} holds {usage[queue, gpu_class]} of {limit} milli-GPU of {gpu_class}"
 
 
 def limit_of(quota: Quota) -> int | None:
@@ -269,13 +269,13 @@ def limit_of(quota: Quota) -> int | None:
 
 def over_nominal(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Work that cannot be preempted starts only inside nominal."""
-    held, added = held_after(snapshot, plan, firm=True)
+    usage, added = held_after(snapshot, plan, firm=True)
     quotas = {queue.name: queue.quotas for queue in snapshot.queues}
     for queue, gpu_class in sorted(key for key, gpus in added.items() if gpus > 0):
         nominal = quotas.get(queue, {}).get(gpu_class, Quota()).nominal
-        if held[queue, gpu_class] > nominal:
+        if usage[queue, gpu_class] > nominal:
             yield (
-                f"queue {queue} holds {held[queue, gpu_class]} milli-GPU of {gpu_class} that cannot be "
+                f"queue {queue} holds {usage[queue, gpu_class]} milli-GPU of {gpu_class} that cannot be "
                 f"preempted, its nominal is {nominal}"
             )
 
@@ -295,6 +295,6 @@ def over_shared(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
 def unexplained(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     lines = Counter(decision.workload for decision in plan.decisions)
     yield from (f"{name} is told {count} things" for name, count in lines.items() if count > 1)
-    for workload, decision in told(snapshot, plan):
+    for workload, decision in outcomes(snapshot, plan):
         if workload.phase is Phase.PENDING and decision is None:
             yield f"{workload.name} waits without a reason"

@@ -50,8 +50,8 @@ def _faults(
         return
     inside = _by_domain(snapshot, segment.required, nodes, placement)
     if any(many % segment.members for many in inside.values()):
-        told = f"not every {segment.members} in one {segment.required}"
-        yield f"{work.name} sits on {dict(placement)}, {told}"
+        rule = f"not every {segment.members} in one {segment.required}"
+        yield f"{work.name} sits on {dict(placement)}, {rule}"
 
 
 def _by_domain(

@@ -168,12 +168,12 @@ def _free_ports(number: int) -> list[int]:
     that tries again would sooner or later get that very port for its own end, and keep it.
     """
     first = int(_OUTGOING.read_text().split()[0])
-    with ExitStack() as held:
+    with ExitStack() as stack:
         ports: list[int] = []
         candidates = range(max(1025, first - _SPAN), max(first, _SPAN))
         for port in random.sample(candidates, len(candidates)):
             with suppress(OSError):
-                held.enter_context(socket.socket()).bind((HOST, port))
+                stack.enter_context(socket.socket()).bind((HOST, port))
                 ports.append(port)
             if len(ports) == number:
                 return ports

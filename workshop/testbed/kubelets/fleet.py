@@ -64,8 +64,8 @@ class Fleet:
             self._awake.clear()
             if self._runtime.run_for(_SLICE_S):
                 continue
-            due = self._runtime.next_due()
-            self._awake.wait(None if due is None else self._clock.real_delay(due))
+            at = self._runtime.next_due()
+            self._awake.wait(None if at is None else self._clock.real_delay(at))
 
 
 class _Kubelet(Kubelet):

@@ -45,7 +45,7 @@ class Feed(Reflector):
         self._resource = resource
         self._shadow = shadow
 
-    def told(self, kind: str, obj: Json) -> None:
+    def notify(self, kind: str, obj: Json) -> None:
         if self._resource is NODES and not is_simulated(obj):
             kind = "DELETED"
         self._shadow.take(kind, self._resource, obj)

@@ -206,7 +206,7 @@ class EmbeddedServer:
         if self._runtime.run_for(_SLICE_S):
             self._wake()
             return
-        due = self._runtime.next_due()
-        delay = self.clock.real_delay(due) if due is not None and due > 0 else None
+        at = self._runtime.next_due()
+        delay = self.clock.real_delay(at) if at is not None and at > 0 else None
         if delay is not None:
             self._timer = self._loop.call_later(delay, self._drive)

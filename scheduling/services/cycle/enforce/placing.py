@@ -114,8 +114,8 @@ def is_marked(obj: Json) -> bool:
 
 def may_start(adapter: Adapter, obj: Json) -> bool:
     """It waits, nothing of its last run is left, and nobody holds it."""
-    held = notes.is_held(notes.of(obj))
-    return not (held or is_marked(obj)) and _is_at_rest(adapter, obj)
+    on_hold = notes.is_held(notes.of(obj))
+    return not (on_hold or is_marked(obj)) and _is_at_rest(adapter, obj)
 
 
 def restorations(

@@ -62,18 +62,18 @@ def unsent(rows: Sequence[Workload]) -> list[m.Decision]:
     """The newest eviction of each of ``rows`` as it was decided. One query, and none for nobody."""
     if not rows:
         return []
-    kept = Decision.objects.filter(workload__in=rows, action=Action.EVICT)
-    newest = {row.workload_id: row for row in kept.order_by("cycle__number", "id")}
+    decisions = Decision.objects.filter(workload__in=rows, action=Action.EVICT)
+    newest = {row.workload_id: row for row in decisions.order_by("cycle__number", "id")}
     return [_decided(row, newest[row.pk]) for row in rows if row.pk in newest]
 
 
-def _decided(row: Workload, kept: Decision) -> m.Decision:
+def _decided(row: Workload, decision: Decision) -> m.Decision:
     return m.Decision(
         workload=key_of(row.kind, row.namespace, row.name),
         action=Action.EVICT,
-        reason=Reason(kept.reason),
-        sentence=kept.sentence,
-        sealed=(kept.sealed or {}).get("sentence", ""),
-        numbers=kept.numbers,
-        members=kept.members,
+        reason=Reason(decision.reason),
+        sentence=decision.sentence,
+        sealed=(decision.sealed or {}).get("sentence", ""),
+        numbers=decision.numbers,
+        members=decision.members,
     )

@@ -60,10 +60,10 @@ class LastStatus:
     def last(self, uid: str) -> float:
         return self.at.get(uid, float("-inf"))
 
-    def note(self, told: Iterable[str], alive: Iterable[str]) -> None:
+    def note(self, names: Iterable[str], alive: Iterable[str]) -> None:
         tick = time.monotonic()
         self.at = {uid: self.at[uid] for uid in alive if uid in self.at}
-        self.at |= dict.fromkeys(told, tick)
+        self.at |= dict.fromkeys(names, tick)
 
 
 def status_acts(
@@ -126,16 +126,16 @@ def _chosen(
                 break
         elif spoken.last(observed.uid) <= tick and is_far(observed.said, waits.positions[place]):
             later.append((place, observed))
-    told = [(decision, observed, True) for decision, observed in _spelled(waits, urgent)]
+    choice = [(decision, observed, True) for decision, observed in _spelled(waits, urgent)]
     later.sort(key=lambda candidate: (spoken.last(candidate[1].uid), candidate[1].uid))
-    while later and len(told) < room:
+    while later and len(choice) < room:
         batch, later = later[:room], later[room:]
-        told += [
+        choice += [
             (decision, observed, False)
             for decision, observed in _spelled(waits, batch)
             if is_news(observed.said, words_of(decision, etas.get(decision.workload, "")))
         ]
-    return told[:room]
+    return choice[:room]
 
 
 def _spelled(

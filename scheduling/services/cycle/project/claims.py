@@ -103,15 +103,15 @@ class Claims:
             if claim is None or what is None or uid in self._lapsed:
                 continue
             there = tuple(v for v in claim.victims if _is_there(by_name.get(v.name), picture))
-            told = replace(claim, victims=there)
+            fresh = replace(claim, victims=there)
             if claim.room_due is None:
                 going = _gone_by(claim, known, picture, by_name)
-                told = replace(told, room_due=room_due(going, None, now))
+                fresh = replace(fresh, room_due=room_due(going, None, now))
                 if not going:
                     self.put(row, replace(claim, room_due=now))
                     self.dirty.add(uid)
-            if what.remembered.claim != told:
-                found[uid] = replace(what, remembered=replace(what.remembered, claim=told))
+            if what.remembered.claim != fresh:
+                found[uid] = replace(what, remembered=replace(what.remembered, claim=fresh))
         return found
 
     def leaving(

@@ -77,8 +77,8 @@ class Missing:
         unmade = {seen.uid for _, seen in holding if seen.unmade}
         for uid, lack in self._lacks.items():
             if uid in unmade and tick - lack.began >= SETTLE_S:
-                due = now - timedelta(seconds=grace_s)
-                yield uid, replace(lack, since=min(lack.since, due))
+                limit = now - timedelta(seconds=grace_s)
+                yield uid, replace(lack, since=min(lack.since, limit))
                 continue
             start_s = UNPLACED_S if uid in unplaced else UNSEEN_PODS_S
             patience_s = start_s if lack.is_start else SETTLE_S

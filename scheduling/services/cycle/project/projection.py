@@ -47,7 +47,7 @@ from scheduling.services.snapshot.situations import (
     placement_of,
     priority_of,
 )
-from scheduling.services.workloads import checkpoints, lifecycle
+from scheduling.services.workloads import checkpoints, edits, lifecycle
 
 RETURNED = "It names a queue again."
 
@@ -110,7 +110,7 @@ class Projection:
                 row = self.rows[observed.uid] = self._make(observed, changes)
             if observed.checkpointed != row.checkpointed_at:
                 self._habits.hear(row, observed.checkpointed, now)
-            self._copy(row, observed, situation, rows, changes)
+            self._copy(row, observed, situation, rows, changes, now)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes, now)
@@ -123,9 +123,9 @@ class Projection:
         for uid in self.claims.end(picture, changes, self.by_name, now):
             if uid in known:
                 known[uid] = self._without_claim(uid, known[uid])
-        told = self.claims.as_told(known, picture, self.by_name, now)
-        known |= told
-        self._known |= {uid: what for uid, what in told.items() if uid in self._known}
+        claims = self.claims.as_told(known, picture, self.by_name, now)
+        known |= claims
+        self._known |= {uid: what for uid, what in claims.items() if uid in self._known}
         self._tell_lingering(picture, known, changes, now)
         changes.habits = self._habits.changed()
         self.newcomer = False
@@ -175,13 +175,13 @@ class Projection:
             self._disturb(uid)
 
     def _disturb(self, uid: str) -> None:
-        for kept in (self._quiet, self._known, self._hindered, self.barred, self._aging):
-            kept.pop(uid, None)
+        for memo in (self._quiet, self._known, self._hindered, self.barred, self._aging):
+            memo.pop(uid, None)
 
     def suspects(self, refusals: Refusals) -> list[Observed]:
         """Those of the last picture that may be blocked."""
         found = {o.uid: o for o in self.restless} | self._hindered
-        found |= {uid: self._quiet[uid] for uid in refusals.held if uid in self._quiet}
+        found |= {uid: self._quiet[uid] for uid in refusals.by_uid if uid in self._quiet}
         return list(found.values())
 
     def counts(self) -> tuple[int, int]:
@@ -258,6 +258,7 @@ class Projection:
         situation: Situation,
         rows: PolicyRows,
         changes: Changes,
+        now: datetime,
     ) -> None:
         priority = priority_of(observed, row, situation, rows)
         named = rows.queue_by_name.get(observed.queue_label)
@@ -283,12 +284,14 @@ class Projection:
             "checkpoint_interval_s": observed.checkpoint_interval_s,
             "predicted_p50_s": predicted[0],
             "predicted_p90_s": predicted[1],
-            "held": observed.held,
+            "held": observed.is_held,
             "turn": observed.turn.document(),
             "checkpointed_at": observed.checkpointed,
             **ending_of(observed),
         }
         assign(row, values, changes)
+        if row.uid in changes.authored and row.state in WAITING and not row._state.adding:
+            changes.edits += edits.found(row, changes.authored[row.uid], rows, now)
 
     def _copy_holding(
         self,
@@ -354,10 +357,10 @@ class Projection:
         changes: Changes,
         strayed: Container[str],
     ) -> None:
-        due = [(row, observed, way) for row, observed, way in moves if way]
+        steps = [(row, observed, way) for row, observed, way in moves if way]
         said_of = partial(step_args, rows=rows, class_by_node=class_by_node, now=now)
-        decisions = decisions_behind(due)
-        for row, observed, way in due:
+        decisions = decisions_behind(steps)
+        for row, observed, way in steps:
             for state in way:
                 decision = decisions.get((row.pk, state))
                 args = said_of(row, observed, state, decision=decision, strayed=row.uid in strayed)

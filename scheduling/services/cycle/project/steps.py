@@ -59,19 +59,19 @@ def ending_of(observed: Observed) -> dict[str, Any]:
     more of it, and go once all of it runs."""
     ending = observed.ending
     if ending is not None and not observed.is_up:
-        told = (EndCause(ending.cause).value, ending.exit_code, ending.said)
+        values = (EndCause(ending.cause).value, ending.exit_code, ending.said)
     elif observed.is_up:
-        told = ("", None, "")
+        values = ("", None, "")
     else:
         return {}
-    return dict(zip(lifecycle.OF_ENDING, told, strict=True))
+    return dict(zip(lifecycle.OF_ENDING, values, strict=True))
 
 
 def evicted_by_weir(observed: Observed | None) -> bool:
     return observed is not None and observed.evicted_by is not None
 
 
-def decisions_behind(due: Iterable[Move]) -> dict[tuple[int, State], Decision]:
+def decisions_behind(moves: Iterable[Move]) -> dict[tuple[int, State], Decision]:
     """The newest decision behind each admission and eviction that is due, by workload and state."""
     states = {
         "admit": (State.ADMITTED,),
@@ -80,7 +80,7 @@ def decisions_behind(due: Iterable[Move]) -> dict[tuple[int, State], Decision]:
     }
     wanted = sorted(
         row.pk
-        for row, _, way in due
+        for row, _, way in moves
         if row.pk and {State.ADMITTED, State.EVICTED}.intersection(way)
     )
     found: dict[tuple[int, State], Decision] = {}
@@ -157,7 +157,7 @@ def _last_word(row: Workload | Decision) -> dict[str, Any]:
 def _stopped(row: Workload, observed: Observed, state: State) -> dict[str, Any]:
     if observed.ran_out:
         return {"reason": Reason.RUN_TIME_OVER.value, "sentence": RAN_OUT, "actor": "engine"}
-    if observed.held:
+    if observed.is_held:
         sentence = "Somebody suspended it by hand. Release it to queue it again."
         return {"reason": "held", "sentence": sentence}
     if state == State.REQUEUED and evicted_by_weir(observed):

@@ -167,6 +167,6 @@ def usage_at(rows: PolicyRows, *, since: datetime, now: datetime) -> dict[Key, f
     usage: dict[Key, float] = {}
     for share in rows.shares:
         whole = capacity.get(share.gpu_class_id, 0.0)
-        held = share.allocated / whole if whole > 0 else 0.0
-        usage[share.queue_id, share.gpu_class_id] = share.usage * decay + held * (1 - decay)
+        ratio = share.allocated / whole if whole > 0 else 0.0
+        usage[share.queue_id, share.gpu_class_id] = share.usage * decay + ratio * (1 - decay)
     return usage

@@ -61,7 +61,7 @@ class Causes:
         """Before, or after, ``changes`` are saved: the keys of new rows are read by ``as_json``."""
         self._heard += _steps(changes.transitions)
         new = {row.uid for row in changes.new}
-        edited = (row for uid, row in changes.authored.items() if uid not in new)
+        edited = (changes.edited[uid] for uid in changes.authored if uid not in new)
         self._heard += (Cause(What.EDITED, now, row) for row in edited)
 
     def hear_of_nodes(self, turned: Mapping[str, What], now: datetime) -> None:

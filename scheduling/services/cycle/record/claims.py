@@ -32,13 +32,13 @@ def follow(
     and who is ``put_off`` (names): its start, or the room that was to be made for it, is left to the next
     plan.
     """
-    told = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
+    lapses = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
     promised = dict(_promised(done.plan))
     starts = {act.workload for act in done.plan.acts if act.action is m.Action.ADMIT}
     for uid, row in claims.rows.items():
         name = _name(row)
-        if name in told:
-            claims.lapse(row, LapseCause(told[name].rule))
+        if name in lapses:
+            claims.lapse(row, LapseCause(lapses[name].rule))
         elif not (name in promised or name in starts or name in put_off or uid in starting):
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
@@ -53,7 +53,7 @@ def follow(
     changed = {row.uid: row for row in (*(one.row for one in lapsed), *made, *takers)}
     write_columns(list(changed.values()), ["claim", "taken_gpus"])
     mark_in_vain(lapsed)
-    insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in told])
+    insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in lapses])
     return list(changed)
 
 

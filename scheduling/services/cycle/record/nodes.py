@@ -41,7 +41,7 @@ class NodeRows:
         ``observed`` has the labels, by which pools choose nodes, and what is wrong with each; those of them
         that hand out no GPUs are in no snapshot, and down.
         """
-        held = _milli_gpus(snapshot)
+        usage = _milli_gpus(snapshot)
         shown = {(node.name, node.gpu_class): node for node in observed}
         labels = {node.name: node.labels for node in shown.values()}
         self.turned = {}
@@ -53,7 +53,7 @@ class NodeRows:
             seen.add(key)
             pool = _pool(node, rows, labels.get(node.name, {}))
             row = self._rows.get(key)
-            values = _values(node, pool, held.get(key, 0), shown.get(key), row, rows.levels)
+            values = _values(node, pool, usage.get(key, 0), shown.get(key), row, rows.levels)
             if row is None:
                 gpu_class = rows.class_by_name[node.gpu_class]
                 row = self._rows[key] = Node(
@@ -90,7 +90,7 @@ class NodeRows:
 def _values(
     node: m.Node,
     pool: NodePool | None,
-    held: int,
+    usage: int,
     observed: ObservedNode | None,
     row: Node | None,
     levels: Levels,
@@ -99,7 +99,7 @@ def _values(
     return {
         "node_pool_id": pool.pk if pool else None,
         "gpus": max(node.gpus, known),
-        "allocated_gpus": held,
+        "allocated_gpus": usage,
         "foreign_gpus": node.foreign_gpus,
         "topology": levels.domains(observed.labels) if observed else dict(node.topology),
         "ready": node.ready,
@@ -114,12 +114,12 @@ def _installed(node: ObservedNode, row: Node | None) -> int:
 
 def _milli_gpus(snapshot: m.Snapshot) -> dict[Key, int]:
     """Milli-GPU that workloads hold, by node and class."""
-    held: dict[Key, int] = {}
+    usage: dict[Key, int] = {}
     for work in filter(PLACEMENT, snapshot.workloads):
         for node, members in work.placement.items():
             key = (node, work.gpu_class or "")
-            held[key] = held.get(key, 0) + members * work.gpus
-    return held
+            usage[key] = usage.get(key, 0) + members * work.gpus
+    return usage
 
 
 def _troubles(node: ObservedNode | None) -> list[dict[str, Any]]:

@@ -68,12 +68,12 @@ class Recorded:
 
     cycle: Cycle
     decisions: int = 0
-    told: int = 0
+    rewritten: int = 0
     shares: int = 0
 
     @property
     def visible(self) -> bool:
-        return bool(self.decisions or self.told or self.shares)
+        return bool(self.decisions or self.rewritten or self.shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,12 @@ def record(done: Pass) -> Recorded:
        one if that brought no news. 4. Write the news. 5. Replace the division where it changed.
     """
     lines = _sort(done)
-    told = _tell(lines)
+    rows = _tell(lines)
     cycle = _cycle(done)
     news = lines.news
-    recorded = Recorded(cycle=cycle, decisions=len(news), told=len(told))
+    recorded = Recorded(cycle=cycle, decisions=len(news), rewritten=len(rows))
     insert_rows([_decision(d, cycle, done) for d in news])
-    write_columns(told, TOLD)
+    write_columns(rows, TOLD)
     recorded.shares = done.shares.save(plan=done.plan, snapshot=done.snapshot, rows=done.rows)
     return recorded
 
@@ -120,7 +120,7 @@ class _Lines:
 
     news: list[m.Decision] = field(default_factory=list)
     """Kept in the ledger."""
-    told: list[tuple[Workload, m.Decision]] = field(default_factory=list)
+    changes: list[tuple[Workload, m.Decision]] = field(default_factory=list)
     """Rows that do not hold GPUs, with what they are told now."""
 
 
@@ -131,10 +131,10 @@ def _sort(done: Pass) -> _Lines:
     acts = [act for act in plan.acts if act.workload in done.by_name]
     said = [] if enforced else acts
     """Decisions that are told beside the waits: nobody carries them out."""
-    news, told = _news(done, said)
+    news, others = _news(done, said)
     return _Lines(
         news=[*(acts if enforced else ()), *(decision for _, decision in news)],
-        told=[(row, d) for row, d in (*news, *told) if row.state not in HOLDING],
+        changes=[(row, d) for row, d in (*news, *others) if row.state not in HOLDING],
     )
 
 
@@ -196,8 +196,8 @@ def _key(row: Model | None) -> int | None:
 
 def _tell(lines: _Lines) -> list[Workload]:
     """Set what each waiting workload is told; the rows that differ. What runs keeps its last word."""
-    told = []
-    for row, decision in lines.told:
+    rows = []
+    for row, decision in lines.changes:
         values: dict[str, Any] = {
             "reason": decision.reason.value,
             "sentence": decision.sentence,
@@ -209,5 +209,5 @@ def _tell(lines: _Lines) -> list[Workload]:
         if any(getattr(row, name) != value for name, value in values.items()):
             for name, value in values.items():
                 setattr(row, name, value)
-            told.append(row)
-    return told
+            rows.append(row)
+    return rows

@@ -61,7 +61,7 @@ class PlanRecord:
 
 def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) -> CycleRecord:
     """Write the record of ``made``, over one that its cycle has already."""
-    kept, _ = CycleRecord.objects.update_or_create(
+    record, _ = CycleRecord.objects.update_or_create(
         cycle=made.cycle,
         defaults={
             "snapshot": packed(made.snapshot),
@@ -75,14 +75,14 @@ def keep(made: PlanRecord, phases: Sequence[tuple[str, float]], report: Report) 
             "refused": len(report.failed),
         },
     )
-    return kept
+    return record
 
 
 def writes(made: PlanRecord, report: Report) -> list[Json]:
     """What was sent about whom, the refused first; the rest beyond ``WRITES`` is only counted."""
     rows = {row.uid: row.pk for row in made.by_name.values()}
-    told = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
-    return [_write_as_json(write, rows) for write in told]
+    by_fault = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
+    return [_write_as_json(write, rows) for write in by_fault]
 
 
 def _write_as_json(write: Write, rows: Mapping[str, int]) -> Json:
@@ -107,8 +107,8 @@ def complete(cluster: Cluster, late: Sequence[Write]) -> None:
             continue
         uids = {write.workload_uid for write in came}
         rows = dict(cluster.workloads.filter(uid__in=uids).values_list("uid", "pk"))
-        kept = [*record.writes, *(_write_as_json(write, rows) for write in came)]
-        record.writes = sorted(kept, key=lambda write: not write["code"])[:WRITES]
+        writes = [*record.writes, *(_write_as_json(write, rows) for write in came)]
+        record.writes = sorted(writes, key=lambda write: not write["code"])[:WRITES]
         record.written += sum(bool(write.method) and not write.code for write in came)
         record.refused += sum(bool(write.code) for write in came)
         record.save(update_fields=["writes", "written", "refused"])

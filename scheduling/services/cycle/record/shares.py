@@ -67,16 +67,16 @@ class ShareRows:
         Share.objects.bulk_create(new, batch_size=200)
         for row in changed:
             self._moved.pop((row.queue_id, row.gpu_class_id), None)
-        write_columns([*changed, *self._due()], COLUMNS)
+        write_columns([*changed, *self._unwritten()], COLUMNS)
         return len(new) + len(changed)
 
-    def _due(self) -> list[Share]:
+    def _unwritten(self) -> list[Share]:
         tick = time.monotonic()
         if len(self._moved) > FEW and tick - self._written_at < WRITTEN_EVERY_S:
             return []
-        due = list(self._moved.values())
+        shares = list(self._moved.values())
         self._moved, self._written_at = {}, tick
-        return due
+        return shares
 
 
 def _divided(

@@ -80,7 +80,7 @@ def _evidence(parameter: Parameter, trial: AdaptingTrial | None) -> str:
     if trial is None:
         return "not judged yet"
     if trial.state == TrialState.JUDGING:
-        both = " and ".join(parameter.told(one) for one in parameter.beside(trial.value_from))
+        both = " and ".join(parameter.in_words(one) for one in parameter.beside(trial.value_from))
         return f"the last week is replayed with {both}"
     if trial.state == TrialState.STOPPED:
         return trial.sentence.rstrip(".")

@@ -59,11 +59,11 @@ class Judged:
         return [key for key, one in self.figures.items() if one.verdict == Verdict.WORSE]
 
     def document(self) -> Json:
-        told = {
+        figures = {
             key: {name: v if isinstance(v, str) else round(v, 4) for name, v in asdict(one).items()}
             for key, one in self.figures.items()
         }
-        return {"value": self.value, "figures": told}
+        return {"value": self.value, "figures": figures}
 
 
 def judged_of(document: Mapping[str, Any]) -> Judged:
@@ -117,10 +117,10 @@ def _figures(one: Result) -> Json:
 def _judged(
     value: Value, before: Sequence[Json], after: Sequence[Json], comparisons: int
 ) -> Judged:
-    told = {}
+    changes = {}
     for key in FIGURES:
         base, other = [one[key] for one in before], [one[key] for one in after]
         found = compare(base, other, comparisons)
         mean = sum(base) / len(base)
-        told[key] = FigureChange(mean, found.mean, found.half or 0.0, str(found.verdict))
-    return Judged(value, told)
+        changes[key] = FigureChange(mean, found.mean, found.half or 0.0, str(found.verdict))
+    return Judged(value, changes)

@@ -59,7 +59,7 @@ class Parameter:
     def _exact(self, value: Value) -> Value:
         return int(value) if self.knob.whole else round(value, EXACT)
 
-    def told(self, value: Value) -> str:
+    def in_words(self, value: Value) -> str:
         """604800 -> '7 d', 0.85 -> 'P85'; what is between two units to a tenth."""
         number = f"{value / self.per_unit:.1f}".removesuffix(".0")
         return f"{self.prefix}{number} {self.unit}".rstrip()

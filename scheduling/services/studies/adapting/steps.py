@@ -140,7 +140,7 @@ def _ask(
         cluster=cluster,
         author="",
         kind=StudyKind.ADAPTING,
-        asked=Question(
+        question=Question(
             name=f"{parameter.title}, adapting",
             begin=begin,
             end=end,
@@ -148,7 +148,7 @@ def _ask(
             replays=settings.WEIR_ADAPTING_REPLAYS,
             of_today=True,
             variants=[
-                {"name": parameter.told(value), "changes": changes(parameter, value)}
+                {"name": parameter.in_words(value), "changes": changes(parameter, value)}
                 for value in values
             ],
         ),

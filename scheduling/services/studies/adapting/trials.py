@@ -88,7 +88,7 @@ def pin(*, cluster: Cluster, name: str, is_pinned: bool, author: AbstractBaseUse
     announce(
         "adapting.pinned", actor=author, cluster=cluster, subject=parameter.title,
         before={"pinned": not is_pinned},
-        after={"pinned": is_pinned, "value": parameter.told(parameter.value_of(cluster))},
+        after={"pinned": is_pinned, "value": parameter.in_words(parameter.value_of(cluster))},
     )  # fmt: skip
     cluster.touch()
     return True
@@ -99,13 +99,13 @@ def _take_turn(cluster: Cluster) -> None:
     Cluster.objects.select_for_update().get(pk=cluster.pk)
 
 
-def hear(told: Announcement) -> None:
+def hear(announcement: Announcement) -> None:
     """A person edits a field: the trial of it ends. What the engine itself sets has no actor."""
-    if not told.actor or told.cluster is None:
+    if not announcement.actor or announcement.cluster is None:
         return
-    trial = open_trial(told.cluster)
-    if trial is not None and BY_NAME[trial.parameter].field in (told.after or {}):
-        _stop(trial, f"{told.actor} has set it")
+    trial = open_trial(announcement.cluster)
+    if trial is not None and BY_NAME[trial.parameter].field in (announcement.after or {}):
+        _stop(trial, f"{announcement.actor} has set it")
 
 
 def is_edited(trial: AdaptingTrial) -> bool:
@@ -181,7 +181,7 @@ def leave(trial: AdaptingTrial) -> bool:
     """Nothing is changed, and the evidence says why; whether it was judged still."""
     parameter = BY_NAME[trial.parameter]
     why = words.of_step(parameter, trial.evidence, trial.value_from)
-    what = f"{parameter.title} stays at {parameter.told(trial.value_from)}"
+    what = f"{parameter.title} stays at {parameter.in_words(trial.value_from)}"
     return _end(trial, TrialState.NO_BETTER, words.sentence(what, why))
 
 
@@ -225,9 +225,9 @@ def _announce(
 
 def next_parameter(cluster: Cluster) -> Parameter | None:
     """The one after that of the newest trial, as they are declared; None where all are pinned."""
-    held = pinned(cluster)
+    pins = pinned(cluster)
     newest = AdaptingTrial.objects.filter(cluster=cluster).first()
     names = [one.name for one in PARAMETERS]
     first = names.index(newest.parameter) + 1 if newest and newest.parameter in names else 0
     turn = (*PARAMETERS[first:], *PARAMETERS[:first])
-    return next((one for one in turn if one.name not in held), None)
+    return next((one for one in turn if one.name not in pins), None)

@@ -44,7 +44,7 @@ def of_step(parameter: Parameter, evidence: Json, before: Value) -> str:
     best = chosen(found)
     if best is not None:
         return f"wait {difference(WAIT, best.figures[WAIT])}, nothing else worse; {_lives(step)}"
-    each = "; ".join(f"{parameter.told(one.value)}: {_why_not(one)}" for one in found)
+    each = "; ".join(f"{parameter.in_words(one.value)}: {_why_not(one)}" for one in found)
     return f"no value in bounds better than noise ({each}); {_lives(step)}"
 
 
@@ -64,8 +64,8 @@ def of_check(evidence: Json) -> str:
 
 def change(parameter: Parameter, before: Value, after: Value) -> str:
     """'Half-life of use 7 → 8 d'; both with a unit where they differ in it."""
-    old = parameter.told(before).removesuffix(f" {parameter.unit}")
-    return f"{parameter.title} {old} → {parameter.told(after)}"
+    old = parameter.in_words(before).removesuffix(f" {parameter.unit}")
+    return f"{parameter.title} {old} → {parameter.in_words(after)}"
 
 
 def sentence(what: str, why: str) -> str:

@@ -75,8 +75,8 @@ def needed(rungs: Iterable[Rung], slo_s: float) -> Needed:
 
 
 def _fewest(order: Sequence[Rung], waits_s: Sequence[float], slo_s: float) -> float | None:
-    held = (rung.gpus for rung, s in zip(order, waits_s, strict=True) if s <= slo_s)
-    return next(held, None)
+    enough = (rung.gpus for rung, s in zip(order, waits_s, strict=True) if s <= slo_s)
+    return next(enough, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,25 +124,25 @@ def curves_of(study: Study) -> list[Curve]:
 
 
 def curve_of(
-    told: Mapping[str, Any],
+    facts: Mapping[str, Any],
     found: Mapping[str, Mapping[int, Mapping[str, Sequence[float]]]],
     study: Study,
 ) -> Curve:
     """``found`` are figures by variant and seed. Replays that not every rung has had are left out."""
-    name = told["gpu_class"]
-    lives = [found.get(way_of(name, nodes), {}) for nodes, _ in told["rungs"]]
+    name = facts["gpu_class"]
+    lives = [found.get(way_of(name, nodes), {}) for nodes, _ in facts["rungs"]]
     seeds = sorted(set.intersection(*(set(one) for one in lives))) if lives else []
     rungs = tuple(
         Rung(nodes, gpus / MILLI, tuple(of[seed][name][1] for seed in seeds))
-        for (nodes, gpus), of in zip(told["rungs"], lives, strict=True)
+        for (nodes, gpus), of in zip(facts["rungs"], lives, strict=True)
     )
     return Curve(
         gpu_class=name,
-        installed=told["installed"] / MILLI,
-        node_gpus=told["node_gpus"] / MILLI,
+        installed=facts["installed"] / MILLI,
+        node_gpus=facts["node_gpus"] / MILLI,
         rungs=rungs if seeds else (),
-        recorded_p90_s=told["recorded_p90_s"],
-        workloads=told["workloads"],
+        recorded_p90_s=facts["recorded_p90_s"],
+        workloads=facts["workloads"],
         step_gpus=study.question["step_gpus"] / MILLI,
         is_quota=study.queue_id is not None,
     )

@@ -48,31 +48,31 @@ class Question:
 
 
 def ask(
-    *, cluster: Cluster, author: str, asked: Question, kind: StudyKind = StudyKind.EXPERIMENT
+    *, cluster: Cluster, author: str, question: Question, kind: StudyKind = StudyKind.EXPERIMENT
 ) -> Study:
     """Write it down. Raises ServiceError at a field."""
-    _check(asked)
-    trace = opened(asked.trace)
-    days = days_of(cluster, asked, trace)
+    _check(question)
+    trace = opened(question.trace)
+    days = days_of(cluster, question, trace)
     today = live_or_refused(cluster)
-    for number, one in enumerate(asked.variants):
+    for number, one in enumerate(question.variants):
         check_variant(one, today, at=f"variants.{number}")
-    if asked.trace is not None and trace is not None:
-        found = taken_from_trace(today, trace, asked.trace.name, days)
+    if question.trace is not None and trace is not None:
+        found = taken_from_trace(today, trace, question.trace.name, days)
     else:
-        found = taken_from_past(cluster, today, days, of_today=asked.of_today)
-    others = [(str(one["name"]).strip(), list(one["changes"])) for one in asked.variants]
+        found = taken_from_past(cluster, today, days, of_today=question.of_today)
+    others = [(str(one["name"]).strip(), list(one["changes"])) for one in question.variants]
     ways = zip(LETTERS, [(A_NAME, []), *others], strict=False)
     return doors.write(
         cluster=cluster,
         kind=kind,
-        name=asked.name.strip(),
+        name=question.name.strip(),
         author=author,
         begin=days.begin,
         end=days.end,
         warm_up_s=int(days.warm_up.total_seconds()),
-        replays=asked.replays if asked.is_drawn else 1,
-        is_drawn=asked.is_drawn,
+        replays=question.replays if question.is_drawn else 1,
+        is_drawn=question.is_drawn,
         world=periods.world_document(found.world),
         work=periods.work_document(found.period),
         basis={
@@ -85,24 +85,24 @@ def ask(
     )
 
 
-def days_of(cluster: Cluster, asked: Question, trace: Trace | None) -> Days:
+def days_of(cluster: Cluster, question: Question, trace: Trace | None) -> Days:
     """Raises ServiceError where ledger or trace does not have them."""
     if trace is None:
-        return days_of_past(cluster, asked.begin, asked.end, asked.warm_up)
-    return days_of_trace(trace, asked.begin, asked.end, asked.warm_up)
+        return days_of_past(cluster, question.begin, question.end, question.warm_up)
+    return days_of_trace(trace, question.begin, question.end, question.warm_up)
 
 
-def _check(asked: Question) -> None:
-    if not asked.name.strip() or len(asked.name) > 120:
+def _check(question: Question) -> None:
+    if not question.name.strip() or len(question.name) > 120:
         raise ServiceError(
             "no_name", "An experiment needs a name.", "Write one of up to 120 characters.", field="name"
         )  # fmt: skip
-    if len(asked.variants) > len(LETTERS) - 1:
+    if len(question.variants) > len(LETTERS) - 1:
         raise ServiceError(
-            "too_many", f"There are {len(asked.variants) + 1} variants.",
+            "too_many", f"There are {len(question.variants) + 1} variants.",
             f"Compare {len(LETTERS)} at most, A among them.", field="variants",
         )  # fmt: skip
-    if not 1 <= asked.replays <= MOST_REPLAYS:
+    if not 1 <= question.replays <= MOST_REPLAYS:
         raise ServiceError(
             "bad_replays", "So many replays are not lived.", f"Ask for 1 to {MOST_REPLAYS}.", field="replays"
         )  # fmt: skip

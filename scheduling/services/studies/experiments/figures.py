@@ -73,13 +73,13 @@ def of_replay(
 def _of_queue(
     name: str, found: Judged, late: np.ndarray, mine: np.ndarray, prices: Mapping[str, float]
 ) -> Json:
-    held = {place: value for place, value in found.held_gpu_s.items() if place[0] == name}
+    gpu_s = {place: value for place, value in found.held_gpu_s.items() if place[0] == name}
     return _waits(found.lived, late, mine) | {
         "jobs": int(mine.sum()),
         "evictions": found.evictions.get(name, 0),
         "lost_gpu_hours": found.lost_gpu_s.get(name, 0.0) / HOUR_S,
-        "held_gpu_hours": sum(held.values()) / HOUR_S,
-        "cost": _cost(held, prices),
+        "held_gpu_hours": sum(gpu_s.values()) / HOUR_S,
+        "cost": _cost(gpu_s, prices),
     }
 
 

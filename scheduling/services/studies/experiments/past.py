@@ -141,5 +141,5 @@ def priority_of(world: m.Snapshot) -> str:
     return known[0]
 
 
-def opened(asked: TraceAsked | None) -> Trace | None:
-    return asked.opened() if asked is not None else None
+def opened(trace: TraceAsked | None) -> Trace | None:
+    return trace.opened() if trace is not None else None

@@ -119,11 +119,11 @@ def work_document(period: Period) -> list[list[Any]]:
 
 def _columns(job: Submission, begin: datetime) -> Sequence[Any]:
     work = job.workload
-    told = [work.predicted.p50, work.predicted.p90] if work.predicted else None
+    quantiles = [work.predicted.p50, work.predicted.p90] if work.predicted else None
     return (
         work.name, work.queue, work.user, work.priority_class,
         (work.submitted - begin).total_seconds(), work.gpus, work.cpus, work.memory_mib,
-        work.members.min, work.members.max, work.elastic, list(work.gpu_classes), told,
+        work.members.min, work.members.max, work.elastic, list(work.gpu_classes), quantiles,
         job.duration_s, job.checkpoint_s, job.restart_s,
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ def read_work(
 
 def _job(row: Sequence[Any], begin: datetime) -> Submission:
     (
-        name, queue, user, priority, after_s, gpus, cpus, memory, least, most, elastic, classes, told,
+        name, queue, user, priority, after_s, gpus, cpus, memory, least, most, elastic, classes, quantiles,
         run_s, checkpoint_s, restart_s,
     ) = row[:-2]  # fmt: skip
     work = m.Workload(
@@ -164,6 +164,6 @@ def _job(row: Sequence[Any], begin: datetime) -> Submission:
         members=m.Members(least, most),
         elastic=elastic,
         gpu_classes=tuple(classes),
-        predicted=m.Predicted(*told) if told else None,
+        predicted=m.Predicted(*quantiles) if quantiles else None,
     )
     return Submission(work, run_s, checkpoint_s, restart_s)

@@ -118,8 +118,8 @@ def conditions(study: Study, found: Results, row: FigureRow) -> tuple[Condition,
 
 def lacking(study: Study, found: Results, row: FigureRow) -> list[dict[str, str]]:
     """Those that are not met, as {condition, sentence}."""
-    told = conditions(study, found, row)
-    return [{"condition": one.key, "sentence": one.sentence} for one in told if not one.is_met]
+    criteria = conditions(study, found, row)
+    return [{"condition": one.key, "sentence": one.sentence} for one in criteria if not one.is_met]
 
 
 def _figure_in_words(study: Study, row: FigureRow) -> str:
@@ -191,8 +191,8 @@ def _policy_changes(study: Study) -> Iterator[datetime]:
 def _steps(cluster: Cluster, since: datetime) -> Iterator[datetime]:
     """When the policy became another after ``since``."""
     wall, before = wall_of(cluster, since), None
-    told = Cluster.history.filter(id=cluster.pk).order_by("history_date", "history_id")
-    for at, *values in told.values_list("history_date", *OF_POLICY):
+    history = Cluster.history.filter(id=cluster.pk).order_by("history_date", "history_id")
+    for at, *values in history.values_list("history_date", *OF_POLICY):
         if before is not None and values != before and at > wall:
             yield at
         before = values

@@ -145,8 +145,8 @@ def _cell(figure: Figure, variant: Variant, mine: Lives, base: Lives, comparison
     if variant.letter == BASE or not pairs:
         return Cell(figure, mean, None)
     before, after = ([side[seed].figures[figure.key] for seed in pairs] for side in (base, mine))
-    told = compare(before, after, comparisons, lower_is_better=figure.lower_is_better)
-    return Cell(figure, mean, told)
+    difference = compare(before, after, comparisons, lower_is_better=figure.lower_is_better)
+    return Cell(figure, mean, difference)
 
 
 def _queues(base: Lives) -> list[str]:
@@ -166,10 +166,10 @@ def _queue(
     base: Lives,
     comparisons: int,
 ) -> QueueRow:
-    told = [one.queues[name] for one in base.values() if name in one.queues]
-    p90_s = sum(row["p90_wait_s"] for row in told) / len(told)
+    rows = [one.queues[name] for one in base.values() if name in one.queues]
+    p90_s = sum(row["p90_wait_s"] for row in rows) / len(rows)
     cells = [_queue_cell(name, one, lives[one.pk], base, comparisons) for one in variants]
-    return QueueRow(name, int(told[0]["jobs"]), p90_s, tuple(cell for cell in cells if cell))
+    return QueueRow(name, int(rows[0]["jobs"]), p90_s, tuple(cell for cell in cells if cell))
 
 
 def _queue_cell(
@@ -186,16 +186,16 @@ def _queue_cell(
     rows = [mine[seed].queues[name] for seed in pairs]
     before = [base[seed].queues[name]["p90_wait_s"] for seed in pairs]
     after = [row["p90_wait_s"] for row in rows]
-    told = compare(before, after, comparisons)
+    difference = compare(before, after, comparisons)
     unit = max(LEAST_WAIT_S, sum(before) / len(before))
-    at, half = 1 + told.mean / unit, (told.half or 0.0) / unit
+    at, half = 1 + difference.mean / unit, (difference.half or 0.0) / unit
     return QueueCell(
         letter=variant.letter,
         p90_s=sum(after) / len(after),
         multiple=at,
         low=max(0.0, at - half),
         high=at + half,
-        verdict="" if variant.letter == BASE else str(told.verdict),
+        verdict="" if variant.letter == BASE else str(difference.verdict),
         figures={key: sum(float(row[key]) for row in rows) / len(rows) for key in rows[0]},
     )
 
@@ -214,9 +214,9 @@ def resolution_s(cluster_id: int, replays: int) -> float | None:
 def _spread_s(found: Results) -> float | None:
     """Half an interval of the average wait, times the root of the replays it rests on."""
     for row in found.rows[1:]:
-        told = row.cell("avg_wait_s").difference
-        if told is not None and told.half and row.done >= LEAST:
-            return told.half * float(row.done**0.5)
+        difference = row.cell("avg_wait_s").difference
+        if difference is not None and difference.half and row.done >= LEAST:
+            return difference.half * float(row.done**0.5)
     return None
 
 
@@ -256,11 +256,11 @@ def _variant_document(row: FigureRow) -> Json:
 
 def _cell_document(cell: Cell) -> Json:
     """Of fewer replays than are judged no difference is told."""
-    told = cell.difference if cell.verdict != Verdict.TOO_FEW else None
+    difference = cell.difference if cell.verdict != Verdict.TOO_FEW else None
     return {
         "mean": None if cell.mean is None else round(cell.mean, 4),
-        "difference": round(told.mean, 4) if told else None,
-        "half": round(told.half, 4) if told and told.half is not None else None,
+        "difference": round(difference.mean, 4) if difference else None,
+        "half": round(difference.half, 4) if difference and difference.half is not None else None,
         "verdict": cell.verdict,
     }
 

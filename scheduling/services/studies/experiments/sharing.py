@@ -45,8 +45,8 @@ def ask_of_sharing(cluster: Cluster, author: str) -> Study:
         )  # fmt: skip
     begin = max(first, end - JUDGED)
     warm_up = min(WARM_UP, begin - first)
-    asked = Question(NAME, begin, end, warm_up, REPLAYS, variants=variants, of_today=True)
-    return ask(cluster=cluster, author=author, asked=asked)
+    question = Question(NAME, begin, end, warm_up, REPLAYS, variants=variants, of_today=True)
+    return ask(cluster=cluster, author=author, question=question)
 
 
 def _change_to(way: Sharing) -> dict[str, str]:
@@ -55,8 +55,8 @@ def _change_to(way: Sharing) -> dict[str, str]:
 
 def newest_comparison(cluster: Cluster) -> WaysCompared | None:
     """The newest such experiment; None where nobody asked for one."""
-    asked = Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT, name=NAME)
-    study = asked.defer("world", "work").first()
+    studies = Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT, name=NAME)
+    study = studies.defer("world", "work").first()
     if study is None:
         return None
     found = results(study)

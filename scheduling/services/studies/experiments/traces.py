@@ -55,10 +55,10 @@ def of_kept(name: str) -> Trace:
     file = folder / name
     if file.is_dir():
         file = next(file / f"{name}{end}" for end in ENDINGS if (file / f"{name}{end}").is_file())
-    told = file.stat()
-    if told.st_size > MOST_KEPT:
+    stat = file.stat()
+    if stat.st_size > MOST_KEPT:
         raise _fault(f"{name} is too large.", f"Cut it to {MOST_KEPT >> 20} MiB.")
-    return _read_kept(file, told.st_mtime_ns, told.st_size)
+    return _read_kept(file, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=2)

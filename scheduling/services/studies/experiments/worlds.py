@@ -57,7 +57,7 @@ def of_period(
         policy=policies.engine_policy(rows),
     )
     length_s = (end - begin).total_seconds()
-    told = {
+    facts = {
         "of": "then",
         "at": begin.isoformat(),
         "quota_changes": _changes_within(cluster, begin, end),
@@ -65,7 +65,7 @@ def of_period(
         "policy_kept": policy_kept,
         "gpus": {name: _capacity(ready.get(name), lived[name], length_s) for name in lived},
     }
-    return world, told
+    return world, facts
 
 
 def _settled(queue: m.Queue) -> m.Queue:
@@ -110,9 +110,9 @@ def _put_back(cluster: Cluster, rows: PolicyRows, at: datetime) -> bool:
         (GpuClass, ("exchange_rate",), rows.gpu_classes),
         (Cluster, OF_POLICY, (rows.cluster,)),
     ):
-        kept = _records_until(model, [one.pk for one in each], fields, wall)
+        records = _records_until(model, [one.pk for one in each], fields, wall)
         for one in each:
-            for name, value in kept.get(one.pk, {}).items():
+            for name, value in records.get(one.pk, {}).items():
                 setattr(one, name, value)
     return cluster.pk in _records_until(Cluster, [cluster.pk], (), wall)
 
@@ -156,16 +156,16 @@ def _with_ready(
     today first, then those that are not, then nodes like them."""
     mine = [node for node in nodes if node.gpu_class == gpu_class]
     others = [node for node in nodes if node.gpu_class != gpu_class]
-    kept: list[m.Node] = []
+    sized: list[m.Node] = []
     given = 0
     for node in sorted(mine, key=lambda one: (not one.ready, one.name)):
         usable = node.gpus - node.foreign_gpus
         takes = abs(given + usable - wanted) < abs(given - wanted)
-        kept.append(replace(node, ready=takes))
+        sized.append(replace(node, ready=takes))
         given += usable if takes else 0
-    size = next((node.gpus for node in kept if not node.dedicated), 0)
+    size = next((node.gpus for node in sized if not node.dedicated), 0)
     if size and wanted - given >= size / 2:
         more = round((wanted - given) / size)
-        world = replace(today, nodes=tuple(kept), workloads=(), node_sets=())
-        kept = [*Changes((CapacityChange(gpu_class, more),)).applied(world).nodes]
-    return [*others, *kept]
+        world = replace(today, nodes=tuple(sized), workloads=(), node_sets=())
+        sized = [*Changes((CapacityChange(gpu_class, more),)).applied(world).nodes]
+    return [*others, *sized]

@@ -63,10 +63,10 @@ class Changes:
 
 
 def _as_document(change: Change) -> dict[str, Any]:
-    told = {f.name: getattr(change, f.name) for f in fields(change)}
-    kept = {name: value for name, value in told.items() if value is not UNCHANGED}
+    values = {f.name: getattr(change, f.name) for f in fields(change)}
+    parts = {name: value for name, value in values.items() if value is not UNCHANGED}
     return {"kind": change.kind} | {
-        k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()
+        k: list(v) if isinstance(v, tuple) else v for k, v in parts.items()
     }
 
 
@@ -81,12 +81,12 @@ def read(document: Any) -> Changes:
     return Changes(tuple(_read_one(one, f"changes.{i}") for i, one in enumerate(document)))
 
 
-def _read_one(told: Any, at: str) -> Change:
-    if not isinstance(told, Mapping) or told.get("kind") not in KINDS:
+def _read_one(document: Any, at: str) -> Change:
+    if not isinstance(document, Mapping) or document.get("kind") not in KINDS:
         raise ChangeError(f"{at}.kind", "That is no kind of change.", one_of(KINDS))
-    kind = KINDS[told["kind"]]
+    kind = KINDS[document["kind"]]
     known = {f.name: f for f in fields(kind)}
-    for name in told:
+    for name in document:
         if name != "kind" and name not in known:
             raise ChangeError(f"{at}.{name}", f"A {kind.kind} has no {name}.", one_of(known))
     required = (
@@ -103,10 +103,12 @@ def _read_one(told: Any, at: str) -> Change:
         n for n in required if n in known and not (kind is ArrivalChange and n == "priority_class")
     ]
     for name in lacks:
-        if name not in told:
+        if name not in document:
             raise ChangeError(f"{at}.{name}", f"A {kind.kind} needs {name}.", "State it.")
     values = {
-        name: _value(name, value, f"{at}.{name}") for name, value in told.items() if name != "kind"
+        name: _value(name, value, f"{at}.{name}")
+        for name, value in document.items()
+        if name != "kind"
     }
     change = kind(**values)
     _check(change, at)

@@ -39,14 +39,14 @@ def changes_of(cells: Iterable[QuotaCell]) -> list[dict[str, Any]]:
 def changes_of_queue(queue: Queue, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One of the settings of ``values`` (columns of a queue) that are others and that the engine plans by;
     its name and its place in the tree are none of them."""
-    told = {
+    change = {
         name: values[name]
         for name in QUEUE_SETTINGS
         if name in values and values[name] != getattr(queue, name)
     }
-    if told.get("max_gpus_per_user") is not None:
-        told["max_gpus_per_user"] /= MILLI
-    return [{"kind": "queue", "queue": queue.name, **told}] if told else []
+    if change.get("max_gpus_per_user") is not None:
+        change["max_gpus_per_user"] /= MILLI
+    return [{"kind": "queue", "queue": queue.name, **change}] if change else []
 
 
 def changes_of_policy(cluster: Cluster, values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -50,13 +50,13 @@ class QuotaChange:
         queue = _queue(snapshot, self.queue)
         _class(snapshot, self.gpu_class)
         before = queue.quotas.get(self.gpu_class, m.Quota())
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "nominal": _milli(self.nominal_gpus),
             "borrowing_limit": _milli(self.borrowing_limit_gpus),
             "lending_limit": _milli(self.lending_limit_gpus),
             "weight": self.weight,
         }
-        changed = {name: value for name, value in told.items() if value is not UNCHANGED}
+        changed = {name: value for name, value in fields.items() if value is not UNCHANGED}
         # Whom the quota of before would protect until its grace ends: what is asked is how it is then.
         quota = replace(before, lowered=None, **changed)
         return _with_queue(snapshot, replace(queue, quotas={**queue.quotas, self.gpu_class: quota}))
@@ -126,17 +126,17 @@ class CapacityChange:
 
     def _without(self, snapshot: m.Snapshot, of_class: Sequence[m.Node]) -> m.Snapshot:
         """Those that hold least go first; what ran there waits again."""
-        held: dict[str, int] = {}
+        usage: dict[str, int] = {}
         for work in snapshot.workloads:
             for node, members in work.placement.items():
-                held[node] = held.get(node, 0) + members * work.gpus
+                usage[node] = usage.get(node, 0) + members * work.gpus
         if -self.nodes > len(of_class):
             raise fault(
                 "nodes",
                 f"{self.gpu_class} has {plural(len(of_class), 'node')}.",
                 "Take fewer of them away.",
             )
-        order = sorted(of_class, key=lambda n: (n.ready, held.get(n.name, 0), n.name))
+        order = sorted(of_class, key=lambda n: (n.ready, usage.get(n.name, 0), n.name))
         gone = {node.name for node in order[: -self.nodes]}
         return replace(
             snapshot,

@@ -108,9 +108,9 @@ def ready(snapshot: m.Snapshot, gpu_class: str) -> int:
 def _lines(snapshot: m.Snapshot, before: m.Plan, after: m.Plan) -> tuple[ComparedWork, ...]:
     queue_of = {w.name: w.queue for w in snapshot.workloads}
     was = {d.workload: d for d in before.decisions}
-    told = {d.workload: d for d in after.decisions}
-    names = [*told, *(name for name in was if name not in told)]
-    return tuple(ComparedWork(n, queue_of.get(n, ""), was.get(n), told.get(n)) for n in names)
+    decisions = {d.workload: d for d in after.decisions}
+    names = [*decisions, *(name for name in was if name not in decisions)]
+    return tuple(ComparedWork(n, queue_of.get(n, ""), was.get(n), decisions.get(n)) for n in names)
 
 
 def _shares(before: m.Plan, after: m.Plan) -> dict[str, dict[str, Any]]:

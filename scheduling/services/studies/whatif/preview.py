@@ -97,8 +97,8 @@ def _in_turn(planned: AtOnce, first: AtOnce) -> list[tuple[ComparedWork, str, bo
 def _moved(planned: AtOnce) -> list[tuple[ComparedWork, str]]:
     """What is otherwise, and how. For whom others leave starts as soon as they have left."""
     heirs = {line.after.for_workload for line in planned.leaves if line.after} - {None}
-    told = ((line, _kind(line, heirs)) for line in planned.lines)
-    return [(line, kind) for line, kind in told if kind]
+    pairs = ((line, _kind(line, heirs)) for line in planned.lines)
+    return [(line, kind) for line, kind in pairs if kind]
 
 
 def _kind(line: ComparedWork, heirs: Container[str | None]) -> str:

@@ -131,7 +131,7 @@ def test_mode_is_set_through_the_api_by_operators_alone(cluster, as_user):
 def test_queries_do_not_grow_with_rows(operator, rows, django_assert_num_queries):
     for i in range(rows):
         rail(f"weir-{i}")
-    with django_assert_num_queries(32):
+    with django_assert_num_queries(29):
         operator.get(URL)
 
 

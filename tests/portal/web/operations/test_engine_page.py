@@ -137,7 +137,7 @@ def test_time_in_which_nothing_was_written_is_hatched(cluster, mode):
     set_mode(cluster, mode)
     cluster.history.filter(mode=mode).update(history_date=timezone.now() - timedelta(hours=2))
     assert [trace["yaxis"] for trace in patterns(cluster)] == ["y", "y2", "y3"]
-    (held,) = hours_of(cluster).held
+    (held,) = hours_of(cluster).standstills
     assert held.mode == mode
     assert held.end - held.start == pytest.approx(timedelta(hours=2), abs=timedelta(minutes=1))
     assert mode.label.lower() in [note["text"] for note in figure(cluster).layout["annotations"]]
@@ -151,7 +151,7 @@ def test_hatch_ends_where_enforcing_began_again(cluster):
         cluster.history.filter(mode=mode).update(
             history_date=timezone.now() - timedelta(hours=hours)
         )
-    (held,) = hours_of(cluster).held
+    (held,) = hours_of(cluster).standstills
     assert held.end - held.start == pytest.approx(timedelta(hours=2), abs=timedelta(minutes=1))
 
 
@@ -244,7 +244,7 @@ def test_starts_are_judged_by_class(cluster):
             started_at=told + timedelta(seconds=300 if i < 24 else 900),
         )  # fmt: skip
     (model,) = models_of(cluster)
-    assert (model.name, model.share.pct, model.told) == (f"Starts, {h100.name}", 80, 90)
+    assert (model.name, model.share.pct, model.target) == (f"Starts, {h100.name}", 80, 90)
 
 
 def test_cluster_that_learned_nothing_says_what_holds_until_then(operator):

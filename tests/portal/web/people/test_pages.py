@@ -89,11 +89,9 @@ def test_member_who_gives_nothing_finds_no_door(cluster, as_user):
 
 def typed(client, **edits):
     """The form of the researcher as a browser sends it back, with ``edits``."""
-    begun = client.get("/personas/researcher/").context["form"].initial
-    values = {k: v for k, v in begun.items() if v not in (None, False)}
-    values["priority_classes"] = [c.name for c in values["priority_classes"]]
-    values["gpu_classes"] = [c.pk for c in values["gpu_classes"]]
-    return {**values, **edits}
+    form = client.get("/personas/researcher/").context["form"]
+    begun = {field.name: field.value() for field in form}
+    return {name: value for name, value in begun.items() if value not in (None, False)} | edits
 
 
 def test_edit_of_a_persona_is_shown_before_it_is_saved(cluster, as_user):

@@ -175,7 +175,7 @@ def test_earlier_study_is_held_against_what_came(cluster: Cluster, admin: Client
         row.first_started_at = row.submitted_at + timedelta(minutes=66)
         row.save()
     (came,) = found(cluster).came
-    assert (came.told.median_s, came.came_s, came.holds) == (3600, 66 * 60, True)
+    assert (came.forecast.median_s, came.came_s, came.holds) == (3600, 66 * 60, True)
     assert "in the band" in seen(admin)
     rows.update(first_started_at=NOW)
     (came,) = found(cluster).came

@@ -141,7 +141,7 @@ def test_what_came_is_held_against_the_gpus_that_were_ready_then(cluster: Cluste
     sampled(cluster, end, 120, ready=120, demand=120)
     studied(cluster, end=end, days=5)
     (row,) = found(cluster).came
-    assert (row.gpus, row.told.median_s) == (120, 400 * 60)
+    assert (row.gpus, row.forecast.median_s) == (120, 400 * 60)
     assert row.demand == pytest.approx(1.2)
     assert row.again is None
 

@@ -8,10 +8,12 @@ from scheduling.models import (
     CheckpointHabit,
     Cycle,
     Decision,
+    EditKind,
     Eviction,
     State,
     Transition,
     Workload,
+    WorkloadEdit,
 )
 from tests.factories import NOW, make_workload
 
@@ -241,7 +243,7 @@ def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_
             for_workload=Workload.objects.get(name="search-run-1"),
         )
     client.force_login(User.objects.get(username="p.rossi"))
-    with django_assert_num_queries(26):
+    with django_assert_num_queries(25):
         client.get(url(work.name))
 
 
@@ -310,3 +312,27 @@ def test_page_of_work_that_succeeded_says_no_cause(as_user, cluster):
     assert (
         "Why it ended" not in as_user("researcher").get(f"/c/fra1/w/{work.uid}/").content.decode()
     )
+
+
+def test_history_says_who_changed_it_and_each_line_its_size_then(as_user, cluster):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    begun = work.submitted_at + timedelta(minutes=5)
+    WorkloadEdit.objects.create(
+        workload=work, at=begun, actor="ann",
+        before={"min_members": 3, "max_members": 3, "gpus": 4000, "run_time_limit_s": 3600},
+        after={"min_members": 2, "max_members": 2, "gpus": 8000, "run_time_limit_s": 7200},
+    )  # fmt: skip
+    WorkloadEdit.objects.create(
+        workload=work, at=begun + timedelta(minutes=1), kind=EditKind.HELD, actor="bob"
+    )
+    WorkloadEdit.objects.create(
+        workload=work, at=begun + timedelta(minutes=2),
+        before={"priority_class": "low"}, after={"priority_class": "high"},
+    )  # fmt: skip
+    Workload.objects.filter(pk=work.pk).update(gpus=8000, min_members=2, max_members=2)
+    page = text(as_user("lead").get(url("pt-13b-ctx32k")))
+    assert "Changed by ann</b> · Size 3 × 4 → 2 × 8, run-time limit 1 h → 2 h." in page
+    assert "Put on hold by bob</b> · The next cycle plans it so." in page
+    assert "Changed on the cluster</b> · Priority class low → high." in page
+    first = page.rpartition("<b>Submitted</b>")[2]
+    assert "a gang of 3 × 4 ×" in first.partition("</li>")[0]

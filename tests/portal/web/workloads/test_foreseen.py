@@ -5,17 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from portal.plans import asking as plans
+from portal.plans.kinds import RUN_TIME
+from portal.plans.models import PlanQuestion
 from portal.selectors import sooner
-from portal.selectors.ends import elsewhere
+from portal.selectors.ends import elsewhere, question_elsewhere
 from portal.web.workloads.ahead import Row, Verdict, _lead
-from scheduling.models import (
-    MILLI,
-    GpuClass,
-    RunTimeQuestion,
-    StartChanges,
-    StartForecast,
-    Workload,
-)
+from scheduling.models import MILLI, GpuClass, StartChanges, StartForecast, Workload
 from scheduling.prediction import boosted, stored
 from scheduling.services import run_times
 from scheduling.services.starts.tell import PredictedStart
@@ -27,6 +23,17 @@ from tests.seeding import laid_down
 pytestmark = pytest.mark.django_db
 SMALL = {**FORM, "name": "run-9", "gpus_per_pod": "1", "pods_max": ""}
 SLOWER = 2.0
+
+
+@pytest.fixture(autouse=True)
+def model_is_read_later(monkeypatch):
+    """All that a page asks for is answered at once, but how long work would run."""
+    monkeypatch.setattr(plans, "_ask", answer_unless_run_time)
+
+
+def answer_unless_run_time(pk):
+    if PlanQuestion.objects.get(pk=pk).kind != RUN_TIME:
+        plans.answer(pk)
 
 
 @pytest.fixture
@@ -51,11 +58,15 @@ def asked(client, **change):
     return client.post(PREVIEW, {**SMALL, **change})
 
 
+def answer_all():
+    for question in PlanQuestion.objects.filter(kind=RUN_TIME, answer__isnull=True):
+        plans.answer(question.pk)
+
+
 def answered(client, **change):
     """What the page says once the worker has spoken."""
     asked(client, **change)
-    for question in RunTimeQuestion.objects.filter(answer__isnull=True):
-        run_times.answer(question.pk)
+    answer_all()
     return asked(client, **change)
 
 
@@ -139,10 +150,9 @@ def waiting(cluster, learned):
 
 
 def answered_elsewhere(work, *names):
-    elsewhere(work, names, work.cluster.now())
-    for question in RunTimeQuestion.objects.filter(answer__isnull=True):
-        run_times.answer(question.pk)
-    return elsewhere(work, names, work.cluster.now())
+    question = question_elsewhere(work, names)
+    runs = run_times.expected_of(run_times.answer(work.cluster, question))
+    return elsewhere(work, names, runs, work.cluster.now())
 
 
 def test_start_now_on_the_slow_is_held_against_waiting_for_the_fast(waiting):

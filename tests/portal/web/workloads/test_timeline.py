@@ -67,6 +67,17 @@ def test_predicted_end_is_drawn_only_where_there_is_one():
     assert width == pytest.approx(high - low, abs=0.01)
 
 
+def test_predicted_start_of_what_waits_is_a_band_with_its_day():
+    starts = NOW + timedelta(hours=2), NOW + timedelta(days=2)
+    drawn = line(EVICTED[0], starts=starts)
+    low, high, _ = drawn.band
+    assert drawn.now < low < high <= 100
+    said = [label.text for label in drawn.below]
+    assert any(
+        text.startswith("starts P90") and len(text) > len("starts P90 12:00") for text in said
+    )
+
+
 def test_just_submitted_work_has_a_line():
     drawn = line((NOW, "pending", 0))
     assert len(drawn.stretches) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workshop.benches.evidence.claims import CLAIMS
-from workshop.benches.evidence.comparing import ALL, changes, figures_of, told
+from workshop.benches.evidence.comparing import ALL, changes, figures_of, in_words
 from workshop.benches.evidence.rendering import block
 
 MEASURED = {"fifo_avg_jct_s": 168_591.0, "jobs_per_cpu_s": 20_000, "pooled72_avg_wait_s": 7_541}
@@ -56,7 +56,7 @@ def test_figure_is_worse_from_fifteen_per_cent_on(report: dict[str, Any], said: 
 
 def test_lines_tell_then_and_now_and_sum_up_what_got_worse() -> None:
     found = list(changes(figures_of(page_of(REPORT)), {"replay": later(jobs_per_cpu_s=10_000)}))
-    lines = list(told(found))
+    lines = list(in_words(found))
 
     assert f"replay: {JOBS}: 20000 then, 10000 now  WORSE" in lines
     assert "1 of 4 figures are worse than before by more than 15%." in lines

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from workshop.benches.evidence.claims import CLAIMS, Claim, at_least, at_most, equal, within
 from workshop.benches.evidence.rendering import PageError, block, missed, rendered
-from workshop.benches.evidence.running import kept, report_of, run_all
+from workshop.benches.evidence.running import report_of, reports_in, run_all
 from workshop.management.commands.bench import ALL
 
 CLAIM = Claim("division", (at_most("ms_1000", "1,000 leaves, ms", 5), at_least("n", "many", 10, 0)))
@@ -139,6 +139,6 @@ def test_runs_keep_a_report_each_and_go_on_after_a_failure(tmp_path: Path) -> No
     failed = run_all(claims, tmp_path, tmp_path / "kept", lines.append, run)
 
     assert failed == 1
-    assert kept(tmp_path / "kept")["division"]["failed"] == "broken"
-    assert kept(tmp_path / "kept")["cycle"]["measured"] == {}
+    assert reports_in(tmp_path / "kept")["division"]["failed"] == "broken"
+    assert reports_in(tmp_path / "kept")["cycle"]["measured"] == {}
     assert lines[0].startswith("1 of 2")

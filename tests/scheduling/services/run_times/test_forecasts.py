@@ -144,11 +144,11 @@ def test_run_counts_once_it_is_due_whether_it_has_ended_or_not(queue: Queue) -> 
     told(queue, 2, hours_ago=2, ran_s=700)
     told(queue, 3, hours_ago=3, ran_s=None)
     told(queue, 4, hours_ago=4, ran_s=30)
-    held = run_times.due(Prediction.objects.all(), queue.cluster.now(), 10)
+    held = run_times.hits(Prediction.objects.all(), queue.cluster.now(), 10)
     assert held == [True, False, False]
 
 
 def test_what_was_told_while_it_ran_already_is_not_judged(queue: Queue) -> None:
     said = told(queue, 1, hours_ago=2, ran_s=700)
     Prediction.objects.filter(pk=said.pk).update(told_at=said.told_at + timedelta(minutes=5))
-    assert run_times.due(Prediction.objects.all(), queue.cluster.now(), 10) == []
+    assert run_times.hits(Prediction.objects.all(), queue.cluster.now(), 10) == []

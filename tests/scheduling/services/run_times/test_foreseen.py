@@ -47,7 +47,7 @@ def predict(work: Workload, *, p50_s: float = 600) -> Prediction:
 
 
 def waiting(world: World, name: str) -> m.Workload:
-    return workers._held[world.cluster.pk].memory.waiting.works[world.row(name).uid]
+    return workers._turns[world.cluster.pk].memory.waiting.works[world.row(name).uid]
 
 
 def planned(cluster: Cluster, name: str) -> m.Workload:

@@ -81,7 +81,7 @@ def test_reservation_tells_no_earlier_time_than_the_forecast(reserved: World) ->
     reserved.cycle()
     row = reserved.row("wide")
     assert row.until == told.p50_at > until
-    assert f"predicted by {told.p50_at:%Y-%m-%d %H:%M} UTC" in row.sentence
+    assert f"expected by {told.p50_at:%Y-%m-%d %H:%M} UTC" in row.sentence
 
 
 def test_reservation_that_is_later_than_the_forecast_stands(reserved: World) -> None:

@@ -150,7 +150,7 @@ def experiment(cluster: Cluster, more: Json) -> Json:
         **more,
     }  # fmt: skip
     asked = experiments.Question(name="golden", **given)
-    made = experiments.ask(cluster=cluster, author="admin", asked=asked)
+    made = experiments.ask(cluster=cluster, author="admin", question=asked)
     while running.work(made.pk):
         pass
     made.refresh_from_db()

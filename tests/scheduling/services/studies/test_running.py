@@ -190,7 +190,7 @@ def test_task_goes_on_until_all_is_lived_then_with_the_next(cluster, lived, monk
 
 @pytest.mark.parametrize("kind", KIND_NAMES)
 def test_old_studies_go_but_not_those_that_somebody_chose(cluster, kind):
-    back = {"asked_at": cluster.now() - KINDS[kind].kept - timedelta(days=1)}
+    back = {"asked_at": cluster.now() - KINDS[kind].retention - timedelta(days=1)}
     rows = [asked(cluster, kind, is_bounded=False) for _ in range(4)]
     Study.objects.exclude(pk=rows[3].pk).update(**back)
     doors.keep(rows[1])

@@ -36,7 +36,7 @@ def outcomes(dice, count, *, every_s=600.0, since_s=0.0, bias=0.0, noise=0.7):
 
 def shares(correction, later):
     """Of those that came: before P50, before P90."""
-    found = [(correction.correct(one.told), one.after_s) for one in later]
+    found = [(correction.correct(one.band), one.after_s) for one in later]
     return np.mean([(s <= band.p50_s, s <= band.p90_s) for band, s in found], axis=0)
 
 
@@ -72,7 +72,7 @@ def told_on(known, later, every=24):
     for number, one in enumerate(later):
         if number % every == 0:
             learned = correction_from([as_of(o, one.at_s) for o in known], one.at_s)
-        known.append(replace(one, said=learned.correct(one.told, one.kind)))
+        known.append(replace(one, said=learned.correct(one.band, one.kind)))
     return known
 
 
@@ -148,7 +148,7 @@ def test_who_starts_soon_and_is_heard_of_first_shortens_no_band():
     all_told = outcomes(dice, 600, every_s=60.0, bias=1.0)
     now_s = 600 * 60.0
     known = [
-        JudgedForecast(o.told, o.at_s, min(o.after_s, now_s - o.at_s), o.at_s + o.after_s <= now_s)
+        JudgedForecast(o.band, o.at_s, min(o.after_s, now_s - o.at_s), o.at_s + o.after_s <= now_s)
         for o in all_told
     ]
     later = outcomes(dice, 1000, bias=1.0)

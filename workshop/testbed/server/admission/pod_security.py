@@ -73,8 +73,8 @@ Check = Callable[[Json], str]
 def check_pod_security(world: World, pod: Json) -> None:
     """Refuse the new `pod` (403) if its namespace's level forbids something that it asks for."""
     namespace = world.store.get(NAMESPACES, "", pod["metadata"].get("namespace", ""))
-    held = (namespace.body["metadata"].get("labels") or {}) if namespace else {}
-    level = held.get(ENFORCE, "privileged")
+    labels = (namespace.body["metadata"].get("labels") or {}) if namespace else {}
+    level = labels.get(ENFORCE, "privileged")
     checks = {"baseline": BASELINE, "restricted": (*BASELINE, *RESTRICTED)}.get(level, ())
     if found := [why for check in checks if (why := check(pod["spec"]))]:
         said = f'violates PodSecurity "{level}:latest": {", ".join(found)}'

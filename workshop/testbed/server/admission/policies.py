@@ -109,34 +109,34 @@ def check_policies(
     options: Json | None = None,
 ) -> None:
     """Refuse the request (422) if a bound policy denies it; `options` are those of a deletion."""
-    asked = Asked(caller, resource, new, old, subresource, options)
-    for policy, binding in _bound(world, asked, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS):
+    call = Asked(caller, resource, new, old, subresource, options)
+    for policy, binding in _bound(world, call, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS):
         if "Deny" not in (binding["spec"].get("validationActions") or ()):
             continue
-        message = _verdict(world, asked, policy["spec"], binding["spec"])
+        message = _verdict(world, call, policy["spec"], binding["spec"])
         if message:
-            raise _refusal(asked, policy["metadata"]["name"], binding["metadata"]["name"], message)
+            raise _refusal(call, policy["metadata"]["name"], binding["metadata"]["name"], message)
 
 
 def mutate_by_policies(world: World, caller: Caller, resource: Resource, new: Json) -> Json:
     """Return `new`, which is to be created, as bound policies want it. Raises ApiError (422)."""
-    asked = Asked(caller, resource, new, None)
-    for policy, _ in _bound(world, asked, MUTATING_POLICIES, MUTATING_POLICY_BINDINGS):
+    call = Asked(caller, resource, new, None)
+    for policy, _ in _bound(world, call, MUTATING_POLICIES, MUTATING_POLICY_BINDINGS):
         spec = policy["spec"]
-        scope = _scope(world, asked, spec, None)
+        scope = _scope(world, call, spec, None)
         try:
             if all(evaluate(c["expression"], scope) for c in spec.get("matchConditions") or ()):
                 patches = [evaluate(m["jsonPatch"]["expression"], scope) for m in spec["mutations"]]
-                made = json_patch(asked.new or {}, [one for patch in patches for one in patch])
-                asked = replace(asked, new=made)
+                made = json_patch(call.new or {}, [one for patch in patches for one in patch])
+                call = replace(call, new=made)
         except CelError as error:
             name = policy["metadata"]["name"]
-            raise _refusal(asked, name, name, str(error)) from error
-    return asked.new or new
+            raise _refusal(call, name, name, str(error)) from error
+    return call.new or new
 
 
 def _bound(
-    world: World, asked: Asked, policies: Resource, bindings: Resource
+    world: World, call: Asked, policies: Resource, bindings: Resource
 ) -> Iterator[tuple[Json, Json]]:
     """Policies with the bindings by which they are about what is asked."""
     if not world.store.count(bindings):
@@ -147,23 +147,23 @@ def _bound(
         if policy is None:
             continue
         constraints = (policy.body["spec"]["matchConstraints"], binding.get("matchResources") or {})
-        if all(_matches(world, constraint, asked) for constraint in constraints):
+        if all(_matches(world, constraint, call) for constraint in constraints):
             yield policy.body, record.body
 
 
-def _verdict(world: World, asked: Asked, spec: Json, binding: Json) -> str:
+def _verdict(world: World, call: Asked, spec: Json, binding: Json) -> str:
     """Return why the policy denies what is asked with the parameters that its binding names, or ""."""
     if not spec.get("paramKind"):
-        return _denial(spec, _scope(world, asked, spec, None))
-    params = _params(world, asked, spec["paramKind"], binding["paramRef"])
+        return _denial(spec, _scope(world, call, spec, None))
+    params = _params(world, call, spec["paramKind"], binding["paramRef"])
     if params is not None:
-        return _denial(spec, _scope(world, asked, spec, params))
+        return _denial(spec, _scope(world, call, spec, params))
     if binding["paramRef"].get("parameterNotFoundAction") == "Allow":
         return ""
     return _NO_PARAMS
 
 
-def _params(world: World, asked: Asked, kind: Json, reference: Json) -> Json | None:
+def _params(world: World, call: Asked, kind: Json, reference: Json) -> Json | None:
     group, _, version = kind["apiVersion"].rpartition("/")
     found = (
         r for (g, v, _), r in BY_PATH.items() if (g, v, r.kind) == (group, version, kind["kind"])
@@ -171,50 +171,50 @@ def _params(world: World, asked: Asked, kind: Json, reference: Json) -> Json | N
     resource = next(found, None)
     if resource is None:
         return None
-    around = asked.metadata.get("namespace", "") if resource.namespaced else ""
+    around = call.metadata.get("namespace", "") if resource.namespaced else ""
     record = world.store.get(resource, reference.get("namespace") or around, reference["name"])
     return record.body if record else None
 
 
-def _request(asked: Asked) -> Json:
-    caller, metadata, kind = asked.caller, asked.metadata, asked.resource
+def _request(call: Asked) -> Json:
+    caller, metadata, kind = call.caller, call.metadata, call.resource
     return {
-        "operation": asked.operation,
+        "operation": call.operation,
         "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
-        **({"subResource": asked.subresource} if asked.subresource else {}),
+        **({"subResource": call.subresource} if call.subresource else {}),
         "namespace": metadata.get("namespace", ""),
         "name": metadata.get("name", ""),
         "userInfo": {"username": caller.user, "groups": list(caller.groups)},
         "dryRun": caller.dry_run,
-        **({"options": asked.options} if asked.options is not None else {}),
+        **({"options": call.options} if call.options is not None else {}),
     }
 
 
-def _scope(world: World, asked: Asked, spec: Json, params: Json | None) -> _Scope:
-    request = _request(asked)
+def _scope(world: World, call: Asked, spec: Json, params: Json | None) -> _Scope:
+    request = _request(call)
     namespace = world.store.get(NAMESPACES, "", request["namespace"])
     given = {
-        "object": asked.new,
-        "oldObject": asked.old,
+        "object": call.new,
+        "oldObject": call.old,
         "request": request,
         "params": params,
         "namespaceObject": namespace.body if namespace else None,
-        "authorizer": Authorizer(world, asked.caller),
+        "authorizer": Authorizer(world, call.caller),
     }
     return _Scope(given, spec.get("variables") or [])
 
 
-def _matches(world: World, match: Json, asked: Asked) -> bool:
+def _matches(world: World, match: Json, call: Asked) -> bool:
     def covered(rules: list[Json]) -> bool:
-        return any(_covers(rule, asked.name, asked.resource, asked.operation) for rule in rules)
+        return any(_covers(rule, call.name, call.resource, call.operation) for rule in rules)
 
     rules = match.get("resourceRules")
     if rules is not None and not covered(rules):
         return False
     if covered(match.get("excludeResourceRules") or []):
         return False
-    own = asked.metadata.get("labels") or {}
-    namespace = world.store.get(NAMESPACES, "", asked.metadata.get("namespace", ""))
+    own = call.metadata.get("labels") or {}
+    namespace = world.store.get(NAMESPACES, "", call.metadata.get("namespace", ""))
     around = (namespace.body["metadata"].get("labels") or {}) if namespace else {}
     return parse_selector_object(match.get("objectSelector") or {})(own) and (
         namespace is None or parse_selector_object(match.get("namespaceSelector") or {})(around)
@@ -258,9 +258,9 @@ def _message(validation: Json, scope: _Scope) -> str:
     return validation.get("message") or f"failed expression: {validation['expression']}"
 
 
-def _refusal(asked: Asked, policy: str, binding: str, why: str) -> ApiError:
+def _refusal(call: Asked, policy: str, binding: str, why: str) -> ApiError:
     message = f"ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {why}"
-    name, resource = asked.metadata["name"], asked.resource
+    name, resource = call.metadata["name"], call.resource
     details = {
         "name": name,
         "group": resource.group,

@@ -27,10 +27,10 @@ def check_quotas(world: World, resource: Resource, body: Json) -> None:
     namespace = body["metadata"].get("namespace", "")
     if not namespace or not world.store.count(RESOURCE_QUOTAS, namespace):
         return
-    asked = charge_of(resource, body)
+    amounts = charge_of(resource, body)
     for quota in world.store.listing(RESOURCE_QUOTAS, namespace):
         if not is_scoped(quota):
-            _check(world, quota, resource, body, asked)
+            _check(world, quota, resource, body, amounts)
 
 
 def is_scoped(quota: Record) -> bool:
@@ -42,22 +42,24 @@ def is_scoped(quota: Record) -> bool:
 def usage(world: World, quota: Record) -> Json:
     """Return how much of what `quota` bounds is taken, as its status says it."""
     return {
-        name: _shown(name, world.charges.held(quota.namespace, name))
+        name: _shown(name, world.charges.usage(quota.namespace, name))
         for name in quota.body["spec"].get("hard") or {}
     }
 
 
-def _check(world: World, quota: Record, resource: Resource, body: Json, asked: Amounts) -> None:
+def _check(world: World, quota: Record, resource: Resource, body: Json, amounts: Amounts) -> None:
     hard, name = quota.body["spec"].get("hard") or {}, body["metadata"]["name"]
     if resource is PODS and (unsaid := _unsaid(body["spec"], hard)):
         why = f"failed quota: {quota.name}: must specify {unsaid}"
         raise forbidden(resource, name, why)
-    held = {key: world.charges.held(quota.namespace, key) for key in sorted(hard) if asked.get(key)}
-    over = [key for key, amount in held.items() if amount + asked[key] > milli(hard[key])]
+    usage = {
+        key: world.charges.usage(quota.namespace, key) for key in sorted(hard) if amounts.get(key)
+    }
+    over = [key for key, amount in usage.items() if amount + amounts[key] > milli(hard[key])]
     if over:
         why = (
-            f"exceeded quota: {quota.name}, requested: {_list(over, asked)}, "
-            f"used: {_list(over, held)}, limited: {','.join(f'{key}={hard[key]}' for key in over)}"
+            f"exceeded quota: {quota.name}, requested: {_list(over, amounts)}, "
+            f"used: {_list(over, usage)}, limited: {','.join(f'{key}={hard[key]}' for key in over)}"
         )
         raise forbidden(resource, name, why)
 

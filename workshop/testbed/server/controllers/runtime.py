@@ -46,7 +46,7 @@ class Runtime:
         self._queue: deque[tuple[int, Key]] = deque()
         self._queued: set[tuple[int, Key]] = set()
         self._timers: list[tuple[float, int, int, Key]] = []
-        self._due: dict[tuple[int, Key], float] = {}
+        self._deadlines: dict[tuple[int, Key], float] = {}
         self._sequence = 0
         self.wake: Callable[[], None] = lambda: None
         """Called when there is work; must not run it in the same breath."""
@@ -107,10 +107,10 @@ class Runtime:
                 self.wake()
 
     def _after(self, number: int, key: Key, when: float) -> None:
-        known = self._due.get((number, key))
+        known = self._deadlines.get((number, key))
         if known is not None and known <= when:
             return
-        self._due[number, key] = when
+        self._deadlines[number, key] = when
         self._sequence += 1
         heapq.heappush(self._timers, (when, self._sequence, number, key))
         if self._timers[0][0] == when:
@@ -121,8 +121,8 @@ class Runtime:
         now = self._world.clock.seconds()
         while self._timers and self._timers[0][0] <= now:
             when, _, number, key = heapq.heappop(self._timers)
-            if self._due.get((number, key)) == when:
-                del self._due[number, key]
+            if self._deadlines.get((number, key)) == when:
+                del self._deadlines[number, key]
                 self._enqueue(number, key)
 
 

@@ -102,8 +102,8 @@ class ManualClock(Clock):
         """Advance by `seconds`, halting at every alarm on the way so that each sees its moment."""
         target = self._now + seconds
         self._fire()
-        while (due := self._earliest()) is not None and due <= target:
-            self._move(max(self._now, due))
+        while (at := self._earliest()) is not None and at <= target:
+            self._move(max(self._now, at))
             self._fire()
         self._move(target)
         self._fire()

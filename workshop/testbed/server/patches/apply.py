@@ -63,9 +63,9 @@ def note_update(resource: Resource, manager: Manager, new: Json, old: Json | Non
         return entries
     mine: Json = next((e["fieldsV1"] for e in entries if manager.owns(e)), {})
     others = [e for e in entries if not manager.owns(e)]
-    kept = _without(others, union(written, lost))
+    remaining = _without(others, union(written, lost))
     fields = minus(union(mine, written), lost)
-    return [*kept, manager.entry(resource, fields)] if fields else kept
+    return [*remaining, manager.entry(resource, fields)] if fields else remaining
 
 
 def _without(entries: list[Json], fields: Json) -> list[Json]:
@@ -155,16 +155,16 @@ def _drop(value: Any, fields: Json, name: str) -> Any:
                 if left is None or left in ({}, []):
                     del result[field]
         return result
-    kept = []
+    items = []
     for path, _, item in children(value, name):
         rest = fields.get(path)
         if rest is None:
-            kept.append(item)
+            items.append(item)
         elif rest and "." not in rest:
-            kept.append(_drop(item, rest, ""))
+            items.append(_drop(item, rest, ""))
     if name in APPLY_SETS:
         return [item for item in value if f"v:{_quoted(item)}" not in fields]
-    return kept
+    return items
 
 
 def _quoted(item: object) -> str:

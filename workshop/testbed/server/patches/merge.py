@@ -103,8 +103,8 @@ def _take(document: Any, path: list[str]) -> Any:
     part, rest = path[0], path[1:]
     if isinstance(document, list):
         index = int(part)
-        kept = [_take(document[index], rest)] if rest else []
-        return document[:index] + kept + document[index + 1 :]
+        element = [_take(document[index], rest)] if rest else []
+        return document[:index] + element + document[index + 1 :]
     if rest:
         return {**document, part: _take(document[part], rest)}
     return {key: value for key, value in document.items() if key != part}

@@ -23,7 +23,7 @@ class Charges:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: dict[str, Amounts] = {}
+        self._usage: dict[str, Amounts] = {}
 
     def start(self) -> None:
         """Count what is there, then whatever changes."""
@@ -32,12 +32,12 @@ class Charges:
                 self._add(record, 1)
             self._store.watch(PODS, self._notice)
 
-    def held(self, namespace: str, name: str) -> int:
+    def usage(self, namespace: str, name: str) -> int:
         """Return how much of `name` the namespace holds, in thousandths."""
         if name.startswith(_OBJECTS):
             kinds = (r for r in self._store.resources() if r.namespaced and _counted(r) == name)
             return sum(1000 * self._store.count(kind, namespace) for kind in kinds)
-        return self._held.get(namespace, {}).get(name, 0)
+        return self._usage.get(namespace, {}).get(name, 0)
 
     def _notice(self, event: Event) -> None:
         before = event.previous
@@ -49,7 +49,7 @@ class Charges:
             self._add(event.record, 1)
 
     def _add(self, pod: Record, times: int) -> None:
-        sums = self._held.setdefault(pod.namespace, {})
+        sums = self._usage.setdefault(pod.namespace, {})
         for name, amount in charge_of(PODS, pod.body).items():
             sums[name] = sums.get(name, 0) + times * amount
 

@@ -174,8 +174,8 @@ def pod_update_faults(new: Json, old: Json) -> list[Cause]:
         hint = "only deletion is allowed, but found new scheduling gate"
         found.append(forbidden_field("spec.schedulingGates", f"{hint} '{min(gates - old_gates)}'"))
     old_tolerations = theirs.get("tolerations") or []
-    kept = (ours.get("tolerations") or [])[: len(old_tolerations)] == old_tolerations
-    if not kept or _frozen(ours, bool(old_gates)) != _frozen(theirs, bool(old_gates)):
+    is_same = (ours.get("tolerations") or [])[: len(old_tolerations)] == old_tolerations
+    if not is_same or _frozen(ours, bool(old_gates)) != _frozen(theirs, bool(old_gates)):
         found.append(forbidden_field("spec", _UPDATE_HINT))
     return found
 

@@ -60,8 +60,8 @@ def delete(world: World, caller: Caller, record: Record, options: DeleteOptions)
     Raises ApiError: 409 if a precondition does not hold, 422 by a policy.
     """
     _check(record, options)
-    asked = {"propagationPolicy": options.policy, "gracePeriodSeconds": options.grace_s}
-    shown = {name: value for name, value in asked.items() if value is not None}
+    fields = {"propagationPolicy": options.policy, "gracePeriodSeconds": options.grace_s}
+    shown = {name: value for name, value in fields.items() if value is not None}
     check_policies(world, caller, record.resource, None, record.body, options=shown)
     if caller.dry_run or options.dry_run:
         return record
@@ -116,9 +116,9 @@ def _finalizers(record: Record, options: DeleteOptions) -> list[str]:
         policy = "Orphan" if record.resource.orphans_by_default else "Background"
     if policy is None or record.body["metadata"].get("deletionTimestamp"):
         return present
-    kept = [f for f in present if f not in (ORPHAN, FOREGROUND)]
+    rest = [f for f in present if f not in (ORPHAN, FOREGROUND)]
     extra = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
-    return kept + extra
+    return rest + extra
 
 
 def _grace(record: Record, options: DeleteOptions) -> int:

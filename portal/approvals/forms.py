@@ -7,15 +7,18 @@ from typing import Any
 from django import forms
 
 from portal.accounts.models import User
+from portal.approvals.automatic import MOST_DAYS
+from portal.approvals.doors import MOST_NOTE
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind
 from portal.approvals.who import askable_queues
 from portal.approvals.wishes import MOST_GPUS, MOST_REASON, Wish, WishError
+from portal.boundary.fields import GpusField, MomentField
 from portal.boundary.forms import WeirForm
+from portal.boundary.reading import printable
 from portal.display.format import zone
 from portal.teams.access import visible_queues
-from portal.web.moments import MomentField, local
-from scheduling.models import MILLI, Cluster, PriorityClass, Queue
+from scheduling.models import Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.faults import QuotaError
 
@@ -28,8 +31,8 @@ FIELDS = {
 """What each kind asks, in the order of the form."""
 
 
-def gpus_field(label: str) -> forms.DecimalField:
-    return forms.DecimalField(
+def gpus_field(label: str, **more: Any) -> GpusField:
+    return GpusField(
         required=False,
         min_value=0,
         max_value=MOST_GPUS,
@@ -41,6 +44,7 @@ def gpus_field(label: str) -> forms.DecimalField:
             "max_value": f"Write {MOST_GPUS:,} at most.",
             "max_decimal_places": "Write at most three decimals.",
         },
+        **more,
     )
 
 
@@ -59,7 +63,9 @@ class RequestForm(WeirForm):
     gpu_class = forms.ChoiceField(label="GPU class", required=False)
     priority_class = forms.ChoiceField(required=False)
     name = forms.CharField(max_length=63, required=False, label="Name of the new queue")
-    figure = forms.ChoiceField(choices=Figure.choices, label="What rises", required=False)
+    figure = forms.ChoiceField(
+        choices=Figure.choices, initial=Figure.NOMINAL.value, label="What rises", required=False
+    )
     gpus = gpus_field("More GPUs")
     giver: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
         Queue.objects.none(),
@@ -75,7 +81,10 @@ class RequestForm(WeirForm):
     ends_at = MomentField(label="Until", help_text="Empty: no end")
     reason = forms.CharField(
         required=False,
+        max_length=MOST_REASON,
+        validators=[printable],
         label="Why",
+        error_messages={"max_length": f"Use at most {MOST_REASON:,} characters."},
         widget=forms.Textarea(attrs={"rows": 3, "maxlength": MOST_REASON}),
         help_text="Read by the lead and the approver, kept with the change.",
     )
@@ -117,21 +126,7 @@ class RequestForm(WeirForm):
 
     def wish(self) -> Wish:
         """Of a valid form."""
-        typed = self.cleaned_data
-        gpus = typed.get("gpus")
-        return Wish(
-            kind=self.kind,
-            queue=typed["queue"],
-            gpu_class=typed.get("gpu_class") or "",
-            priority_class=typed.get("priority_class") or "",
-            figure=Figure(typed.get("figure") or Figure.NOMINAL),
-            gpus=None if gpus is None else int(gpus * MILLI),
-            giver=typed.get("giver"),
-            name=typed.get("name") or "",
-            starts_at=typed.get("starts_at"),
-            ends_at=typed.get("ends_at"),
-            reason=typed.get("reason") or "",
-        )
+        return Wish.of_sent({**self.cleaned_data, "kind": self.kind})
 
     def refuse_all(self, error: ServiceError) -> None:
         faults = error.faults if isinstance(error, WishError) else (error,)
@@ -139,31 +134,16 @@ class RequestForm(WeirForm):
             self.refuse(fault)
 
 
-def initial_of(request: QuotaRequest, zone_name: str) -> dict[str, Any]:
-    """What the form of a draft begins with."""
-    return {
-        "queue": request.queue.name if request.queue else "",
-        "gpu_class": request.gpu_class,
-        "priority_class": request.priority_class,
-        "figure": request.figure,
-        "gpus": None if request.gpus is None else f"{request.gpus / MILLI:g}",
-        "giver": request.giver.name if request.giver else "",
-        "name": request.name,
-        "starts_at": local(request.starts_at, zone_name),
-        "ends_at": local(request.ends_at, zone_name),
-        "reason": request.reason,
-    }
-
-
 class DecisionForm(WeirForm):
     """A decision: why, and of what is granted how much, until when and from whom."""
 
     note = forms.CharField(
         required=False,
-        max_length=500,
+        max_length=MOST_NOTE,
+        validators=[printable],
         label="Reason, kept in the history and told to both",
-        widget=forms.Textarea(attrs={"rows": 3, "maxlength": 500}),
-        error_messages={"max_length": "Use at most 500 characters."},
+        widget=forms.Textarea(attrs={"rows": 3, "maxlength": MOST_NOTE}),
+        error_messages={"max_length": f"Use at most {MOST_NOTE} characters."},
     )
     gpus = gpus_field("Grant")
     ends_at = MomentField(label="Until")
@@ -201,10 +181,18 @@ class DecisionForm(WeirForm):
         super().refuse(error)
 
     def granted(self) -> dict[str, Any]:
-        typed = self.cleaned_data
-        gpus = typed.get("gpus")
-        return {
-            "gpus": None if gpus is None else int(gpus * MILLI),
-            "ends_at": typed.get("ends_at"),
-            "giver": typed.get("giver"),
-        }
+        return {name: self.cleaned_data.get(name) for name in ("gpus", "ends_at", "giver")}
+
+
+class RuleForm(WeirForm):
+    """What queues directly below are given at once; nothing takes the rule away."""
+
+    below_gpus = gpus_field("Below, GPUs")
+    most_days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        label="For at most, days",
+        error_messages={"invalid": "Write a whole number of days, or leave it empty."},
+    )
+    from_siblings = forms.BooleanField(required=False, label="May take from a queue beside it")

@@ -1,0 +1,75 @@
+"""Fields of forms whose unit is a person's: what they hold, once read, is the unit of services.
+
+A page shows them and reads what is typed; the API's body reads the same field in the unit of services' names
+(``portal.api.bodies``), but for GPUs, which are numbers of GPUs at every door.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from portal.boundary.reading import instant
+from scheduling.models import MILLI
+
+
+class ScaledField(forms.DecimalField):
+    """A number in a unit of which one is ``scale`` of what is kept; left empty it is None."""
+
+    scale = 1
+
+    def clean(self, value: Any) -> Any:
+        typed = super().clean(value)
+        return None if typed is None else int(typed * self.scale)
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{value / self.scale:g}" if isinstance(value, int) else value
+
+
+class GpusField(ScaledField):
+    """Typed in GPUs, kept in milli-GPU."""
+
+    scale = MILLI
+
+
+class HoursField(ScaledField):
+    """Typed in hours, kept in seconds."""
+
+    scale = 3600
+
+
+class MinutesField(ScaledField):
+    """Typed in minutes, kept in seconds."""
+
+    scale = 60
+
+
+class NodeLabelField(forms.CharField):
+    """Typed as 'key=value', kept as {key: value}; nothing is every node."""
+
+    def clean(self, value: Any) -> Any:
+        key, _, said = super().clean(value).partition("=")
+        return {key: said} if key else {}
+
+
+class MomentField(forms.CharField):
+    """A local time, or nothing."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        widget = forms.TextInput(attrs={"type": "datetime-local"})
+        super().__init__(required=False, max_length=40, widget=widget, **kwargs)
+        self.zone: ZoneInfo = ZoneInfo("UTC")
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).strip()
+        if not text:
+            return None
+        try:
+            return instant(text, self.zone)
+        except ValidationError as error:
+            raise forms.ValidationError(
+                "Write a time as 2026-12-31T18:00, or leave it empty."
+            ) from error

@@ -1,0 +1,88 @@
+"""One question about a cluster is planned at a time; a person's next one replaces the one before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from scheduling.services.explain import reading
+from scheduling.services.explain.reading import ReplacedError, Turn
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as made:
+        yield made
+
+
+def waiting(turn: Turn, asker: str) -> bool:
+    return asker in turn._newest
+
+
+def until(condition: Any) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError("it did not come about")
+
+
+def test_own_question_that_is_planned_gives_way_to_the_next_one(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BUSY_S", 0.02)
+    turn = Turn()
+    first = turn.take("ann")
+    turn.check("ann", first)
+    second = pool.submit(turn.take, "ann")
+    until(lambda: turn._newest["ann"] is not first)
+    threading.Event().wait(0.1)
+    assert not second.done()
+    with pytest.raises(ReplacedError):
+        turn.check("ann", first)
+    turn.leave("ann", first)
+    turn.check("ann", second.result(10))
+
+
+def test_own_question_that_waits_is_replaced_and_another_persons_is_not(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BUSY_S", 60.0)
+    turn = Turn()
+    bobs = turn.take("bob")
+    first = pool.submit(turn.take, "ann")
+    until(lambda: waiting(turn, "ann"))
+    second = pool.submit(turn.take, "ann")
+    with pytest.raises(ReplacedError):
+        first.result(10)
+    turn.check("bob", bobs)
+    turn.leave("bob", bobs)
+    turn.check("ann", second.result(10))
+
+
+def test_who_waits_too_long_for_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BUSY_S", 0.02)
+    turn = Turn()
+    turn.take("bob")
+    with pytest.raises(TimeoutError):
+        turn.take("ann")
+    assert not waiting(turn, "ann")
+
+
+def test_questions_that_stand_by_themselves_replace_none(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BUSY_S", 60.0)
+    turn = Turn()
+    first = turn.take("")
+    others = [pool.submit(turn.take, "") for _ in range(2)]
+    turn.leave("", first)
+    for _ in range(2):
+        until(lambda: any(one.done() for one in others))
+        done = next(one for one in others if one.done())
+        others.remove(done)
+        turn.leave("", done.result())
