@@ -197,8 +197,11 @@ def _add_slots(
 def _are_enough(work: Work, w: int, slots: Ints, around: Ints, d: int) -> bool:
     """Whether domain ``d`` has as many slots as the least members take: in segments, of those inside it."""
     if around.size > 0:
-        unit = unit_of(work, w)
-        return bool((slots[0, around == d] // unit * unit).sum() >= work.least[w])
+        unit, seats = unit_of(work, w), 0
+        for inside in range(around.size):
+            if around[inside] == d:
+                seats += slots[0, inside] // unit * unit
+        return bool(seats >= work.least[w])
     for role in range(slots.shape[0]):
         if slots[role, d] < members_in(work, w, role) + taken_by_larger(work, w, role):
             return False
@@ -267,7 +270,7 @@ def _claim_segments(
             for i in range(sat):
                 leave(room, work, w, seats.node[i], seats.device[i], 1)
             return -1
-        inside = np.where(nodes.domain[segment_level(work, w)] == domain, most, 0)
+        inside = _most_inside(nodes, segment_level(work, w), domain, most)
         end = sat + size
         while sat < end:
             n = _roomiest(nodes, c, free, inside, gpus)
@@ -276,6 +279,16 @@ def _claim_segments(
             most[n], inside[n], free[n] = most[n] - 1, inside[n] - 1, max(0, free[n] - gpus)
     seat_out(out, seats, w, sat)
     return total
+
+
+@inner
+def _most_inside(nodes: Nodes, level: int, domain: int, most: Ints) -> Ints:
+    """``most`` by node where it lies in ``domain`` of the level, else 0."""
+    inside = np.zeros(most.size, np.int64)
+    for n in range(most.size):
+        if nodes.domain[level, n] == domain:
+            inside[n] = most[n]
+    return inside
 
 
 @inner

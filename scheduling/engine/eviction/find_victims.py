@@ -87,9 +87,16 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
             if takes_lower(world.work, world.candidates, world.ranks, too_high):
                 continue
             give_up(world, request)
-        world.candidates.barred[:] = barred
+        _bar(world.candidates, barred)
         found, again = _find_set(world, request), 0
     return bool(found)
+
+
+@inner
+def _bar(candidates: Candidates, barred: Ints) -> None:
+    """In a loop: what assigns whole slices compiles with texts for shapes that do not match."""
+    for v in range(barred.size):
+        candidates.barred[v] = barred[v]
 
 
 @inner
