@@ -39,12 +39,12 @@ def follow(
     stay = {
         w.name for w in done.snapshot.workloads if w.leaving and w.awaits_victims and not w.held
     }
-    kept = {*promised, *starts, *put_off, *taken, *stay}
+    standing = {*promised, *starts, *taken, *stay}
     for uid, row in claims.rows.items():
         name = _name(row)
         if name in lapses:
             claims.lapse(row, LapseCause(lapses[name].rule))
-        elif not (name in kept or uid in starting):
+        elif not (name in standing or name in put_off or uid in starting):
             claims.lapse(row, LapseCause.HELD if _is_stopped(name, done) else LapseCause.GIVEN_UP)
     lapsed = claims.take_lapsed()
     claims.spare(lapsed, done.by_name)
