@@ -23,6 +23,7 @@ WORKSHOP = [
 NO_NOUNS = {"told", "asked", "held", "due", "kept"}
 WRITTEN_DOWN = {
     # Columns of the database, and the demo's rows of one of them.
+    "portal/web/mine/active.py:Active.held",
     "portal/alerts/models.py:Firing.told",
     "portal/idempotency/models.py:KeptAnswer.asked",
     "scheduling/models/metrics.py:IdleSpell.told",
@@ -33,7 +34,6 @@ WRITTEN_DOWN = {
     "scheduling/engine/document/schema.py:WorkloadDoc.held",
     "scheduling/engine/model.py:Workload.held",
     # Keys of figures that the ledger keeps with a decision.
-    "scheduling/engine/reasons/figures.py:Shrunk.held",
     "scheduling/engine/reasons/figures.py:Taken.held",
     # What the API sends, and takes in an address.
     "portal/api/processes.py:ProcessSerializer.held",

@@ -23,8 +23,8 @@ def class_waited_for(work: QuerySet[Workload], classes: Sequence[GpuClass]) -> G
 
 
 def class_wished(
-    held: int | None, names: Sequence[str], classes: Sequence[GpuClass]
+    gpu_class: int | None, names: Sequence[str], classes: Sequence[GpuClass]
 ) -> GpuClass | None:
     """The one that a workload holds, by id, or wishes first, by name."""
     wished = list(names[:1])
-    return next((one for one in classes if one.pk == held or [one.name] == wished), None)
+    return next((one for one in classes if one.pk == gpu_class or [one.name] == wished), None)

@@ -67,15 +67,15 @@ def _read(user: Person, cluster: Cluster) -> MenuFacts:
     top = editable_queues(user).filter(cluster=cluster).order_by("path").values("parent__name")[:1]
     figures = _count(mine.exclude(state=State.FINISHED)), _count(queues), Subquery(top)
     submits = Exists(submittable_queues(user).filter(cluster=cluster))
-    asked = Exists(to_decide(user, cluster)) if isinstance(user, User) else Value(False)
-    own_work, seen, divided, may_submit, is_asked = (
-        Cluster.objects.filter(pk=cluster.pk).values_list(*figures, submits, asked).get()
+    has_to_decide = Exists(to_decide(user, cluster)) if isinstance(user, User) else Value(False)
+    own_work, seen, divided, may_submit, decides = (
+        Cluster.objects.filter(pk=cluster.pk).values_list(*figures, submits, has_to_decide).get()
     )
     return MenuFacts(
         own_work=own_work or 0,
         queues=seen or 0,
         quota_queue=divided or "",
-        requests=needing(user, cluster) if is_asked and isinstance(user, User) else 0,
+        requests=needing(user, cluster) if decides and isinstance(user, User) else 0,
         may_submit=may_submit,
     )
 

@@ -195,7 +195,7 @@ def _lowers(cell: dict[str, Any]) -> bool:
     return bool(after < before)
 
 
-def _told(top: Queue, reading: Reading) -> dict[str, Any]:
+def _changes_around(top: Queue, reading: Reading) -> dict[str, Any]:
     """The last changes and what is to come."""
     listed, count = entries(top, reading, most=LAST_CHANGES)
     steps = coming(top, reading)
@@ -248,6 +248,6 @@ def _page(
         "editable": editable and len(table.rows) > 1,
         "may_divide": divides,
         "may_edit_queue": may_edit_queue(request.user, top),
-        **_told(top, Reading.of(top, person(request), top.cluster.now())),
+        **_changes_around(top, Reading.of(top, person(request), top.cluster.now())),
     }
     return render(request, "web/quotas/quotas.html", context, status=status)

@@ -31,24 +31,24 @@ class Way:
     @property
     def meant(self) -> str:
         """The figures in a sentence; empty where there are none."""
-        told = ", ".join(f"{head.lower()} {figure}" for head, figure in self.figures)
-        return f"The last {JUDGED.days} days in it: {told}." if told else ""
+        figures = ", ".join(f"{head.lower()} {figure}" for head, figure in self.figures)
+        return f"The last {JUDGED.days} days in it: {figures}." if figures else ""
 
 
 def each_way(cluster: Cluster) -> dict[str, Any]:
     """Names for a page: each way, and the experiment from which its figures are, if anybody asked for one."""
-    asked = newest_comparison(cluster)
+    newest = newest_comparison(cluster)
     ways = [
         Way(
             way.value,
             name_of(way),
             said,
             way.value == cluster.sharing,
-            _figures(asked.rows[way]) if asked else [],
+            _figures(newest.rows[way]) if newest else [],
         )
         for way, said in SAID.items()
     ]
-    return {"ways": ways, "meant": asked, "days": JUDGED.days, "heads": HEADS.values()}
+    return {"ways": ways, "meant": newest, "days": JUDGED.days, "heads": HEADS.values()}
 
 
 def sentences(*, of: Cluster | None) -> list[Way]:

@@ -149,8 +149,8 @@ class Written(Lower):
             self._alloca_var(name, self.typeof(name))
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
-        kept = name in self._singly_assigned_vars or argidx is not None
-        if kept or is_counted(self.context, self.typeof(name)):
+        is_needed = name in self._singly_assigned_vars or argidx is not None
+        if is_needed or is_counted(self.context, self.typeof(name)):
             super().storevar(value, name, argidx)
             return
         self._alloca_var(name, self.typeof(name))

@@ -58,9 +58,9 @@ def _measure(progress: Progress) -> Outcome:
         for name, ask in QUESTIONS.items():
             progress(f"{CLIENTS} people ask at once: {name}")
             began_s = time.monotonic()
-            asked = ask(people, CLUSTER)
-            measured |= asked.figures(name, time.monotonic() - began_s)
-            faults |= {f"{name}: {fault}": n for fault, n in Counter(asked.errors).items()}
+            answers = ask(people, CLUSTER)
+            measured |= answers.figures(name, time.monotonic() - began_s)
+            faults |= {f"{name}: {fault}": n for fault, n in Counter(answers.errors).items()}
     measured["overview_p95_to_limit"] = round(measured["overview_p95_ms"] / LIMIT_MS, 2)
     notes = [
         f"limit of p95: {LIMIT_MS:.0f} ms; no pause between an answer and the next question",

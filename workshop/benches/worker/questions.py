@@ -121,6 +121,6 @@ def _all(
 ) -> Visits:
     visits = Visits()
     with ThreadPoolExecutor(len(sessions)) as threads:
-        for asked in [threads.submit(ask, one, visits) for one in sessions]:
-            asked.result()
+        for visit in [threads.submit(ask, one, visits) for one in sessions]:
+            visit.result()
     return visits
