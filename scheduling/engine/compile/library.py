@@ -12,8 +12,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from llvmlite import binding as llvm
+from llvmlite.binding import ffi
+from numba import types
+from numba.core.base import BaseContext
 from numba.core.codegen import Codegen, CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
@@ -21,6 +25,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import (
     AnnotateTypes,
     IRLegalization,
+    NativeLowering,
     NoPythonBackend,
     NopythonTypeInference,
     PreLowerStripPhis,
@@ -32,8 +37,6 @@ from numba.core.untyped_passes import (
     ReconstructSSA,
     TranslateByteCode,
 )
-
-from scheduling.engine.compile.shortcuts import Lowering
 
 
 class Unlinked(JITCodeLibrary):
@@ -182,6 +185,35 @@ def _callers_first(library: CodeLibrary) -> Iterator[Unlinked]:
     return reversed(ended)
 
 
+def _remember_calls() -> None:
+    """Numba looks through some forty templates at each ``+``; what it found, it finds again."""
+    look, found = types.BaseFunction.get_call_type, WeakKeyDictionary[Any, dict[Any, Any]]()
+
+    def get_call_type(function: Any, context: Any, args: Any, names: Any) -> Any:
+        if names or getattr(function.typing_key, "__module__", "") != "_operator":
+            return look(function, context, args, names)
+        known = found.setdefault(function, {})
+        key = (context, args)
+        if key not in known:
+            known[key] = look(function, context, args, names)
+        return known[key]
+
+    types.BaseFunction.get_call_type = get_call_type
+
+
+def _remember_sizes() -> None:
+    """Numba has LLVM read a module of its own for each time that it asks for the size of a type."""
+    look, found = BaseContext.get_abi_sizeof, dict[str, int]()
+
+    def get_abi_sizeof(context: Any, kind: Any) -> int:
+        name = str(kind)
+        if name not in found:
+            found[name] = look(context, kind)
+        return found[name]
+
+    BaseContext.get_abi_sizeof = get_abi_sizeof
+
+
 def _read_whole() -> None:
     """Numba knows its own kinds alone."""
     read = Codegen.unserialize_library
@@ -193,7 +225,16 @@ def _read_whole() -> None:
     Codegen.unserialize_library = unserialize_library
 
 
+def _time_no_locks() -> None:
+    """Each call into LLVM was told to a timer of each function that was being compiled, callers and all."""
+    for callbacks in list(ffi.lib._lock._cblist):
+        ffi.unregister_lock_callback(*callbacks)
+
+
+_remember_calls()
+_remember_sizes()
 _read_whole()
+_time_no_locks()
 
 
 class Steps(PassManager):
@@ -211,7 +252,7 @@ class Steps(PassManager):
         PreLowerStripPhis,
         IRLegalization,
         AnnotateTypes,
-        Lowering,
+        NativeLowering,
         NoPythonBackend,
     )
 
