@@ -35,6 +35,7 @@ def test_what_the_address_of_a_database_says_of_tls_holds_beside_the_pool():
     )["databases"]
 
     assert made["default"].pop("pool") == made["replica"].pop("pool")
+    assert made["default"].pop("options") == made["replica"].pop("options")
     assert made["default"] == {"sslmode": "verify-full", "sslrootcert": "/ca.crt"}
     assert made["replica"]["sslmode"] == "require"
 
