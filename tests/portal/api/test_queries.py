@@ -87,7 +87,7 @@ def test_queries_of_a_workload_do_not_grow_with_its_past(
     for _ in range(rows):
         Eviction.objects.create(workload=work, at=NOW, gpus=1000)
     client = reader()
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         assert client.get(f"{AMS1}/workloads/{work.uid}").status_code == 200
 
 
