@@ -66,9 +66,8 @@ MUTANTS = (
     ),
     Mutant(
         "403 tells that the cluster is there", "portal/web/frame/shell.py",
-        "    cluster = get_object_or_404(visible_clusters(request.user), name=name)\n",
+        "    if cluster is None:\n        raise Http404\n",
         "    from django.core.exceptions import PermissionDenied\n"
-        "    cluster = visible_clusters(request.user).filter(name=name).first()\n"
         "    if cluster is None:\n"
         "        raise PermissionDenied\n",
         walked("web:overview"),
