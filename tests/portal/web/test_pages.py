@@ -266,7 +266,7 @@ def test_refresh_of_the_queue_page_reads_no_week_of_rows(
     cluster, as_user, django_assert_num_queries
 ):
     client = as_user("admin")
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(16):
         html = client.get("/c/fra1/queues/vision/", headers={"X-Weir-Live": "1"})
     assert "Last 7 days" not in html.content.decode()
 
