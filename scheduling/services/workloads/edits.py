@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from scheduling.models import EditKind, Workload, WorkloadEdit
 from scheduling.services.queues.rows import PolicyRows
+from scheduling.services.tables.bulk import write_columns
 
 KINDS: Final[Mapping[str, EditKind]] = {f"work.{kind.value}": kind for kind in EditKind}
 """Kind of an event -> of the edit that it tells of."""
 SIZE: Final = ("gpus", "min_members", "max_members", "shapes", "gpu_classes")
 COLUMNS: Final = (*SIZE, "run_time_limit_s", "held", "turn")
 PRIORITY: Final = "priority_class_id"
+JUST_NOW: Final = timedelta(seconds=5)
+"""So long a door may take to note what the cluster holds."""
 
 
 def note(event: str, workload: Workload, actor: str) -> None:
-    """That ``actor`` did it; what became otherwise the next cycle says."""
-    if event in KINDS:
-        WorkloadEdit.objects.create(
-            workload=workload, at=workload.cluster.now(), kind=KINDS[event], actor=actor
-        )
+    """That ``actor`` did it; what became otherwise the next cycle says. A cycle between the cluster's answer
+    and this has said it already, of nobody known."""
+    if event not in KINDS:
+        return
+    now, kind = workload.cluster.now(), KINDS[event]
+    said = WorkloadEdit.objects.filter(workload=workload, actor="", at__gt=now - JUST_NOW).last()
+    if said is None:
+        WorkloadEdit.objects.create(workload=workload, at=now, kind=kind, actor=actor)
+    else:
+        WorkloadEdit.objects.filter(pk=said.pk).update(kind=kind, actor=actor)
 
 
 def found(
@@ -49,7 +57,7 @@ def save(edits: Iterable[WorkloadEdit]) -> None:
     for pk, edit in newest.items():
         said = by_workload.pop(pk)
         edit.before, edit.after = said.before, said.after
-        edit.save(update_fields=["before", "after"])
+    write_columns(list(newest.values()), ["before", "after"])
     noted.update(before={})
     WorkloadEdit.objects.bulk_create(by_workload.values())
 

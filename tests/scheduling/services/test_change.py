@@ -10,6 +10,7 @@ import pytest
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import EditKind, State
 from scheduling.services.errors import ServiceError
+from scheduling.services.workloads import edits
 from scheduling.services.workloads.change import Change, apply, draft
 from tests.scheduling.kube import JOBS, World
 
@@ -127,3 +128,14 @@ def test_what_is_changed_on_the_cluster_is_noted_without_a_name(world: World) ->
     world.cycles_until(lambda: world.row("w1").held)
     (edit,) = world.row("w1").edits.all()
     assert (edit.actor, edit.before, edit.after) == ("", {"held": False}, {"held": True})
+
+
+def test_cycle_between_the_clusters_answer_and_the_note_leaves_one_line_with_the_name(
+    world: World,
+) -> None:
+    waits(world)
+    world.edit("w1", {"metadata": {"annotations": {labels.HOLD: "true"}}})
+    world.cycles_until(lambda: world.row("w1").held)
+    edits.note("work.held", world.row("w1"), "ann")
+    (edit,) = world.row("w1").edits.all()
+    assert (edit.actor, edit.kind, edit.before) == ("ann", EditKind.HELD, {"held": False})
