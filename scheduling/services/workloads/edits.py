@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from scheduling.models import EditKind, Workload, WorkloadEdit
+from scheduling.models.workloads import WAITING
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.tables.bulk import write_columns
 
@@ -34,17 +35,31 @@ def note(event: str, workload: Workload, actor: str) -> None:
 
 
 def found(
-    row: Workload, replaced: Mapping[str, Any], rows: PolicyRows, at: datetime
-) -> Iterator[WorkloadEdit]:
-    """What a cycle found otherwise of ``row``, not saved; ``replaced`` are the values before, by column."""
+    works: Mapping[str, Workload],
+    replaced: Mapping[str, Mapping[str, Any]],
+    rows: PolicyRows,
+    at: datetime,
+) -> list[WorkloadEdit]:
+    """What a cycle found otherwise of those of ``works`` that wait, not saved; ``replaced`` are the values
+    before, by column. Both by uid."""
     names = {one.pk: one.name for one in rows.priority_classes}
+    made = (
+        _edit(works[uid], values, names, at)
+        for uid, values in replaced.items()
+        if works[uid].state in WAITING and not works[uid]._state.adding
+    )
+    return [edit for edit in made if edit.before]
+
+
+def _edit(
+    row: Workload, replaced: Mapping[str, Any], names: Mapping[int, str], at: datetime
+) -> WorkloadEdit:
     before = {name: replaced[name] for name in COLUMNS if name in replaced}
     after = {name: getattr(row, name) for name in before}
     if PRIORITY in replaced:
         before["priority_class"] = names.get(replaced[PRIORITY], "")
         after["priority_class"] = names.get(row.priority_class_id or 0, "")
-    if before:
-        yield WorkloadEdit(workload=row, at=at, before=before, after=after)
+    return WorkloadEdit(workload=row, at=at, before=before, after=after)
 
 
 def save(edits: Iterable[WorkloadEdit]) -> None:

@@ -110,11 +110,12 @@ class Projection:
                 row = self.rows[observed.uid] = self._make(observed, changes)
             if observed.checkpointed != row.checkpointed_at:
                 self._habits.hear(row, observed.checkpointed, now)
-            self._copy(row, observed, situation, rows, changes, now)
+            self._copy(row, observed, situation, rows, changes)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes, now)
             known[observed.uid] = Known(situation)
+        changes.edits = edits.found(changes.edited, changes.authored, rows, now)
         moves += [farewell(row, picture) for row in self._vanished(picture)]
         self._step(moves, rows, now, class_by_node, changes, picture.strayed)
         for row, seen, _ in moves:
@@ -258,7 +259,6 @@ class Projection:
         situation: Situation,
         rows: PolicyRows,
         changes: Changes,
-        now: datetime,
     ) -> None:
         priority = priority_of(observed, row, situation, rows)
         named = rows.queue_by_name.get(observed.queue_label)
@@ -290,8 +290,6 @@ class Projection:
             **ending_of(observed),
         }
         assign(row, values, changes)
-        if row.uid in changes.authored and row.state in WAITING and not row._state.adding:
-            changes.edits += edits.found(row, changes.authored[row.uid], rows, now)
 
     def _copy_holding(
         self,
