@@ -115,7 +115,8 @@ def _pristine(suite: str) -> Path:
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir(parents=True)
     options = ("--variant=minbase", f"--include={PACKAGES}")
-    _run("debootstrap", *options, suite, half, *_mirror())
+    # What it mounts ends with it: killed, it would leave this machine's own /proc in a folder to be removed.
+    _run("unshare", "--mount", "debootstrap", *options, suite, half, *_mirror())
     half.rename(folder)
     return folder
 
