@@ -11,7 +11,7 @@ import numpy as np
 from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
 from scheduling.engine.codes import ACTIONS, REASONS
 from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
-from scheduling.engine.snapshot.encode import seats_by_role
+from scheduling.engine.snapshot.seats import seats_by_role
 from scheduling.engine.state.units import RUNNING
 from scheduling.simulation.run.scribe import Scribe
 from workshop.simulator.laws.room import check
