@@ -295,6 +295,9 @@ def test_law_7_spared_victim_whose_pods_still_run_leaves_for_whoever_may_take_it
     assert evicted(called_off) == {victim}
     made = Eviction.objects.get()
     assert (made.for_workload, made.in_vain) == (called_off.row("next"), "")
+    second = Decision.objects.filter(workload=made.workload, action="evict").latest("id")
+    assert (made.cycle, made.sealed) == (second.cycle, second.sealed)
+    assert made.numbers["victim_held_before"] == second.numbers["victim_held_before"]
     let_go(called_off, victim)
     called_off.cycles_until(lambda: called_off.row("next").state == State.RUNNING)
     assert called_off.row(victim).state == State.REQUEUED

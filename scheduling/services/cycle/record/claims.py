@@ -15,8 +15,9 @@ from scheduling.engine import Action, Outline, Plan, Snapshot
 from scheduling.engine import model as m
 from scheduling.models import Cycle, Decision, Eviction, LapseCause, State, Workload
 from scheduling.services.cycle.project.claims import Claims
-from scheduling.services.cycle.record.plan import Pass
+from scheduling.services.cycle.record.plan import Pass, decision_row
 from scheduling.services.ledger.claims import Claim, Lapse, Victim, claim_of, mark_in_vain
+from scheduling.services.ledger.evictions import eviction_of
 from scheduling.services.tables.bulk import insert_rows, write_columns
 from scheduling.services.words.rules import sentence_of
 from scheduling.simulation.run.carrying import MAKES_ROOM, differences
@@ -61,7 +62,7 @@ def follow(
     changed = {row.uid: row for row in (*(one.row for one in lapsed), *made, *takers)}
     write_columns(list(changed.values()), ["claim", "taken_gpus"])
     mark_in_vain(lapsed)
-    _write_taken(done, taken)
+    _write_taken(done, taken, cycle)
     insert_rows([_line(one, cycle) for one in lapsed if _name(one.row) not in lapses])
     return [*changed, *(done.by_name[name].uid for name in taken)]
 
@@ -73,15 +74,17 @@ def _taken_over(done: Pass, claims: Claims) -> dict[str, m.Decision]:
     return {n: a for n, a in evicted.items() if n in rows and rows[n].state == State.EVICTED}
 
 
-def _write_taken(done: Pass, taken: Mapping[str, m.Decision]) -> None:
-    """They leave for somebody else now, and not in vain."""
+def _write_taken(done: Pass, taken: Mapping[str, m.Decision], cycle: Cycle) -> None:
+    """They leave for somebody else now, and not in vain: the rule, the parties and the numbers are those of
+    this time. When they left, and what that lost, stays."""
     for name, act in taken.items():
         row, rival = done.by_name[name], done.by_name.get(act.for_workload or "")
         row.last_evicted_at, row.last_evicted_for = done.at, _name(rival) if rival else ""
-        newest = Eviction.objects.filter(workload_id=row.pk).order_by("-at", "-id")[:1]
-        Eviction.objects.filter(pk__in=[one.pk for one in newest]).update(
-            for_workload=rival, for_queue_id=rival.queue_id if rival else None, in_vain=""
-        )
+        newest = Eviction.objects.filter(workload_id=row.pk).first()
+        if newest is not None:
+            again = eviction_of(row, decision_row(act, cycle, done), at=newest.at)
+            again.pk, again.gpus, again.lost_gpu_s = newest.pk, newest.gpus, newest.lost_gpu_s
+            again.save()
     rows = [done.by_name[name] for name in taken]
     write_columns(rows, ["claim", "last_evicted_at", "last_evicted_for"])
 

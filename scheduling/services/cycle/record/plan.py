@@ -108,7 +108,7 @@ def record(done: Pass) -> Recorded:
     cycle = _cycle(done)
     news = lines.news
     recorded = Recorded(cycle=cycle, decisions=len(news), rewritten=len(rows))
-    insert_rows([_decision(d, cycle, done) for d in news])
+    insert_rows([decision_row(d, cycle, done) for d in news])
     write_columns(rows, TOLD)
     recorded.shares = done.shares.save(plan=done.plan, snapshot=done.snapshot, rows=done.rows)
     return recorded
@@ -171,7 +171,7 @@ def _cycle(done: Pass) -> Cycle:
     return cycle
 
 
-def _decision(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:
+def decision_row(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:
     """Named by keys: assigning hundreds of related rows takes longer than all else here."""
     return Decision(
         cycle_id=cycle.pk,
