@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
-from scheduling.models import Cluster, Workload
+from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 
 
@@ -34,6 +34,11 @@ class Active(NamedTuple):
     def is_waiting(self) -> bool:
         return self.state in WAITING
 
+    def was_held(self, planned: datetime) -> bool:
+        """Whether a plan of that time found it holding GPUs: what a plan admits, it counted as pending."""
+        began = self.admitted_at is not None and self.admitted_at < planned
+        return began and self.members > 0
+
 
 def own(cluster: Cluster, user: User) -> QuerySet[Workload]:
     """What the person submitted, wherever it runs."""
@@ -43,5 +48,13 @@ def own(cluster: Cluster, user: User) -> QuerySet[Workload]:
 
 def active_of(cluster: Cluster, user: User) -> Sequence[Active]:
     """One query."""
-    live = own(cluster, user).filter(state__in=(*WAITING, *HOLDING)).order_by()
-    return [Active(*row) for row in live.values_list(*Active._fields)]
+    return _read(own(cluster, user).filter(state__in=(*WAITING, *HOLDING)))
+
+
+def ended_after(planned: datetime, cluster: Cluster, user: User) -> Sequence[Active]:
+    """What a plan of that time still counted, as it was at its end. One query."""
+    return _read(own(cluster, user).filter(state=State.FINISHED, finished_at__gt=planned))
+
+
+def _read(works: QuerySet[Workload]) -> Sequence[Active]:
+    return [Active(*row) for row in works.order_by().values_list(*Active._fields)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
@@ -15,7 +16,7 @@ from portal.selectors.overview import figures_of
 from portal.teams.access import team_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.divided import last_cycle, shares_of, tree_of
-from portal.web.mine.active import Active
+from portal.web.mine.active import Active, ended_after
 from scheduling.models import Cluster, GpuClass, Queue
 
 
@@ -62,13 +63,16 @@ def own_share(
     cluster: Cluster, user: User, active: Iterable[Active], gpu_class: GpuClass
 ) -> OwnQueues:
     """Lines are the highest of the person's queues, so none is counted twice; ``active`` is the person's
-    work. One query, and three more once a revision."""
+    work that waits and runs. Two queries, and three more once a revision."""
     every = tree_of(cluster)
     mine = _highest(
         set(team_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
     )
     shares = shares_of(cluster).get(gpu_class.pk, {})
-    usage, wanted = _of_person(cluster, active, gpu_class)
+    last = last_cycle(cluster)
+    planned = last.at if last else cluster.now()
+    counted = (*active, *ended_after(planned, cluster, user))
+    usage, wanted = _of_person(counted, planned, gpu_class)
     figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
     on = axis(figures.values())
     lines = [_line(q, figures[q.pk], every, usage, wanted, on) for q in mine]
@@ -98,22 +102,18 @@ def _highest(seen: set[int], every: Iterable[Queue]) -> list[Queue]:
 
 
 def _of_person(
-    cluster: Cluster, active: Iterable[Active], gpu_class: GpuClass
+    counted: Iterable[Active], planned: datetime, gpu_class: GpuClass
 ) -> tuple[Mapping[int | None, int], Mapping[int | None, int]]:
-    """Milli-GPU of the class that the person's work holds and asks for, by queue, as the newest division
-    counts them: of what was there when it was planned, all members of what waits and is not on hold, in each
+    """Milli-GPU of the class that the person's work held and asked for, by queue, as the newest division
+    counts them: of what was there when it was planned, all members of what waited and is not on hold, in each
     class that it accepts.
     """
     usage: Counter[int | None] = Counter()
     wanted: Counter[int | None] = Counter()
-    last = last_cycle(cluster)
-    planned = last.at if last else cluster.now()
-    for one in active:
+    for one in counted:
         if one.submitted_at > planned or (one.is_waiting and one.held):
             continue
-        # What a plan admits, it counted as pending.
-        began = one.admitted_at is not None and one.admitted_at < planned
-        if began and not one.is_waiting:
+        if one.was_held(planned):
             if one.gpu_class_id == gpu_class.pk:
                 usage[one.queue_id] += one.gpus * one.members
         elif not one.gpu_classes or gpu_class.name in one.gpu_classes:

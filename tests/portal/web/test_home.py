@@ -135,7 +135,7 @@ def of_solo(cluster):
 
     def counted(**fields):
         told = {"submitted_at": NOW - timedelta(hours=1), "gpu_classes": ["h100-80gb"], **fields}
-        if told.get("state") == State.RUNNING:
+        if "admitted_at" in told:
             told |= {"gpu_class": gpu_class, "members": 1}
         make_workload(queue, user="solo", gpus=4000, **told)
         total = of_person(cluster, user, gpu_class).total
@@ -154,6 +154,23 @@ def test_own_work_that_began_after_the_plan_was_pending_in_it(of_solo):
 
 def test_own_work_that_began_before_the_plan_was_held_in_it(of_solo):
     assert of_solo(state=State.RUNNING, admitted_at=NOW - timedelta(minutes=5)) == (4000, 0)
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "counted"),
+    [
+        ({"hours": 1}, {"seconds": 5}, (4000, 0)),
+        ({"seconds": 30}, {"seconds": 5}, (0, 4000)),
+        ({"hours": 1}, {"minutes": 5}, (0, 0)),
+    ],
+)
+def test_own_work_that_ended_after_the_plan_is_what_it_was_in_it(of_solo, began, ended, counted):
+    times = {"admitted_at": NOW - timedelta(**began), "finished_at": NOW - timedelta(**ended)}
+    assert of_solo(state=State.FINISHED, **times) == counted
+
+
+def test_own_work_that_was_cancelled_after_the_plan_was_pending_in_it(of_solo):
+    assert of_solo(state=State.FINISHED, finished_at=NOW - timedelta(seconds=5)) == (0, 4000)
 
 
 def test_own_work_is_counted_as_the_plan_counts_what_is_pending(of_solo):
@@ -224,7 +241,7 @@ def test_queries_do_not_grow_with_work(cluster, as_user, django_assert_num_queri
         work = finish(queue, f"done-{i}", "failed", 1)
         Transition.objects.create(workload=work, at=work.finished_at, to_state=State.FINISHED)
     client = as_user("m.okafor")
-    with django_assert_num_queries(22):
+    with django_assert_num_queries(23):
         client.get(HOME, headers={"X-Weir-Live": "1"})
 
 
