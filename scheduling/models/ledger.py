@@ -15,13 +15,17 @@ from scheduling.models.workloads import Workload
 
 
 class Cycle(models.Model):
-    """One pass of the engine that changed something or was the newest."""
+    """One pass of the engine that changed something, was the newest, or stands for an hour of others."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="cycles")
     number = models.PositiveBigIntegerField()
     at = models.DateTimeField()
     took_ms = models.FloatField(default=0)
     """Snapshot to committed plan, real milliseconds; 0 where nobody measured it, as of a simulated past."""
+    slowest_ms = models.FloatField(null=True)
+    """The longest that a pass took of those that this row stood for: one that changed nothing has no row of
+    its own."""
+    slowest_at = models.DateTimeField(null=True)
     lag_s = models.FloatField(null=True)
     """How long the picture that it planned had been out of touch with the cluster, real seconds; NULL where
     nobody measured it."""

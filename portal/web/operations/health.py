@@ -26,6 +26,7 @@ from scheduling.services.worker.lanes import LaneNow
 STALE_CYCLES = 4
 DAY = timedelta(hours=24)
 WRITES, CHANGES, FIRST = 8, 8, 3
+COLUMNS = ("took_ms", "admitted", "evicted", "slowest_ms", "slowest_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +77,16 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) ->
     """Of the last day in the cluster's own time; ``last`` is its newest cycle."""
     since = cluster.now() - DAY
     cycles = Cycle.objects.filter(cluster=cluster, at__gte=since)
-    rows = list(cycles.order_by().values_list("took_ms", "admitted", "evicted"))
-    took = sorted(ms for ms, _, _ in rows if ms > 0)
+    rows = list(cycles.order_by().values_list(*COLUMNS))
+    took = sorted(row[0] for row in rows if row[0] > 0)
     _, lost = lost_in(Eviction.objects.filter(workload__cluster=cluster, at__gte=since))
     writes = list(_writes(cluster, since))
     refused = [write for write in writes if write.code]
     now = timezone.now()
     age = (now - cluster.planned_at).total_seconds() if cluster.planned_at else None
     processes = processes_of(cluster, lanes, now)
-    slowest = took[-1] if took else 0
-    bounds = bounds_of(cluster, slowest, processes.lag_s)
+    slow = (ms for *_, ms, at in rows if ms is not None and at >= since)
+    bounds = bounds_of(cluster, max([0, *took[-1:], *slow]), processes.lag_s)
     return Health(
         faults=[*_faults(cluster, age, processes), *processes.faults],
         looks=list(_looks(cluster, took, refused, bounds)),
@@ -95,8 +96,8 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow], last: Cycle | None) ->
         half_ms=_share(took, 0.5),
         most_ms=_share(took, 0.99),
         cycles=len(rows),
-        started=sum(admitted for _, admitted, _ in rows),
-        evicted=sum(evicted for _, _, evicted in rows),
+        started=sum(row[1] for row in rows),
+        evicted=sum(row[2] for row in rows),
         lost_gpu_s=lost,
         writes=[*refused[:WRITES], *(w for w in writes if not w.code)][:WRITES],
         written=len(writes),
@@ -133,7 +134,7 @@ def _looks(
         yield f"{counted(rails, 'guardrail')} out of step"
     slow = sum(ms > SLOW_MS for ms in took)
     if slow:
-        yield f"{counted(slow, 'cycle')} slower than {SLOW_MS / 1000:g} s"
+        yield f"{counted(slow, 'cycle')} that changed something and took longer than {SLOW_MS / 1000:g} s"
     down = cluster.nodes.filter(ready=False).count()
     if down:
         yield f"{counted(down, 'node')} not ready"

@@ -301,8 +301,9 @@ def _commit(one: _Pass, view: View, planned: Planned) -> tuple[Recorded, bool]:
     recorded = recording.record(done)
     if view.cluster.mode == ClusterMode.ENFORCE:  # Nothing is claimed where nobody enforces.
         _follow_claims(one, view, planned, done, recorded.cycle)
-    recorded.cycle.took_ms, recorded.cycle.lag_s = _ms_since(one.began), view.lag_s
-    recorded.cycle.save(update_fields=["took_ms", "lag_s"])
+    recorded.cycle.lag_s = view.lag_s
+    recording.timed(recorded.cycle, _ms_since(one.began))
+    recorded.cycle.save(update_fields=["took_ms", "slowest_ms", "slowest_at", "lag_s"])
     if planned.ordered is not None:
         consolidation_orders.claim(planned.ordered, recorded.cycle, one.rows.projection.by_name)
     return recorded, bool(view.changes or moved or recorded.visible)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -508,3 +509,18 @@ def test_ended_and_cleaned_up_between_two_looks_is_no_cancellation(world: World)
 
     assert world.row("brief").outcome == Outcome.SUCCEEDED
     assert world.states("brief") == [S.PENDING, S.ADMITTED, S.RUNNING, S.FINISHED]
+
+
+def test_row_of_passes_that_change_nothing_keeps_the_slowest_of_an_hour(world: World) -> None:
+    world.cycle()
+    rows = Cycle.objects.count()
+    Cycle.objects.update(slowest_ms=9e9)
+    world.cycle()
+    newest = Cycle.objects.latest("number")
+    assert (Cycle.objects.count(), newest.slowest_ms) == (rows, 9e9)
+    assert 0 < newest.took_ms < 9e9
+
+    Cycle.objects.update(slowest_at=newest.at - timedelta(hours=2))
+    world.cycle()
+    newest = Cycle.objects.latest("number")
+    assert (Cycle.objects.count(), newest.slowest_ms) == (rows + 1, newest.took_ms)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Model
@@ -30,6 +30,9 @@ MOVED_ROWS = 200
 """The same for those of which only the figures did, in turn."""
 TOLD_EVERY_S = 1.0
 """Wall seconds between two looks along a line that is longer."""
+STANDS_FOR = timedelta(hours=1)
+"""So long after the slowest pass that a row stands for it may stand for others: what was slowest in a day is
+known to the hour, however little happens."""
 
 
 @dataclass(slots=True)
@@ -156,10 +159,18 @@ def _news(done: Pass, said: Sequence[m.Decision]) -> tuple[list[Pair], list[Pair
     return pairs[: len(changed)], pairs[len(changed) :]
 
 
+def timed(cycle: Cycle, took_ms: float) -> None:
+    """What its pass took; the slowest of those that the row stood for stays known."""
+    cycle.took_ms = took_ms
+    if cycle.slowest_ms is None or took_ms >= cycle.slowest_ms:
+        cycle.slowest_ms, cycle.slowest_at = took_ms, cycle.at
+
+
 def _cycle(done: Pass) -> Cycle:
-    """The row of this pass. The newest row is reused while nothing hangs on it."""
+    """The row of this pass. The newest row is reused while nothing hangs on it, and its slowest pass is of
+    late."""
     newest = Cycle.objects.filter(cluster=done.cluster).order_by("-number").first()
-    reuse = newest is not None and not newest.decisions.exists()
+    reuse = newest is not None and _stands(newest, done.at) and not newest.decisions.exists()
     cycle = newest if newest is not None and reuse else Cycle(cluster=done.cluster)
     cycle.number = (newest.number if newest else 0) + 1
     cycle.at, cycle.mode, cycle.trigger = done.at, done.cluster.mode, done.trigger
@@ -169,6 +180,11 @@ def _cycle(done: Pass) -> Cycle:
     cycle.evicted = actions.count(m.Action.EVICT)
     cycle.save()
     return cycle
+
+
+def _stands(cycle: Cycle, at: datetime) -> bool:
+    """Whether the row may stand for a pass at ``at`` as well."""
+    return cycle.slowest_at is None or at - cycle.slowest_at < STANDS_FOR
 
 
 def decision_row(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from portal.web.operations.bounds import bounds_of
-from scheduling.models import MILLI, Eviction, Lane, Process, Role, StartForecast
+from scheduling.models import MILLI, Cycle, Eviction, Lane, Process, Role, StartForecast
 from tests.factories import make_workload
 
 pytestmark = pytest.mark.django_db
@@ -134,6 +134,29 @@ def test_evictions_of_a_day_ago_use_no_budget(cluster):
     )  # fmt: skip
     (budget,) = [b for b in bounds_of(cluster, 0, None) if b.name.startswith("Eviction budget")]
     assert budget.used == 0
+
+
+@pytest.mark.parametrize("hours", [1, 23, 25])
+def test_slowest_cycle_is_the_slowest_though_it_changed_nothing_and_has_no_row(
+    operator, cluster, hours
+):
+    then = cluster.now() - timedelta(hours=hours)
+    Cycle.objects.update(took_ms=300, slowest_ms=10_200, slowest_at=then)
+    (slowest,) = [
+        one for one in operator.get(URL).context["health"].bounds if one.name == "Slowest cycle"
+    ]
+    assert slowest.words == ("10.2 of 2 s" if hours < 24 else "0.3 of 2 s")
+
+
+def test_bound_of_evictions_says_what_past_it_happens_as_the_policy_does(operator, cluster):
+    assert cluster.max_evictions == 3
+    victim = make_workload(cluster.queues.get(name="recommend"), name="often")
+    for hours in (1, 2, 3):
+        Eviction.objects.create(workload=victim, at=cluster.now() - timedelta(hours=hours), gpus=1)
+    (often,) = [one for one in bounds_of(cluster, 0, None) if "one workload" in one.name]
+    assert (often.note, often.used) == ("often; past it gives back only what nominal owes", 3)
+    policy = " ".join(operator.get("/c/fra1/policy/").content.decode().split())
+    assert "evicted so often within a day only what nominal owes is taken back" in policy
 
 
 def test_bounds_that_the_policy_does_not_set_are_not_told(cluster):
