@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,10 +31,10 @@ from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
-from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
+from scheduling.models import MILLI, Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import PredictedStart, said_of
 from scheduling.services.words import endings
-from scheduling.services.words.sentences import home_of
+from scheduling.services.words.sentences import Reader, home_of, readable
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 from scheduling.services.workloads.kubectl import commands_for
 from scheduling.services.workloads.turns import turn_of
@@ -41,7 +42,8 @@ from scheduling.services.workloads.turns import turn_of
 
 @dataclass(frozen=True, slots=True)
 class LargeBar:
-    """``framed`` is the workload's part of the hatch, milli-GPU; 0 frames nothing."""
+    """``framed`` is the workload's part of the hatch, milli-GPU; 0 frames nothing. ``said`` is what the
+    sentence above it says that the queue holds, where it says so."""
 
     bar: Bar
     axis: Axis
@@ -49,6 +51,12 @@ class LargeBar:
     unit: str
     share: Share
     framed: float
+    said: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """The division is of what was held before its plan, a sentence of what is held with its acts."""
+        return self.said is not None and round(self.said) != self.share.allocated
 
     @property
     def past_limit(self) -> float:
@@ -59,13 +67,13 @@ class LargeBar:
         return max(0, self.share.allocated + self.share.pending - limit)
 
 
-def large(share: Share, name: str, *, framed: float = 0) -> LargeBar:
+def large(share: Share, name: str, *, framed: float = 0, said: float | None = None) -> LargeBar:
     """The bar of one queue and class on its own axis."""
     one = figures_of(share)
     on = axis([one])
     named = {width: labels(one, on, width=width, framed_gpus=framed) for width in WIDTHS_PX}
     drawn = bar(name, one, on, framed_gpus=framed)
-    return LargeBar(drawn, on, named, unit(share.gpu_class), share, framed)
+    return LargeBar(drawn, on, named, unit(share.gpu_class), share, framed, said)
 
 
 SUBMITTED = "submitted"
@@ -75,6 +83,9 @@ MOST_DECISIONS = 300
 KEEP_SUBMITTED = timedelta(minutes=10)
 NEVER_ASKS = ("never_fits", "nodes_out", "no_such_class", "misrouted")
 """Reasons of work that no queue asks for: nothing of the hatch is its."""
+
+QUOTES = ("at_limit", "above_fair_share", "waits_for_quota", "waits_for_turn")
+"""Reasons whose sentence says what the queue holds, unless another queue is to blame."""
 
 
 @page_view
@@ -146,7 +157,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         ),
         "decision": decisions[-1] if decisions else None,
         "classes": [classes[name] for name in work.gpu_classes if name in classes],
-        "entitlement": _entitlement(work, home),
+        "entitlement": _entitlement(work, home, reader),
         "checkpoints": expected,
         "standing": standing_of(work, now),
         "held_back": held_back(work, now),
@@ -249,14 +260,25 @@ def learned_from(work: Workload, learned: Learned) -> str:
     return f"{learned.announcing} of {whose} last {learned.seen} workloads{where}"
 
 
-def _entitlement(work: Workload, home: Queue | None) -> LargeBar | None:
-    """The bar of its queue and first class, with this gang framed while it waits."""
+def _entitlement(work: Workload, home: Queue | None, reader: Reader) -> LargeBar | None:
+    """The bar of its queue and of the class that it holds or is told of, with this gang framed while it
+    waits."""
     if home is None or work.state == State.FINISHED:
         return None
-    name = work.gpu_class.name if work.gpu_class else next(iter(work.gpu_classes), "")
+    told = readable(work, reader)
+    name = work.gpu_class.name if work.gpu_class else _class_told(work.gpu_classes, told.sentence)
     share = Share.objects.filter(queue=home, gpu_class__name=name).first()
     if share is None:
         return None
     asks = work.is_waiting and work.reason not in NEVER_ASKS
     framed = work.requested_gpus if asks else 0
-    return large(share, str(home), framed=framed)
+    is_quoted = work.is_waiting and work.reason in QUOTES and "queue" not in told.numbers
+    holds = told.numbers.get("holds") if is_quoted else None
+    said = None if holds is None else MILLI * holds
+    return large(share, str(home), framed=framed, said=said)
+
+
+def _class_told(names: Sequence[str], sentence: str) -> str:
+    """Of the classes that it accepts the one that the sentence names, else the first."""
+    words = {word.rstrip(".") for word in re.findall(r"[\w.-]+", sentence)}
+    return next((name for name in names if name in words), next(iter(names), ""))

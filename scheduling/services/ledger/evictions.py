@@ -62,6 +62,10 @@ def numbers_at(
         return numbers
     leaving = _evicted_gpus(plan.acts, by_name, victim.queue_label, gpu_class)
     numbers |= _holdings("victim", plan, victim.queue_label, gpu_class, -leaving)
+    if (
+        "held" in numbers and "queue" not in numbers
+    ):  # As its sentence says, what starts before it counted.
+        numbers |= {"victim_held_before": numbers["held"], "victim_held_after": numbers["keeps"]}
     preemptor = by_name.get(decision.for_workload or "")
     if preemptor is not None:
         need = preemptor.requested_gpus

@@ -1,3 +1,4 @@
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from scheduling.models import (
     Decision,
     EditKind,
     Eviction,
+    Share,
     State,
     Transition,
     Workload,
@@ -34,6 +36,37 @@ def test_why_it_waits_is_a_sentence_with_code_and_framed_bar(as_user, cluster):
     assert "ABOVE_FAIR_SHARE" in page
     assert "The framed part of the pending hatch is this gang." in page
     assert "with this gang" in page
+
+
+@pytest.mark.parametrize(("before", "apart"), [(40, False), (36, True)])
+def test_card_tells_its_bar_and_a_sentence_that_counts_starts_of_its_plan_apart(
+    as_user, cluster, before, apart
+):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Workload.objects.filter(pk=work.pk).update(numbers={"holds": 40, "fair_share": 39})
+    Share.objects.filter(queue=work.queue).update(allocated=before * 1000)
+    response = as_user("m.okafor").get(url(work.name))
+    assert response.context["entitlement"].differs is apart
+    said = "and so 40; the bar is what was held before, 36."
+    assert (said in text(response)) is apart
+
+
+def test_bar_of_what_a_queue_above_is_to_blame_for_is_its_own(as_user, cluster):
+    numbers = {"holds": 90, "queue": "research"}
+    Workload.objects.filter(name="pt-13b-ctx32k").update(numbers=numbers)
+    response = as_user("m.okafor").get(url("pt-13b-ctx32k"))
+    assert not response.context["entitlement"].differs
+
+
+def test_bar_is_of_the_class_that_the_sentence_is_about(as_user, cluster):
+    said = "research/language/pretraining holds 8 of its limit of 8 a100-40gb."
+    classes = ["h100-80gb", "a100-40gb"]
+    a100, queue = cluster.gpu_classes.get(name="a100-40gb"), cluster.queues.get(name="pretraining")
+    Share.objects.create(queue=queue, gpu_class=a100, allocated=8000, limit=8000)
+    waits = Workload.objects.filter(name="pt-13b-ctx32k")
+    waits.update(sentence=said, sealed={}, gpu_classes=classes)
+    shown = as_user("m.okafor").get(url("pt-13b-ctx32k")).context["entitlement"]
+    assert shown.share.gpu_class.name == "a100-40gb"
 
 
 def test_unlike_roles_are_shown_each_with_its_pods_and_their_gpus(as_user, cluster):
@@ -78,6 +111,17 @@ def test_eviction_shows_both_queues_before_and_after_and_the_arithmetic(as_user,
     page = text(response)
     assert "Lost = 16 GPUs × 28 min of work" in page, page[page.index("Lost = ") :][:60]
     assert "For each GPU asked for 1.33 were evicted: 16 for 12." in page
+
+
+def test_eviction_keeps_the_figures_of_then_whatever_holds_now(as_user, cluster):
+    Share.objects.update(allocated=3000, fair_share=5000)
+    response = as_user("lead").get(url("pt-13b-ctx32k"))
+    [loss] = [entry.loss for entry in response.context["entries"] if entry.loss]
+    assert [(side.before, side.after) for side in loss.sides] == [(56, 40), (0, 12)]
+    then = text(response).split('class="loss"')[1]
+    assert re.search(r">At <time[^>]*>07:58</time>, h100-80gb</th>", then), then[:900]
+    assert "Held before" in then
+    assert "Held after" in then
 
 
 def test_winner_is_a_link_only_for_who_may_open_it(as_user, cluster):
