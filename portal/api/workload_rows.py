@@ -90,12 +90,16 @@ class WorkloadSerializer(ToldSerializer):
         read_only=True, allow_null=True, help_text="Of the container that ended with an error."
     )
     ending = serializers.SerializerMethodField(help_text="The cause in a sentence; empty without.")
-    remedy = serializers.SerializerMethodField(help_text="What can be done about it; may be empty.")
+    remedy = serializers.SerializerMethodField(help_text="The remedy; may be empty.")
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     turn: Any = serializers.DictField(
         read_only=True,
         help_text="When its author lets it start: not_before, after, array, index, at_once; empty without.",
     )
+    position = serializers.IntegerField(
+        source="place", read_only=True, allow_null=True,
+        help_text="Its place among those of its queue that wait to start; null of what is on hold.",
+    )  # fmt: skip
     requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
     allocated_gpus = GpusField(read_only=True)
     used_gpu_hours = serializers.SerializerMethodField(
@@ -283,7 +287,7 @@ class WorkloadDetailSerializer(WorkloadSerializer):
 class RelaxationSerializer(serializers.Serializer[Any]):
     """One change that would start it now."""
 
-    change = serializers.CharField(help_text="What is changed, as `gpu_class`.")
+    change = serializers.CharField(help_text="The field that is changed, as `gpu_class`.")
     value: Any = serializers.JSONField(allow_null=True)
     gpu_class = serializers.CharField(help_text="On which it would start.")
     queue = serializers.CharField(help_text="Whose limit it is; empty where it is none.")

@@ -1,10 +1,12 @@
 import csv
 import json
+import re
 from datetime import timedelta
 
 import pytest
 import yaml
 
+from portal.accounts.models import User
 from portal.approvals.models import QuotaRequest
 from portal.reports.kinds import REPORTS
 from scheduling.models import PriorityClass, Quota, StartForecast, State, Workload
@@ -80,6 +82,28 @@ def test_eta_whose_p50_has_passed_names_the_latest_alone(weir, cluster):
         defaults={"at": now - HOUR, "p50_at": now - HOUR / 6, "p90_at": now + HOUR},
     )
     assert weir("eta", waiting.name, user="researcher").stdout.startswith("Any moment, by ")
+
+
+def places(text):
+    """Every place in line that is said in ``text``."""
+    return set(re.findall(r"\b[Pp]lace(?: in its queue)?\W+(\d+)", re.sub(r"<[^>]+>", " ", text)))
+
+
+@pytest.mark.parametrize(("held", "place"), [(False, {"3"}), (True, set())])
+def test_place_in_line_is_one_number_on_its_page_in_commands_and_by_the_api(
+    weir, cluster, client, held, place
+):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Workload.objects.filter(pk=work.pk).update(position=3, held=held)
+    client.force_login(User.objects.get(username="m.okafor"))
+    row = client.get(f"/api/v1/clusters/fra1/workloads/{work.uid}").json()
+    said = [
+        client.get(f"/c/fra1/w/{work.uid}/").content.decode(),
+        weir("why", work.name, user="m.okafor").stdout,
+        weir("eta", work.name, user="m.okafor").stdout,
+    ]
+    assert [places(text) for text in said] == [place] * len(said)
+    assert {str(row["position"])} - {"None"} == place
 
 
 def test_submit_of_fields_makes_the_job(weir, kube):

@@ -238,7 +238,7 @@ def size_of(draft: DraftWork) -> str:
     most = sum(shape.pods for shape in one.shapes) or one.max_members
     least = most - sum(shape.extra for shape in one.shapes) if one.shapes else one.min_members
     pods = number(least) if least == most else f"{number(least)} to {number(most)}"
-    return f"{amount} GPU{'' if amount == '1' else 's'} in {pods} pod{'' if pods == '1' else 's'}"
+    return f"{amount} {'GPU' if amount == '1' else 'GPUs'} in {pods} {'pod' if pods == '1' else 'pods'}"
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ class _Telling:
         if decision.reason == "awaits_victims":
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
             return Verdict("info", "clock", head, text, decision.until, self._likely(answer))
-        place = f", place {decision.position} in line" if decision.position else ""
+        place = f", place {decision.position} in its queue" if decision.position else ""
         head = f"Waits{place}: {reason_inside(decision.reason)}"
         return Verdict("warn", "clock", head, text, decision.until, self._likely(answer))
 

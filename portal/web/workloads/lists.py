@@ -39,7 +39,7 @@ COLUMNS: dict[str, Any] = {
     "state": F("state"),
     "outcome": F("outcome"),
     "held": Case(When(held=True, then=Value("held")), default=Value("")),
-    "position": F("position"),
+    "position": Case(When(held=False, then=F("position"))),
     "reason": F("reason"),
     "sentence": F("sentence"),
     "gpus_requested": F("gpus") * F("min_members") * GPUS,

@@ -72,6 +72,11 @@ def test_work_that_cannot_start_as_it_is_needs_its_owner(cluster, as_user):
     assert "It will not start as it is. Clone and change it" in said
 
 
+def test_work_on_hold_is_not_called_unplanned(cluster, as_user):
+    Workload.objects.filter(name="pt-13b-ctx32k").update(held=True, reason="held", position=None)
+    assert "not planned yet" not in text(as_user("m.okafor").get(HOME))
+
+
 def test_ended_work_is_sorted_by_what_needs_its_owner_and_its_column_adds_up(cluster, as_user):
     queue = Queue.objects.get(name="pretraining")
     Eviction.objects.update(at=NOW - timedelta(hours=2))

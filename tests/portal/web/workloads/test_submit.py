@@ -208,7 +208,7 @@ def test_work_that_waits_is_told_its_place_and_who_goes_before(as_user, cluster,
         make_workload(queue, uid=uid, name=f"first-{number}", gpus=8000)
     change = {"gpus_per_pod": "8", "pods_max": "", "class_2": ""}
     row = outlook(as_user("researcher"), **change).rows[0]
-    assert row.verdict.head.startswith("Waits, place 2 in line")
+    assert row.verdict.head.startswith("Waits, place 2 in its queue")
     assert [work.name for work in row.behind] == ["first-2"]
 
 
