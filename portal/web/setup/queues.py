@@ -17,11 +17,13 @@ from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest, acted
 from portal.web.setup.cluster_facts import look
 from portal.web.setup.forms import TreeForm
+from portal.web.setup.replaced import sentence
 from portal.web.studies.ways import sentences
 from scheduling.models import Cluster, Sharing
 from scheduling.services.clusters.discovery import Discovery, propose
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.knobs import set_policy
+from scheduling.services.queues.save import grid
 from scheduling.services.queues.sharing import name_of
 from scheduling.services.queues.shift import given_to, room
 from scheduling.services.queues.tree import offering
@@ -88,7 +90,8 @@ def _share(request: PersonRequest, cluster: Cluster) -> HttpResponse:
 def _apply(
     request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], form: TreeForm
 ) -> bool:
-    taking = request.POST.getlist("taking")
+    taking, root = request.POST.getlist("taking"), cluster.queues.get(parent=None)
+    before = grid(root, cluster.now())
     try:
         made = apply_tree(
             cluster=cluster, queues=tree, author=request.user, reason=REASON, taking=taking
@@ -107,8 +110,11 @@ def _apply(
     messages.success(
         request, f"{counted(len(made), 'queue')} {verb} there. Nothing on {cluster} was changed."
     )
-    for sentence in _past_installed(cluster, tree):
-        messages.warning(request, sentence)
+    names = {spec.name for top in tree for spec, _ in top.walk()}
+    if replaced := sentence(before, grid(root, cluster.now()), names):
+        messages.info(request, replaced)
+    for warning in _past_installed(cluster, tree):
+        messages.warning(request, warning)
     return True
 
 

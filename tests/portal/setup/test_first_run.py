@@ -447,3 +447,20 @@ def test_classes_are_found_after_the_set_up_from_the_engines_page(connected, adm
     other = Cluster.objects.create(name="other", mode="observe")
     assert admin.get("/set-up/classes/?cluster=fra1").context["cluster"] == connected
     assert admin.get("/set-up/classes/?cluster=other").context["cluster"] == other
+
+
+def test_file_that_replaces_says_what_it_replaces_and_what_stays(connected, admin):
+    trees = (
+        "queues: [{name: a, nominal: {l4: 6}}, {name: b, nominal: {l4: 2}}]",
+        "queues: [{name: a, nominal: {l4: 4}, priority: 2, borrowing_limit: {l4: 8}}, {name: c}]",
+    )
+    first, second = (
+        unescape(admin.post("/set-up/queues/", {"file": "1", "tree": tree}, follow=True).text)
+        for tree in trees
+    )
+    assert "Replaced:" not in first
+    said = "Replaced: priority of a 0 → 2; nominal of a 6 → 4 l4; borrowing limit of a all → 8 l4."
+    plain = " ".join(second.split())
+    assert f"{said} 1 queue that it does not name stays." in plain, re.findall(
+        "Replaced.{200}", plain
+    )
