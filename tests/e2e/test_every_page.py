@@ -250,6 +250,28 @@ def test_long_table_folds_on_a_narrow_screen_and_opens_for_good(page, cluster):
     assert rows.count() == every
 
 
+LONG_ON_A_PHONE = {"/help/waiting/": "each reason is led to by name, and read where it stands"}
+"""Address -> why what stands there can't fold. It gets only shorter."""
+PHONE_PX = 3000
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_page_on_a_phone_is_no_longer_than_four_screens_unless_it_says_why(page, cluster, chunk):
+    sign_in(page, User.objects.get(username="admin"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    uid = Workload.objects.get(cluster=cluster, name="pt-13b-ctx32k").uid
+    long, addresses = {}, [*pages(cluster)][chunk::CHUNKS]
+    for address in addresses:
+        answer = page.goto(address, wait_until="load")
+        if answer is None or "html" not in answer.headers.get("content-type", ""):
+            continue
+        height = page.evaluate("document.documentElement.scrollHeight")
+        if height > PHONE_PX:
+            long[address.replace(uid, "UID")] = height
+    here = {address.replace(uid, "UID") for address in addresses}
+    assert long.keys() == LONG_ON_A_PHONE.keys() & here, long
+
+
 def test_late_cards_of_a_long_page_show_their_heads_on_a_narrow_screen(page, cluster):
     sign_in(page, User.objects.get(username="admin"))
     page.set_viewport_size({"width": 390, "height": 844})
@@ -299,7 +321,7 @@ def test_old_plan_is_said_on_the_page_itself(page, cluster):
     sign_in(page, User.objects.get(username="m.okafor"))
     page.goto("/c/fra1/work/")
     note = page.locator("[data-stale-note]")
-    expect(note).to_contain_text("What stands here is from then")
+    expect(note).to_contain_text("This page is as of then")
     assert axe(page) == []
 
 

@@ -11,6 +11,7 @@ from scheduling.models import Queue, QuotaChange
 from scheduling.services.queues.save import Field, QuotaCell, save_quotas
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
+from tests.scheduling.kube import eventually
 from workshop.demo.organisation import H100
 
 RIGHT = "weir-lead"
@@ -59,6 +60,27 @@ def test_lead_divides_meets_a_conflict_mends_it_and_saves(page, lead):
     expect(last).to_contain_text("language 36 → 44, alignment 12 → 20, vision 16 → 8")
     expect(last).to_contain_text("DPO runs need two whole nodes")
     assert QuotaChange.objects.get().author == lead
+
+
+def test_save_waits_for_its_preview_and_says_where_it_comes_without(page, lead):
+    sign_in(page, lead)
+    waiting = []
+
+    def hold_back(route):
+        waiting.append(route)
+
+    page.route("**/quotas/research/preview/", hold_back)
+    page.goto(URL)
+    cell(page, "vision, h100-80gb, nominal").fill("8")
+    page.fill("#reason", "Less")
+    save = page.locator("[data-save]")
+    expect(page.locator("[data-why]")).to_have_text("Save waits for its preview")
+    expect(page.locator("[data-planning]")).to_be_visible()
+    expect(save).to_be_disabled()
+    eventually(lambda: page.wait_for_timeout(20) or waiting)
+    waiting[-1].abort()
+    expect(save).to_be_enabled()
+    expect(save).to_have_text("Save 1 edit without its preview")
 
 
 def test_fault_of_the_server_stays_until_the_grid_is_touched(page, lead):

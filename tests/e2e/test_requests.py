@@ -78,7 +78,9 @@ def test_request_is_asked_forwarded_approved_admitted_and_told(page, cluster):
     page.get_by_label("More GPUs", exact=True).fill("8")
     page.get_by_label("Why", exact=True).fill("DPO runs need a whole node.")
     # The first plan of a process loads the engine.
-    expect(page.locator("#outcome")).to_contain_text("Approved now, 1 starts", timeout=60_000)
+    expect(page.locator("#outcome")).to_contain_text(
+        "Approved now, 1 workload starts", timeout=60_000
+    )
     page.get_by_role("button", name="Submit request").click()
     expect(page.get_by_text("is with the lead")).to_be_visible()
     address = page.url

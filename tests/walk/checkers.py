@@ -165,6 +165,19 @@ def waits_for_no_plan(answer: Answer) -> str:
     return f"planned first: {answer.planned}"
 
 
+MADE_OF = re.compile(r"\b(?:celery(?! -A)|kombu|numba|queryset|traceback)\b", re.I)
+TO_COPY = re.compile(r"<(script|style|code|pre)\b.*?</\1>|<[^>]+>", re.S)
+
+
+def private_words(answer: Answer) -> str:
+    """A page does not speak of what Weir is made of, but in a line to be copied."""
+    if "html" not in answer.headers.get("Content-Type", ""):
+        return ""
+    text = TO_COPY.sub(" ", answer.body.decode(errors="replace"))
+    found = MADE_OF.search(text)
+    return f"says {text[max(0, found.start() - 60) : found.end() + 60]!r}" if found else ""
+
+
 CHECKERS: Mapping[str, Callable[[Answer], str]] = {
     "status": status,
     "sealed names": sealed,
@@ -173,6 +186,7 @@ CHECKERS: Mapping[str, Callable[[Answer], str]] = {
     "schema": schema,
     "caches": kept_by_no_cache,
     "plans": waits_for_no_plan,
+    "private words": private_words,
 }
 
 

@@ -25,6 +25,7 @@ from scheduling.models import (
     Cluster,
     Consolidation,
     IdleSpell,
+    Lane,
     Queue,
     Study,
     StudyKind,
@@ -96,6 +97,7 @@ class World:
 def build() -> World:
     made = organisation()
     owner, nlp = User.objects.get(username="okapi-user"), _queue(made, "nlp")
+    Lane.objects.create(name="celery", waiting=12, asked_at=timezone.now())
     announce("quota.saved", cluster=made.cluster, queue=nlp.path, reason="okapi-edit")
     deliver_due()
     sessions = {}

@@ -47,7 +47,7 @@ def test_edit_that_repeats_holds_each_time_and_no_longer(lead, name):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"repeat": "week", "times": "3"}, "What repeats begins and ends each time."),
+        ({"repeat": "week", "times": "3"}, "An edit that repeats begins and ends each time."),
         ({"repeat": "year", "times": "3", **SPAN}, "It repeats every day or every week."),
         ({"repeat": "week", "times": "1", **SPAN}, "“1” is no number of times. Write 2 to 60."),
         ({"repeat": "week", "times": "1e9", **SPAN}, "is no number of times."),

@@ -1,9 +1,11 @@
 """What edits of the grid would do, told before they are saved and kept with them."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
+from portal.approvals import edits
 from scheduling.models import (
     Eviction,
     Quota,
@@ -178,16 +180,23 @@ def test_questions_about_edits_keep_no_operator_from_asking(cluster):
     assert what_if.ask(cluster=cluster, document=node, author="admin").state == StudyState.WAITING
 
 
+SENTENCE = "vision holds 8 of its limit of 8 h100-80gb"
+
+
+def line(kind, work):
+    """Of a plan."""
+    return {
+        "kind": kind, "workload": f"{work.namespace}/{work.name}", "queue": work.queue.name, "gpus": 8.0,
+        "lost_gpu_hours": 0.0, "reason": "at_limit", "sentence": f"{SENTENCE}.", "sealed": {}, "numbers": {},
+    }  # fmt: skip
+
+
 @pytest.fixture
 def change(as_user, cell, moving):
     """A saved edit of which a start, an eviction and a longer wait were expected."""
     as_user("lead").post(URL, {cell("vision"): "8", "reason": "Less"})
     saved = QuotaChange.objects.get()
-    lines = [
-        {"kind": kind, "workload": f"{work.namespace}/{work.name}", "queue": work.queue.name, "gpus": 8.0,
-         "lost_gpu_hours": 0.0, "reason": "no_room", "sentence": "", "sealed": None, "numbers": {}}
-        for kind, work in moving.items()
-    ]  # fmt: skip
+    lines = [line(kind, work) for kind, work in moving.items()]
     saved.expected = {**saved.expected, "lines": lines}
     saved.save()
     return saved
@@ -209,9 +218,27 @@ def test_change_says_what_was_expected_and_what_came(as_user, change, moving):
     Eviction.objects.create(workload=moving["leaves"], at=after, rule="reclaim", gpus=8000)
 
     told = text(as_user("lead").get(f"{URL}changes/{change.pk}/"))
-    assert "expected: 1 starts, 1 is evicted and 1 waits longer" in told
+    assert "expected: 1 workload starts, 1 is evicted and 1 waits longer" in told
     assert "started <time" in told
     assert "evicted <time" in told
+
+
+def test_preview_has_one_short_line_for_each_workload_and_its_sentence_below_a_click(
+    as_user, cell, moving, monkeypatch
+):
+    planned, lines = edits.planned, [line(kind, work) for kind, work in moving.items()]
+    monkeypatch.setattr(edits, "planned", lambda *edit: {**planned(*edit), "lines": lines})
+    told = as_user("lead").post(f"{URL}preview/", {cell("vision"): "8"}).content.decode()
+    effects = told.split('<div class="effect is-brief">')[1:]
+    assert len(effects) == len(lines)
+    for effect in effects:
+        plain = re.sub(
+            r"<details.*?</details>", "", re.split('<h3|<p class="since', effect)[0], flags=re.S
+        )
+        said = " ".join(re.sub(r"<[^>]+>", " ", plain).split())
+        assert SENTENCE not in said
+        assert SENTENCE in effect
+        assert len(said) <= 100, said
 
 
 def test_change_of_queues_that_one_does_not_see_is_absent(as_user, change):
