@@ -54,6 +54,10 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> None:
         click.echo(f"{_pad(name, width, right=False)}{GAP}{_cell(value)}")
 
 
+def counted(count: int, word: str) -> str:
+    return f"{count:,} {word if count == 1 else f'{word}s'}"
+
+
 def number(value: float | None) -> str:
     """GPUs and hours to a tenth, whole ones without it; nothing known is a dash."""
     if value is None:

@@ -147,7 +147,9 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     token = get_object_or_404(person(request).api_tokens, pk=pk)
     doors.revoke_token(request, token)
-    messages.success(request, f"Token {token.name} is revoked. What uses it is refused from now.")
+    messages.success(
+        request, f"Token {token.name} is revoked. Programs that use it are refused from now."
+    )
     return redirect("accounts:account")
 
 

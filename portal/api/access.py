@@ -29,7 +29,9 @@ from portal.teams.sight import person_for
 
 class SessionSerializer(RowSerializer[Session]):
     key = serializers.CharField(source="pk", help_text="Names it here; it signs nobody in.")
-    how = serializers.CharField(help_text="What the person showed; empty where nobody noted it.")
+    how = serializers.CharField(
+        help_text="The factor that the person showed; empty where nobody noted it."
+    )
 
     class Meta:
         model = Session

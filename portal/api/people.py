@@ -93,7 +93,7 @@ TOKEN = body_of(
         child=serializers.ChoiceField(choices=Scope.choices),
         max_length=len(Scope),
         required=False,
-        help_text="What it may be used for; reading alone unless told.",
+        help_text="The uses that it allows; reading alone unless told.",
     ),
     days=serializers.IntegerField(
         min_value=1,

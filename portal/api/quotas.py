@@ -111,7 +111,7 @@ class QuotaChangeSerializer(RowSerializer[QuotaChange]):
     author: Any = named("username", allow_null=True)
     cells = serializers.SerializerMethodField(help_text="Those of queues you may see.")
     expected = serializers.SerializerMethodField(
-        help_text="What a plan said that it would do, in numbers; empty where nothing was planned."
+        help_text="The outcome that a plan foretold, in numbers; empty where nothing was planned."
     )
 
     class Meta:

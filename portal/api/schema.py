@@ -18,8 +18,8 @@ ERROR: dict[str, Any] = {
     "required": ["code", "sentence", "remedy"],
     "properties": {
         "code": {"type": "string", "description": "Stable, for programs."},
-        "sentence": {"type": "string", "description": "What is wrong, for people."},
-        "remedy": {"type": "string", "description": "What to do about it."},
+        "sentence": {"type": "string", "description": "The fault, for people."},
+        "remedy": {"type": "string", "description": "The remedy, for people."},
         "fields": {
             "type": "object",
             "additionalProperties": {"type": "array", "items": {"type": "string"}},

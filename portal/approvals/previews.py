@@ -17,6 +17,7 @@ from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind
 from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
+from portal.display.format import counted, number
 from portal.display.sentences import and_list
 from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
@@ -159,7 +160,7 @@ class ReadablePreview:
 
     @property
     def outcome(self) -> str:
-        """'1 starts; once the grace is over, 1 is evicted'."""
+        """'1 workload starts; once the grace is over, 1 workload is evicted'."""
         return outcome_of((line.kind, line.is_late) for line in self.lines)
 
     @property
@@ -194,14 +195,18 @@ def outcome_of(moves: Iterable[tuple[str, bool]]) -> str:
     return f"{now}; once the grace is over, {_counts(late)}" if late else now
 
 
+VERBS = (("starts", "start"), ("is evicted", "are evicted"), ("waits longer", "wait longer"))
+"""Of one and of several, in the order of ``ORDER``."""
+
+
 def _counts(kinds: Sequence[str]) -> str:
-    """'1 starts, 1 is evicted and 2 wait longer'."""
-    starts, leaves, waits = (kinds.count(kind) for kind in ORDER)
-    start = f"{starts} {'starts' if starts == 1 else 'start'}" if starts else ""
-    leave = f"{leaves} {'is' if leaves == 1 else 'are'} evicted" if leaves else ""
-    wait = f"{waits} {'waits' if waits == 1 else 'wait'} longer" if waits else ""
-    parts = [part for part in (start, leave, wait) if part]
-    return and_list(parts) if parts else "nobody starts and nobody leaves"
+    """'1 workload starts, 1 is evicted and 2 wait longer'."""
+    found = [(kinds.count(kind), verbs) for kind, verbs in zip(ORDER, VERBS, strict=True)]
+    moves = [(n, one if n == 1 else several) for n, (one, several) in found if n]
+    said = [
+        f"{number(n) if i else counted(n, 'workload')} {verb}" for i, (n, verb) in enumerate(moves)
+    ]
+    return and_list(said) if said else "nobody starts and nobody leaves"
 
 
 def seen_by(

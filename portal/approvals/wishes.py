@@ -14,6 +14,7 @@ from portal.accounts.models import Persona, User
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind
 from portal.boundary.reading import printable
+from portal.display.format import counted
 from portal.teams.access import visible_queues
 from portal.teams.models import Membership
 from portal.teams.namespaces import made_for
@@ -296,7 +297,7 @@ def _queue_faults(wish: Wish, reader: User) -> Iterator[ServiceError]:
         yield _at(
             "queue",
             "parent_holds_workloads",
-            f"{wish.queue.name} holds {count} unfinished workload{'s' * (count > 1)}, and only leaves may.",
+            f"{wish.queue.name} holds {counted(count, 'unfinished workload')}, and only leaves may.",
             "Ask for it beside that queue, below the one above.",
         )
 

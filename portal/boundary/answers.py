@@ -63,7 +63,7 @@ NO_SPACE: Final = Refusal(
 NO_DATABASE: Final = Refusal(
     503,
     "no_database",
-    "Weir's database does not answer, or is busy. What you sent was not saved.",
+    "Weir's database does not answer, or is busy. Nothing of what you sent was saved.",
     "Try again in a minute; if it stays, tell an operator.",
     {"Retry-After": "5"},
 )

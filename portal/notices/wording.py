@@ -13,7 +13,7 @@ from django.conf import settings
 from portal.notices.models import Letter, Notice
 
 TEST = "This is a test from Weir. Notices arrive here."
-FOOT = "You chose to be told of this by mail. What you are told, and when:"
+FOOT = "You chose to be told of this by mail. Your choice of notices and times:"
 
 
 def address_of(path: str) -> str:

@@ -16,7 +16,7 @@ from django.db.models import Count, Sum
 
 from portal.accounts.models import User
 from portal.display.csv import Cell, Table
-from portal.display.format import gpus, gpus_counted
+from portal.display.format import counted, gpus, gpus_counted
 from portal.display.periods import HOUR_S, Floats, Periods, epochs
 from portal.display.spread import share
 from portal.display.units import unit
@@ -83,7 +83,7 @@ class ClassNow:
         parts = [gpus(each) for each, count in self.split for _ in range(count)]
         if len(parts) > 5:
             parts = [*parts[:4], "…"]
-        return f"{' + '.join(parts)} on {nodes} node{'s' if nodes > 1 else ''}"
+        return f"{' + '.join(parts)} on {counted(nodes, 'node')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _ALL = (
     ),
     Report(
         "use", "Real use",
-        "What of the allocated GPUs was really used, what idles now, asked for against used.",
+        "Allocated GPUs that were really used, those that idle now, asked for against used.",
         use, words.use_finding,
         Letter("idle_now", "workload", (("gpus", "{} GPUs idle"), ("user", "of {}"))),
         compares=True,
@@ -43,7 +43,7 @@ _ALL = (
     starts.REPORT,
     Report(
         "longest", "Longest waits",
-        "Who waited longest and why, and all waiting by reason and queue.",
+        "The longest waits and why, and all waiting by reason and queue.",
         longest, words.longest_finding,
         Letter("causes", "cause", (("hours", "{} h"), ("share", "{} of all waiting"))),
         compares=True,

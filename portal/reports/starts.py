@@ -92,7 +92,8 @@ def finding(report: StartsReport) -> Finding:
     wait = duration(report.hours[report.longest].p50)
     return Finding(
         bold,
-        f"What started between {_between(report.longest)} had waited longest: half of it {wait} or more.",
+        f"Work that started between {_between(report.longest)} had waited longest: half of it {wait} or"
+        " more.",
     )
 
 

@@ -276,8 +276,9 @@ def _lead_finding(report: FairnessReport) -> Finding:
 
 
 def longest_finding(report: LongestReport) -> Finding:
+    waited = counted(round(report.hours), "waiting hour")
     bold = (
-        f"{percent(report.share(*QUOTA))} of {number(report.hours)} waiting hours were quota: above "
+        f"{percent(report.share(*QUOTA))} of {waited} were quota: above "
         f"its share or at a limit; {percent(report.share('fragmented'))} were fragmentation and "
         f"{percent(report.share('room'))} a full cluster."
     )

@@ -40,7 +40,7 @@ class PersonaForm(WeirForm):
     max_gpus_at_once = GpusField(
         max_value=MOST_GPUS,
         label="GPUs at once",
-        help_text="What would have its user hold more waits; one workload asks for no more. Empty: no limit",
+        help_text="Work beyond them waits; one workload asks for no more. Empty: no limit",
         **MAY_BE_EMPTY,
     )
     max_run_time_s = HoursField(

@@ -65,13 +65,11 @@ def read(place: str) -> str:
         return Path(place).read_text(encoding="utf-8").strip()
     found = Credential.objects.filter(reference=place).first()
     if found is None:
-        raise LostCredentialError(
-            "What opens it was replaced a moment ago, or is gone: paste it again"
-        )
+        raise LostCredentialError("Its key was replaced a moment ago, or is gone: paste it again")
     try:
         return cipher(PURPOSE).decrypt(found.sealed.encode()).decode()
     except InvalidToken:
         raise LostCredentialError(
-            "What opens it was enciphered with another key: name that in WEIR_SECRET_KEY_FALLBACKS, or paste"
+            "It was enciphered with another key: name that in WEIR_SECRET_KEY_FALLBACKS, or paste"
             " it again"
         ) from None

@@ -11,7 +11,7 @@ import click
 from weir.api import Api
 from weir.commands.options import YES, Options, printed, read_yaml, sure
 from weir.faults import DIFFERS, Fault
-from weir.printing import YAML, document, number, safe, table
+from weir.printing import YAML, counted, document, number, safe, table
 
 Tree = Sequence[Mapping[str, Any]]
 WORDS = ("namespace", "access_group", "priority")
@@ -85,8 +85,7 @@ def apply(
         return
     if not yes:
         print_differences(found)
-    many = f"{len(found)} change{'' if len(found) == 1 else 's'}"
-    sure(f"Apply {many} of {file.name}?", yes=yes)
+    sure(f"Apply {counted(len(found), 'change')} of {file.name}?", yes=yes)
     made = put_tree(api, queues, reason, taking, below=queue)
     if not printed(given, made):
         for path in made["queues"]:

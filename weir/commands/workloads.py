@@ -171,7 +171,7 @@ def _pairs(name: str, said: Sequence[str]) -> dict[str, str]:
 
 
 @click.command()
-@click.option("--all", "over", is_flag=True, help="What has finished too.")
+@click.option("--all", "over", is_flag=True, help="Finished work too.")
 @click.option("--state", multiple=True, help="One of the states, or waiting, holding.")
 @click.option("--queue", help="With everything below it.")
 @click.option("--user")

@@ -13,6 +13,7 @@ from typing import Any
 
 from weir.faults import Fault
 from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
+from weir.printing import counted
 
 LINE = re.compile(r"(Cluster|QOS|Parent|Account|User)\s+-\s+(?:'([^']*)'|([^:\s]+))\s*:?(.*)")
 OPTION = re.compile(
@@ -139,9 +140,7 @@ class _Reader:
         if below and account.users:
             below.append(self._own(account))
         if account.users:
-            self.found.leave(
-                at, f"{len(account.users)} user{'s' * (len(account.users) > 1)}", OF_PEOPLE
-            )
+            self.found.leave(at, counted(len(account.users), "user"), OF_PEOPLE)
         if not below:
             self.found.leave(at, "no namespace", "give the queue one on its page")
         return without_empty({**queue, "queues": below})

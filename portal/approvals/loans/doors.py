@@ -289,7 +289,7 @@ def _check_offer(offer: LoanOffer | None, gpus: int, until: datetime) -> None:
         left = figure(now.left)
         raise ServiceError(
             "more_than_offered",
-            f"What is left of {offer} is {left}.",
+            f"{offer} has {left} left.",
             f"Take {left} at most." if now.left else "Choose another offer.",
             field="gpus",
         )

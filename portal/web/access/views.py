@@ -56,7 +56,7 @@ def group_rules(request: HttpRequest) -> HttpResponse:
 
 
 def _in_words(rule: GroupRule) -> str:
-    return f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
+    return f"Members of {rule.group} are {rule.persona} in {rule.team}, from their next sign-in."
 
 
 @act_view
@@ -98,7 +98,7 @@ def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
 @act_view
 def delete_account(request: HttpRequest, team: str, account: str) -> HttpResponse:
     found = _account(request, team, account)
-    said = f"{found} is deleted. What uses its tokens is refused from now."
+    said = f"{found} is deleted. Programs that use its tokens are refused from now."
     service.delete(person(request), found, request=request)
     messages.success(request, said)
     return redirect("web:service_accounts", team=team)

@@ -31,11 +31,11 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
     ),
     (
         "Request",
-        "What somebody asks for: quota, a boost that ends, a queue, or access to a GPU class or a "
+        "Anything that somebody asks for: quota, a boost that ends, a queue, or access to a GPU class or a "
         "priority. Its lead forwards it, an approver decides.",
     ),
     ("Giver", "The queue from whose nominal quota a request is granted."),
-    ("Nominal quota", "What a queue is guaranteed of a class."),
+    ("Nominal quota", "The GPUs of a class that a queue is guaranteed."),
     ("Borrowing limit", "The most that a queue may hold above its nominal quota."),
     ("Lending limit", "The most of its idle nominal quota that others may use."),
     ("Kept back", "Idle nominal quota that the lending limit keeps from others."),
@@ -43,9 +43,12 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
         "Over-quota weight",
         "The ratio in which spare GPUs are split. With weight 0 a queue gets nothing above nominal.",
     ),
-    ("Fair share", "What the division entitles a queue to now."),
-    ("Potential share", "What it would be entitled to if it asked for everything."),
-    ("Workload", "What is admitted as one: a gang of pods between its least and its most members."),
+    ("Fair share", "The GPUs that the division entitles a queue to now."),
+    ("Potential share", "The fair share that it would have if it asked for everything."),
+    (
+        "Workload",
+        "All that is admitted as one: a gang of pods between its least and its most members.",
+    ),
     (
         "Priority class",
         "How important a workload is inside its queue, whether it may be preempted, and how long it runs "
@@ -57,29 +60,32 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
     ("Requeued", "Was evicted and waits again. It keeps its submit time."),
     ("Reclaim", "To take lent GPUs back, from a queue above its fair share."),
     ("Preempt", "To displace lower priority inside one queue."),
-    (
-        "Evict",
-        "What is done to the victim of either: its pods are told to stop, and it waits again.",
-    ),
+    ("Evict", "The act on the victim of either: its pods are told to stop, and it waits again."),
     (
         "Checkpoint",
-        "The state a run has saved. What came after the last one is lost in an eviction.",
+        "The state a run has saved. The work after the last one is lost in an eviction.",
     ),
     ("Cycle", "One pass of the engine. It reads everything, decides, and writes down why."),
     ("Reason", "Why a decision fell as it did: one code, its figures, and a sentence."),
     ("Fragmentation", "Free GPUs that what waits, or what usually runs, cannot use."),
     (
         "Topology domain",
-        "What is close together: a block, a rack, or what else the cluster calls it; or one node.",
+        "Nodes that are close together: a block, a rack, or what else the cluster calls it; or one node.",
     ),
     ("P50, P90", "Half of all cases are below P50, nine of ten below P90."),
 )
 
 
 TITLES: Final[Mapping[str, tuple[str, str]]] = {
-    "share": ("How your share is computed", "What a queue is entitled to now, in four steps."),
-    "waiting": ("Why does it wait?", "What each reason means, and what you can do."),
-    "evicted": ("Why was I evicted?", "Who may take GPUs back, from whom, and what it costs you."),
+    "share": (
+        "How your share is computed",
+        "The share that a queue is entitled to now, in four steps.",
+    ),
+    "waiting": ("Why does it wait?", "The meaning of each reason, and what you can do."),
+    "evicted": (
+        "Why was I evicted?",
+        "The rules by which GPUs are taken back, from whom, and what it costs you.",
+    ),
     "glossary": ("Glossary", "One word for each thing; pages, API and documents use the same."),
     "keyboard": ("Keyboard", "Everything can be reached without a mouse."),
 }

@@ -63,6 +63,6 @@ def withdraw_offer(request: PersonRequest, cluster: str, pk: int) -> HttpRespons
         raise Http404
     acted(
         request, lambda: doors.withdraw_offer(by=request.user, offer=offer),
-        "Withdrawn. What was lent of it runs on until its own end.",
+        "Withdrawn. Loans from it run on until their own ends.",
     )  # fmt: skip
     return redirect("web:loans", found.name)

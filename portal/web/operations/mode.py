@@ -30,6 +30,8 @@ MEANING = {
     ClusterMode.PAUSED: "Weir leaves the cluster alone. Nothing is planned or compared.",
 }
 MOST_NAMED = 8
+WAITING_NOW = "workload that waits now,workloads that wait now"
+GOING_ON = "workload that holds GPUs goes on,workloads that hold GPUs go on"
 ACTS = {ClusterMode.OBSERVE: "Observe", ClusterMode.ENFORCE: "Enforce", ClusterMode.PAUSED: "Pause"}
 
 
@@ -93,14 +95,15 @@ def effects(cluster: Cluster, mode: ClusterMode) -> Iterator[str]:
     waiting = cluster.workloads.filter(state__in=WAITING).count()
     holding = cluster.workloads.filter(state__in=(State.ADMITTED, State.RUNNING)).count()
     if mode != ClusterMode.ENFORCE:
-        yield f"{_count(waiting)} that wait{'s' * (waiting == 1)} now will not be started by Weir."
-        yield f"{_count(holding)} that hold{'s' * (holding == 1)} GPUs go on; none is evicted."
+        yield f"{counted(waiting, WAITING_NOW)} will not be started by Weir."
+        yield f"{counted(holding, GOING_ON)}; none is evicted."
         yield "Guardrails stay on the cluster as they are: GPU work still has to name a queue."
         yield "Enforcing again goes on from what the cluster then shows."
         return
     yield from _first_writes(cluster)
-    yield f"{_count(waiting)} waiting now: what the plan has room for is started in the next cycle."
-    yield f"{_count(holding)} holding GPUs in queues: adopted as they run, evicted where the plan says so."
+    waits, holds = counted(waiting, "workload"), counted(holding, "workload")
+    yield f"{waits} waiting now: what the plan has room for is started in the next cycle."
+    yield f"{holds} holding GPUs in queues: adopted as they run, evicted where the plan says so."
     yield from _outside(cluster)
     yield "Work that is unsuspended past its queue from then on is suspended again."
 
@@ -150,8 +153,5 @@ def _first_writes(cluster: Cluster) -> Iterator[str]:
         return
     total = cluster.guardrails.count()
     out = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
-    yield f"{out} of {total} guardrails are not as they should be: they are written first."
-
-
-def _count(workloads: int) -> str:
-    return f"{workloads} workload{'' if workloads == 1 else 's'}"
+    differ = "is not as it should be" if out == 1 else "are not as they should be"
+    yield f"{out} of {counted(total, 'guardrail')} {differ}: written first."

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
+from portal.display.format import counted
 from portal.plans import asking as plans
 from portal.plans.asking import PlanState
 from portal.plans.kinds import CHANGES
@@ -114,7 +115,7 @@ def _save(request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]) -
         before = set_policy(cluster=cluster, values=values, author=request.user, reason=reason)
     except ServiceError as error:
         return {error.field or "reason": str(error)}
-    fields = f"{len(before)} field{'' if len(before) == 1 else 's'}"
+    fields = counted(len(before), "field")
     messages.success(request, f"{fields} changed, in force with the next cycle.")
     return {}
 

@@ -25,7 +25,7 @@ def repeated(
         return Fault("no_step", FIELD, "It repeats every day or every week.", "Choose one.")
     if start is None or end is None:
         return Fault(
-            "no_span", FIELD, "What repeats begins and ends each time.",
+            "no_span", FIELD, "An edit that repeats begins and ends each time.",
             "Write from when until when it holds the first time.",
         )  # fmt: skip
     if end - start > step:

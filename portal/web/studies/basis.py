@@ -72,7 +72,7 @@ def _capacity(gpus: Mapping[str, Json]) -> Iterator[str]:
         yield f"Ready on average, and lived as whole nodes: {', '.join(classes)}."
     unknown = [name for name, one in gpus.items() if one["ready"] is None]
     if unknown:
-        yield f"What was ready of {and_list(unknown)} is not kept: today's nodes are lived."
+        yield f"Nodes of {and_list(unknown)} that were ready then are not kept: today's are lived."
     partly = [
         name for name, one in gpus.items() if one["ready"] is not None and one["known_pct"] < 95
     ]

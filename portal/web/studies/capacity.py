@@ -282,7 +282,7 @@ def _what(one: Answer, rung: Rung) -> str:
         return "as it is"
     if curve.step_gpus or curve.is_quota:
         return f"+{number(rung.gpus - curve.installed)} {one.unit}"
-    return f"+{rung.nodes} node{'' if rung.nodes == 1 else 's'}"
+    return f"+{counted(rung.nodes, 'node')}"
 
 
 def _changes(one: Answer, rung: Rung) -> list[dict[str, object]]:

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods
 
-from portal.display.format import duration, number
+from portal.display.format import counted, duration, number
 from portal.teams.access import may_operate_workload
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, act_view
@@ -127,8 +127,8 @@ def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str
     gpus = work.allocated_gpus / 1000
     back_to = place_of(work, reader) or "the cluster"
     sentences = [
-        f"{_pods(work)} stop{'s' if work.pod_count == 1 else ''} after the grace; "
-        f"{gpus_in_words(gpus)} go{'es' if gpus == 1 else ''} back to {back_to}."
+        f"{_pods(work)} {'stops' if work.pod_count == 1 else 'stop'} after the grace; "
+        f"{gpus_in_words(gpus)} {'goes' if gpus == 1 else 'go'} back to {back_to}."
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())
@@ -163,11 +163,11 @@ def _kept_until(work: Workload, started: datetime, now: datetime) -> tuple[str, 
 
 
 def gpus_in_words(gpus: float) -> str:
-    return f"{number(gpus, 1)} GPU{'' if gpus == 1 else 's'}"
+    return f"{number(gpus, 1)} {'GPU' if gpus == 1 else 'GPUs'}"
 
 
 def _pods(work: Workload) -> str:
     nodes = ", ".join(list(work.placement)[:4])
     more = f" and {len(work.placement) - 4} more" if len(work.placement) > 4 else ""
     where = f" on {nodes}{more}" if nodes else ""
-    return f"{work.pod_count} pod{'' if work.pod_count == 1 else 's'}{where}"
+    return f"{counted(work.pod_count, 'pod')}{where}"

@@ -12,7 +12,7 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 
-from portal.display.format import number
+from portal.display.format import counted, number
 from portal.teams.several import ActOutcome, act, look_up
 from portal.teams.submission import priority_classes_to_give
 from portal.web.frame.requests import PersonRequest, act_view
@@ -29,6 +29,8 @@ DONE = {
     Action.PRIORITY: "now of the priority class {}; the next cycle plans by it",
 }
 """What is said of what was done, after '3 workloads are '."""
+LEAVING = "workload that waits leaves,workloads that wait leave"
+STOPPING = "workload that holds GPUs stops,workloads that hold GPUs stop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +131,10 @@ def effects_of(lines: Sequence[Line]) -> list[str]:
     waiting = len(lines) - len(holding)
     said = []
     if waiting:
-        said.append(f"{_works(waiting)} that wait{_s(waiting)} leave{_s(waiting)} the queue.")
+        said.append(f"{counted(waiting, LEAVING)} the queue.")
     if holding:
         many = len(holding)
-        stop = f"{_works(many)} that hold{_s(many)} GPUs stop{_s(many)}"
+        stop = counted(many, STOPPING)
         said.append(f"{stop}; after the grace that frees {_freed(holding)}.")
     lost = sum(line.lost_gpu_s for line in lines) / 3600
     if lost:
@@ -162,7 +164,7 @@ def _report_back(
     """Back to the list where all went well, else a page that holds all there is to say."""
     failed = [one for one in answers if one.refused]
     count = len(answers) - len(failed)
-    said = f"{_works(count)} {'is' if count == 1 else 'are'} {done}." if count else ""
+    said = f"{counted(count, 'workload is,workloads are')} {done}." if count else ""
     if not failed:
         messages.success(request, said)
         return HttpResponseRedirect(_back(request, cluster))
@@ -174,12 +176,3 @@ def _report_back(
         "back": _back(request, cluster),
     }
     return render(request, "web/workloads/acted.html", shown)
-
-
-def _works(count: int) -> str:
-    return f"{count} workload{'' if count == 1 else 's'}"
-
-
-def _s(count: int) -> str:
-    """The ending of a verb."""
-    return "s" if count == 1 else ""

@@ -85,7 +85,7 @@ class Command(DatabaseCommand):
         cluster = clusters.add(name, **{field: options[field] for field in ADDRESS})
         self.say(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
         self.say(
-            f"What is above nominal goes by {cluster.sharing}; the policy's page changes that:"
+            f"GPUs above nominal are given out by {cluster.sharing}; the policy's page changes that:"
         )
         for way, said in SAID.items():
             self.say(f"  {way.value}: {said}")

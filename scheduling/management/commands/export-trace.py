@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from scheduling.engine.reasons.wording import plural
 from scheduling.files.arguments import instant
 from scheduling.management.command import refusal
 from scheduling.management.database import DatabaseCommand
@@ -45,4 +46,4 @@ class Command(DatabaseCommand):
             raise refusal(f"{file} is there already: name another, or take it away.") from error
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
-        self.say(f"{count:,} workloads of {cluster.name} in {file}.")
+        self.say(f"{plural(count, 'workload')} of {cluster.name} in {file}.")

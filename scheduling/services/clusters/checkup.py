@@ -45,9 +45,7 @@ MEND = "Mend the kubeconfig or the files that the cluster's row names."
 IN_NO_POD = "The account of Weir's pod reaches it: ask where the engine runs, or connect it by a kubeconfig."
 
 
-OF_ENGINE = (
-    "What enforcing needs is granted to the account of the engine, which is not asked from here."
-)
+OF_ENGINE = "The rights that enforcing needs are those of the engine's account, which is not asked from here."
 
 
 def check(cluster: Cluster) -> list[Item]:
@@ -242,7 +240,7 @@ def _operators(cluster: Cluster, client: Client) -> Iterator[Item]:
         return
     names = ", ".join(adapter.kind for adapter in kinds)
     if accounts:
-        sentence = f"What operators make for {names} is taken from {', '.join(accounts)}."
+        sentence = f"Objects that operators make for {names} are taken from {', '.join(accounts)}."
         yield Item(Grade.GOOD, "operators", sentence)
         return
     yield Item(

@@ -17,6 +17,7 @@ from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
 from scheduling.cluster.picture.nodes import closest, trim_node
 from scheduling.cluster.vocabulary.labels import MANAGED
 from scheduling.cluster.vocabulary.quantities import quantity
+from scheduling.engine.reasons.wording import plural
 from scheduling.models import MILLI, Cluster, GpuClass
 from scheduling.services.clusters.connection import talking_to
 from scheduling.services.clusters.naming import name_origin
@@ -245,5 +246,5 @@ def _above(team: str, label: str, leaves: list[QueueSpec]) -> QueueSpec:
     for leaf in leaves:
         total.update({name: int(gpus) for name, gpus in leaf.nominal.items()})
     nominal = {name: Decimal(gpus) for name, gpus in sorted(total.items())}
-    names = f"{len(leaves)} namespace{'' if len(leaves) == 1 else 's'}"
+    names = plural(len(leaves), "namespace")
     return QueueSpec(team, nominal=nominal, queues=leaves, why=f"label {label}={team} on {names}")

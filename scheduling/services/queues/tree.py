@@ -19,6 +19,7 @@ from django.db.models import Max
 from django.utils.module_loading import import_string
 
 from scheduling.cluster.vocabulary.labels import offering as offering  # noqa: PLC0414 - for the portal
+from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cluster, PodSecurity, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
@@ -304,7 +305,7 @@ def _refuse_carried_name(queue: Queue) -> None:
     if carried:
         raise ServiceError(
             "name_in_use",
-            f"{carried} unfinished workloads carry the name {queue.name}.",
+            f"The name {queue.name} is carried by {plural(carried, 'unfinished workload')}.",
             "Wait until they end, or make a new queue beside it.",
             field="name",
         )
@@ -315,7 +316,7 @@ def _refuse_holding_parent(parent: Queue) -> None:
     if count:
         raise ServiceError(
             "parent_holds_workloads",
-            f"{parent.name} holds {count} unfinished workloads, and only leaves may.",
+            f"{parent.name} holds {plural(count, 'unfinished workload')}, and only leaves may.",
             "Choose another parent, or wait until they end.",
             field="parent",
         )

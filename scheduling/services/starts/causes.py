@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce, NullIf
 from django.utils.functional import cached_property
 from numpy.typing import NDArray
 
+from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cause, ForecastOutcome, QuotaChange, Transition, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 
@@ -53,7 +54,7 @@ class _Meanwhile:
         if one.workload.held or self._is_held(one, begin, end):
             return Cause.HELD, "Its user held it back."
         if edits := bisect_right(self._edits, end) - bisect_left(self._edits, begin):
-            said = f"Quotas were edited {edits} time{'' if edits == 1 else 's'} in between."
+            said = f"Quotas were edited {plural(edits, 'time')} in between."
             return Cause.QUOTA_EDITED, said
         if said := self._down(begin, end):
             return Cause.NODES_DOWN, said
@@ -63,7 +64,7 @@ class _Meanwhile:
         if longer >= more:
             return (
                 Cause.RUNS_LONGER,
-                f"What ran then held {longer:,.0f} GPU-hours past its {self.mark} start.",
+                f"Work that ran then held {longer:,.0f} GPU-hours past its {self.mark} start.",
             )
         return Cause.MORE_ARRIVED, f"Later arrivals took {more:,.0f} GPU-hours before it started."
 

@@ -45,4 +45,4 @@ def sentence_of(cause: LapseCause, victims: int) -> str:
     """Of a claim that lapsed though no plan of the engine said so."""
     left = {0: "Nobody", 1: "One workload"}.get(victims, f"{victims} workloads")
     why = WHY.get(cause, "a plan gave it up")
-    return f"What was kept for it is kept no longer: {why}. {left} left for it."
+    return f"Nothing is kept for it any more: {why}. {left} left for it."

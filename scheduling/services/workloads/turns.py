@@ -87,7 +87,7 @@ def _after_faults(cluster: Cluster, observed: Observed, seen: Seen) -> Iterator[
     if leads_back(cluster, observed):
         yield ServiceError(
             "circle",
-            f"What it is to start after starts after {observed.name}: none of them ever would.",
+            f"The work that it is to start after starts after {observed.name}: none of them ever would.",
             "Leave one of them out.",
             field="after",
         )

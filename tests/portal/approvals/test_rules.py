@@ -164,10 +164,10 @@ def test_preview_says_what_it_takes_from_whom_and_whether_less_would_do(cluster,
     ("moves", "told"),
     [
         ([], "nobody starts and nobody leaves"),
-        ([("starts", False), ("leaves", False)], "1 starts and 1 is evicted"),
+        ([("starts", False), ("leaves", False)], "1 workload starts and 1 is evicted"),
         (
             [("leaves", True), ("leaves", True), ("starts", True)],
-            "nobody starts and nobody leaves; once the grace is over, 1 starts and 2 are evicted",
+            "nobody starts and nobody leaves; once the grace is over, 1 workload starts and 2 are evicted",
         ),
     ],
 )

@@ -159,7 +159,7 @@ def test_who_reads_no_costs_is_led_to_what_the_own_work_cost(small: Small, payer
     page = client.get(reverse("reports:showback", args=["fra1"])).content.decode()
 
     mine = reverse("web:my_work", args=["fra1"])
-    assert f'What your own work cost stands in <a href="{mine}">My work</a>' in page
+    assert f'The cost of your own work stands in <a href="{mine}">My work</a>' in page
 
 
 def test_persons_and_others_add_up_to_the_total(small: Small, payer: User) -> None:

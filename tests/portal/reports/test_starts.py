@@ -61,7 +61,7 @@ def test_finding_names_the_busiest_hour_and_the_one_with_the_longest_median(smal
         started(small.vision, small.h100, wait_s=7200, at=noon + HOUR)
     started(small.vision, small.h100, wait_s=99999, at=noon + 2 * HOUR)
     assert str(finding(starts(small.cluster, small.last(48), small.operator))) == (
-        "16 workloads started, 62.5 % of them between 12:00 and 13:00. What started between 13:00 "
+        "16 workloads started, 62.5 % of them between 12:00 and 13:00. Work that started between 13:00 "
         "and 14:00 had waited longest: half of it 2 h or more."
     )
 

@@ -69,7 +69,7 @@ PARAMETERS = (
     Parameter(
         "half_life",
         "Half-life of use",
-        "What a user or a queue has used counts half after so long.",
+        "Use by a user or a queue counts half after so long.",
         field="usage_half_life_s",
         least=2 * DAY_S,
         most=14 * DAY_S,
@@ -103,7 +103,7 @@ PARAMETERS = (
     Parameter(
         "packing",
         "Packing against spread",
-        "What an even load weighs against what a start takes from the demand; 0 fills nodes alone.",
+        "The weight of an even load against what a start takes from the demand; 0 fills nodes alone.",
         field="spread_weight",
         least=0,
         most=0.5,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scheduling.engine.reasons.wording import plural
 from scheduling.services.studies.adapting.judging import KEPT, WAIT, FigureChange, Judged, judged_of
 from scheduling.services.studies.adapting.parameters import Parameter, Value
 from scheduling.simulation.replications import Verdict
@@ -88,4 +89,4 @@ def _why_not(one: Judged) -> str:
 
 def _lives(judged: Json) -> str:
     days = judged.get("days", 0)
-    return f"{judged.get('lives', 0)} replays of {days:g} day{'' if days == 1 else 's'}"
+    return f"{judged.get('lives', 0)} replays of {plural(days, 'day')}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduling.engine import model as m
-from scheduling.engine.reasons.wording import span
+from scheduling.engine.reasons.wording import plural, span
 from scheduling.services.ledger.past import Past
 from scheduling.services.queues.knobs import BY_FIELD
 from scheduling.services.studies.whatif.changes import Changes
@@ -57,7 +57,7 @@ def short(change: Change) -> str:
     if isinstance(change, CapacityChange):
         count = abs(change.nodes)
         word = "more" if change.nodes > 0 else "fewer"
-        return f"{count} node{'' if count == 1 else 's'} {change.gpu_class} {word}"
+        return f"{plural(count, 'node')} {change.gpu_class} {word}"
     if isinstance(change, ArrivalChange):
         return f"{gpus_of(change)} × {' or '.join(change.gpu_classes)} arrives in {change.queue}"
     if isinstance(change, PolicyChange):

@@ -96,7 +96,7 @@ def test_mode_is_set_after_its_effects_were_read(operator, cluster):
     url = f"{URL}mode/enforce/"
     assert url in page(operator)
     said = operator.get(url).content.decode()
-    assert "1 of 2 guardrails are not as they should be: they are written first." in said
+    assert "1 of 2 guardrails is not as it should be: written first." in said
     assert Cluster.objects.get(name="fra1").mode == ClusterMode.OBSERVE
 
     assert operator.post(url, {"left": "unread"}).headers["Location"] == URL

@@ -181,7 +181,7 @@ def test_runs_that_lasted_beyond_what_was_told_are_the_cause(site):
     row.refresh_from_db()
     # Until 1 hour ago, from 1.5 hours after it was told a day ago.
     assert (row.cause, row.note) == (
-        Cause.RUNS_LONGER, "What ran then held 43 GPU-hours past its P90 start."
+        Cause.RUNS_LONGER, "Work that ran then held 43 GPU-hours past its P90 start."
     )  # fmt: skip
 
 
