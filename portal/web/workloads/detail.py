@@ -265,15 +265,15 @@ def _entitlement(work: Workload, home: Queue | None, reader: Reader) -> LargeBar
     waits."""
     if home is None or work.state == State.FINISHED:
         return None
-    told = readable(work, reader)
-    name = work.gpu_class.name if work.gpu_class else _class_told(work.gpu_classes, told.sentence)
+    why = readable(work, reader)
+    name = work.gpu_class.name if work.gpu_class else _class_told(work.gpu_classes, why.sentence)
     share = Share.objects.filter(queue=home, gpu_class__name=name).first()
     if share is None:
         return None
     asks = work.is_waiting and work.reason not in NEVER_ASKS
     framed = work.requested_gpus if asks else 0
-    is_quoted = work.is_waiting and work.reason in QUOTES and "queue" not in told.numbers
-    holds = told.numbers.get("holds") if is_quoted else None
+    is_quoted = work.is_waiting and work.reason in QUOTES and "queue" not in why.numbers
+    holds = why.numbers.get("holds") if is_quoted else None
     said = None if holds is None else MILLI * holds
     return large(share, str(home), framed=framed, said=said)
 
