@@ -51,7 +51,7 @@ class Life:
         self.compare()
 
     def _is_done(self) -> bool:
-        """Whether pods are there and run of every Job that was started, and leave or are gone of all others."""
+        """Whether all pods are there and run of Jobs that were started, and leave or are gone of others."""
         wanted = {
             job["metadata"]["uid"]: 0 if job["spec"]["suspend"] else job["spec"]["parallelism"]
             for job in self.world.kube.get(JOBS)["items"]
