@@ -120,7 +120,8 @@ class Life:
 
     def _let_go(self, pod: dict[str, Any]) -> None:
         path = f"{PODS}/{pod['metadata']['name']}"
-        self.world.kube.delete(path, {"gracePeriodSeconds": 0})
+        with suppress(NotFoundError):  # It may have been about to go.
+            self.world.kube.delete(path, {"gracePeriodSeconds": 0})
         eventually(
             lambda: pod["metadata"]["uid"] not in {p["metadata"]["uid"] for p in self._pods()}
         )
