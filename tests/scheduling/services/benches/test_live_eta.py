@@ -27,6 +27,12 @@ def test_shares_are_of_all_of_small_and_large_gangs_and_of_what_was_told_first()
     assert found["forecasts"] == 4
 
 
+def test_few_forecasts_have_wide_bounds() -> None:
+    found = figures([Told(True, 1, 60, 120, 50), Told(True, 1, 60, 120, 100)])
+    names = ("before_p50_pct", "before_p50_low_pct", "before_p50_high_pct")
+    assert [found[name] for name in names] == [50, 9.45, 90.55]
+
+
 def test_pass_is_made_when_it_is_due_by_the_clock_of_the_cluster(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
