@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scheduling.engine import Action, Phase, Plan, Reason, Snapshot, Stop, plan
 from scheduling.engine.enums import Lapse
-from tests.scheduling.engine.evolve import apply, check_nodes, wait
+from tests.scheduling.engine.evolve import apply, check_nodes, led_to, wait
 from tests.scheduling.engine.test_claims import FOR_OTHERS, WORLDS, without
 
 pytestmark = pytest.mark.long
@@ -82,7 +82,7 @@ def thrifty(world: Snapshot, dice: Random) -> Snapshot:
 
 
 def _with_queue(world: Snapshot, name: str, **changes: object) -> Snapshot:
-    queues = (replace(q, **changes) if q.name == name else q for q in world.queues)  # type: ignore[arg-type]
+    queues = (replace(q, **changes) if q.name == name else q for q in world.queues)
     return replace(world, queues=tuple(queues))
 
 
@@ -136,15 +136,4 @@ def test_claim_is_kept_whatever_people_edit_or_lapses_by_what_they_did(
         assert {Lapse(rule) for rule in lapsed.values()} <= CAUSES[edit]
         served = {d.for_workload for d in lines if d.action in FOR_OTHERS}
         assert not served & (claims - set(lapsed))
-        check_nodes(settled(at, made), at)
-
-
-def settled(world: Snapshot, made: Plan) -> Snapshot:
-    """Once what leaves is gone, and claims run."""
-    gone = {"leaving_members": {}, "leaving_devices": {}}
-    met = (
-        replace(w, **gone, phase=Phase.RUNNING if w.awaits_victims else w.phase)
-        for w in apply(world, made).workloads
-        if not w.leaving
-    )
-    return replace(world, workloads=tuple(met))
+        check_nodes(led_to(at, made), at)
