@@ -36,14 +36,14 @@ BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """What is told of a start. ``p50_at`` is None where a reservation tells it, both where nothing does."""
+class ToldTimes:
+    """Of one start. ``p50_at`` is None where a reservation tells it, both where nothing does."""
 
     p50_at: datetime | None
     p90_at: datetime | None
 
     @classmethod
-    def of(cls, row: StartForecast) -> Times:
+    def of(cls, row: StartForecast) -> ToldTimes:
         """By the forecast, else by the reservation that its workload has."""
         if row.p50_at is None or row.p90_at is None:
             work = row.workload
@@ -52,10 +52,10 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _ForecastChange:
     row: StartForecast
     before: ToldStart | None
-    times: Times
+    times: ToldTimes
     change: Change
 
     @property
@@ -84,9 +84,9 @@ def note(cluster: Cluster, forecasts: Iterable[StartForecast], now: datetime) ->
     news = []
     for row in forecasts:
         before = _of_this_wait(last.get(row.workload_id), row.workload)
-        times = Times.of(row)
+        times = ToldTimes.of(row)
         if change := changed(before, times, now):
-            news.append(_News(row, before, times, change))
+            news.append(_ForecastChange(row, before, times, change))
     if not news:
         return 0
     ToldStart.objects.bulk_create(_rows(news, now), BATCH)
@@ -107,7 +107,7 @@ def _of_this_wait(before: ToldStart | None, work: Workload) -> ToldStart | None:
     return None if is_over else before
 
 
-def changed(before: ToldStart | None, told: Times, now: datetime) -> Change | None:
+def changed(before: ToldStart | None, told: ToldTimes, now: datetime) -> Change | None:
     """How what is ``told`` differs from ``before``; None where that is no news."""
     was = before.p90_at if before else None
     if told.p90_at is None:
@@ -122,13 +122,13 @@ def changed(before: ToldStart | None, told: Times, now: datetime) -> Change | No
     return None
 
 
-def _rows(news: Sequence[_News], now: datetime) -> list[ToldStart]:
+def _rows(news: Sequence[_ForecastChange], now: datetime) -> list[ToldStart]:
     later = [one for one in news if one.change is Change.LATER]
     causes = dict(zip(map(id, later), _causes(later, now), strict=True))
     return [_row(one, causes.get(id(one), ("", one.why_not)), now) for one in news]
 
 
-def _row(one: _News, cause: tuple[str, str], now: datetime) -> ToldStart:
+def _row(one: _ForecastChange, cause: tuple[str, str], now: datetime) -> ToldStart:
     return ToldStart(
         workload=one.row.workload,
         at=now,
@@ -141,7 +141,7 @@ def _row(one: _News, cause: tuple[str, str], now: datetime) -> ToldStart:
     )
 
 
-def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
+def _causes(later: Sequence[_ForecastChange], now: datetime) -> list[tuple[str, str]]:
     """As of starts that came late, between both tellings: what ran past the P50 of before counts."""
     outcomes = [_as_outcome(one, now) for one in later]
     found = causes_of(outcomes, mark="P50") if outcomes else []
@@ -151,7 +151,7 @@ def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
     ]
 
 
-def _as_outcome(one: _News, now: datetime) -> ForecastOutcome:
+def _as_outcome(one: _ForecastChange, now: datetime) -> ForecastOutcome:
     at = one.before.at if one.before else now
     p50_at = (one.before.p50_at or one.before.p90_at if one.before else None) or now
     return ForecastOutcome(

@@ -39,7 +39,7 @@ def _check_usage(frame: Frame) -> None:
 
 
 def _held(frame: Frame) -> Iterator[Any]:
-    """Milli-GPU [class, queue]. Who leaves for a claim that lapses in the plan keeps its own seats, unless
+    """Milli-GPU [class, queue]. A victim of a claim that lapses in the plan keeps its own seats, unless
     somebody else claims them."""
     work, out, parent = frame.work, frame.buffers.out, frame.tree.parent
     lapsed = np.isin(work.evicted_for, work.tie[out.lapsed >= 0])

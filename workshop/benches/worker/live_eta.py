@@ -36,7 +36,7 @@ LARGE_GPUS = 8
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class Told(NamedTuple):
+class ToldForecast(NamedTuple):
     """One forecast, in seconds after it was told; ``start_s`` is None where it waits still at the end, which
     comes ``left_s`` after."""
 
@@ -52,7 +52,7 @@ def bench_live_eta(_traces: Path, progress: Progress) -> Outcome:
     """Bands of starts that a live cluster tells, held against when they came."""
     hours = float(os.environ.get("WEIR_LIVE_ETA_HOURS", HOURS))
     seeds = list(range(1, 1 + int(os.environ.get("WEIR_LIVE_ETA_LIVES", LIVES))))
-    told: list[Told] = []
+    told: list[ToldForecast] = []
     for seed in seeds:
         progress(f"seed {seed}: {hours:g} h on an embedded cluster, a pass every {EVERY_S} s")
         told += _lived_apart(hours, seed)
@@ -67,7 +67,7 @@ def bench_live_eta(_traces: Path, progress: Progress) -> Outcome:
     )
 
 
-def figures(forecasts: Iterable[Told]) -> dict[str, float]:
+def figures(forecasts: Iterable[ToldForecast]) -> dict[str, float]:
     """Shares of all, of small and large gangs, and of what was told first; with the bounds of each."""
     from scheduling.services.starts.accuracy import Share
 
@@ -101,7 +101,7 @@ def _share(name: str, share: Share) -> dict[str, float]:
     }
 
 
-def _lived_apart(hours: float, seed: int) -> list[Told]:
+def _lived_apart(hours: float, seed: int) -> list[ToldForecast]:
     with tempfile.TemporaryDirectory(prefix="weir-live-eta-") as folder:
         found = Path(folder) / "found.json"
         environment = {
@@ -111,7 +111,7 @@ def _lived_apart(hours: float, seed: int) -> list[Told]:
         }
         command = program("live_eta", str(hours), str(seed), found)
         subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
-        return [Told(*one) for one in json.loads(found.read_text())]
+        return [ToldForecast(*one) for one in json.loads(found.read_text())]
 
 
 def main(hours: float, seed: int, found: Path) -> None:
@@ -141,7 +141,7 @@ def tell(cluster: Cluster) -> None:
     refresh(cluster)
 
 
-def _forecasts(hours: float) -> list[Told]:
+def _forecasts(hours: float) -> list[ToldForecast]:
     """What the ledger has of it."""
     from scheduling.models import MILLI, ForecastOutcome
     from scheduling.services.starts.accuracy import WAS_TOLD
@@ -151,7 +151,7 @@ def _forecasts(hours: float) -> list[Told]:
     since, end = (ORIGIN + timedelta(hours=h) for h in (LEARNS_H, hours))
     rows = ForecastOutcome.objects.filter(WAS_TOLD, told_at__gte=since)
     return [
-        Told(
+        ToldForecast(
             one.at_submission, one.gpus / MILLI, one.p50_s, one.p90_s, one.came_s,
             (end - one.told_at).total_seconds(),
         )
