@@ -107,14 +107,14 @@ def _of_this_wait(before: ToldStart | None, work: Workload) -> ToldStart | None:
     return None if is_over else before
 
 
-def changed(before: ToldStart | None, told: ToldTimes, now: datetime) -> Change | None:
-    """How what is ``told`` differs from ``before``; None where that is no news."""
+def changed(before: ToldStart | None, times: ToldTimes, now: datetime) -> Change | None:
+    """How ``times`` differ from ``before``; None where that is no news."""
     was = before.p90_at if before else None
-    if told.p90_at is None:
+    if times.p90_at is None:
         return None if was is None else Change.LOST
     if before is None or was is None:
         return Change.FIRST
-    for to, from_ in ((told.p50_at, before.p50_at), (told.p90_at, was)):
+    for to, from_ in ((times.p50_at, before.p50_at), (times.p90_at, was)):
         if to is None or from_ is None:
             continue
         if abs(to - from_) > max(LEAST_MOVE, MOVE_SHARE * (to - now)):

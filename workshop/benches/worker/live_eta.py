@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -52,12 +52,12 @@ def bench_live_eta(_traces: Path, progress: Progress) -> Outcome:
     """Bands of starts that a live cluster tells, held against when they came."""
     hours = float(os.environ.get("WEIR_LIVE_ETA_HOURS", HOURS))
     seeds = list(range(1, 1 + int(os.environ.get("WEIR_LIVE_ETA_LIVES", LIVES))))
-    told: list[ToldForecast] = []
+    forecasts: list[ToldForecast] = []
     for seed in seeds:
         progress(f"seed {seed}: {hours:g} h on an embedded cluster, a pass every {EVERY_S} s")
-        told += _lived_apart(hours, seed)
+        forecasts += _lived_apart(hours, seed)
     return Outcome(
-        measured=figures(told),
+        measured=figures(forecasts),
         seeds=seeds,
         notes=[
             f"the life of live-loop, from an empty ledger; told from hour {LEARNS_H:g} on",
@@ -67,19 +67,18 @@ def bench_live_eta(_traces: Path, progress: Progress) -> Outcome:
     )
 
 
-def figures(forecasts: Iterable[ToldForecast]) -> dict[str, float]:
+def figures(forecasts: Sequence[ToldForecast]) -> dict[str, float]:
     """Shares of all, of small and large gangs, and of what was told first; with the bounds of each."""
     from scheduling.services.starts.accuracy import Share
 
-    told = list(forecasts)
-    known = [one for one in told if one.p90_s <= one.left_s]
+    known = [one for one in forecasts if one.p90_s <= one.left_s]
     groups = {
         "": known,
         "small_": [one for one in known if one.gpus < LARGE_GPUS],
         "large_": [one for one in known if one.gpus >= LARGE_GPUS],
         "submit_": [one for one in known if one.at_submit],
     }
-    found = {"open": float(len(told) - len(known))}
+    found = {"open": float(len(forecasts) - len(known))}
     for name, some in groups.items():
         starts = [float("inf") if one.start_s is None else one.start_s for one in some]
         before = sum(s <= one.p50_s for one, s in zip(some, starts, strict=True))
