@@ -43,7 +43,7 @@ SHORT = {
     "scheduling/cluster/metrics/prometheus.py": "how long an answer may take, which is seconds",
     "scheduling/models/foresight.py": "for who debugs",
     "scheduling/models/predictions.py": "for who debugs",
-    "scheduling/cluster/guardrails/leaving.py": "a grace period as kubectl takes it",
+    "scheduling/cluster/guardrails/subresources.py": "a grace period as kubectl takes it",
     "scheduling/services/worker/looks.py": "half a minute",
 }
 """Where seconds are below two minutes."""

@@ -22,8 +22,8 @@ from portal.display.sentences import and_list
 from portal.display.spread import LEAST, share
 from portal.display.units import gpus_each
 from portal.reports import samples
-from portal.reports.declared import Finding
-from portal.reports.entitled import Entitlement
+from portal.reports.declaration import Finding
+from portal.reports.entitlements import Entitlement
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import LAST_MONTH, PRESETS, ReportFilters
 from portal.reports.forecast import ClassAhead, ForecastReport

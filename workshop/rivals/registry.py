@@ -15,9 +15,9 @@ from .costs import USUAL, Costs
 from .kai import replay_kai
 from .kueue import replay_kueue
 from .native import replay_native
-from .noised import replay_qssf
-from .predicted import replay_predicted
+from .predicted_service import replay_predicted
 from .preemptive import Preemption, Rank, replay_preemptive
+from .qssf import replay_qssf
 from .queues import Rival, replay_pooled
 
 Run = Callable[[Trace, int, Costs], Replay]

@@ -43,7 +43,7 @@ class Quotas(NamedTuple):
     weight: Floats
 
 
-class Lines(NamedTuple):
+class WaitLines(NamedTuple):
     """Who waits: by queue and size a heap of jobs, which are numbered by arrival."""
 
     bucket: Ints  # of each job
@@ -63,7 +63,7 @@ class World(NamedTuple):
 
     work: Work
     floor: Floor
-    lines: Lines
+    lines: WaitLines
     quotas: Quotas
     queue: Ints
     used: Ints
@@ -113,11 +113,11 @@ def new_world(trace: Trace, nodes: int, quotas: Quotas, costs: Costs) -> World:
     )
 
 
-def lines_of(trace: Trace) -> Lines:
+def lines_of(trace: Trace) -> WaitLines:
     sizes, size = np.unique(trace.gpus, return_inverse=True)
     kinds, bucket = np.unique(trace.queue * len(sizes) + size, return_inverse=True)
     counts = np.bincount(bucket, minlength=len(kinds))
-    return Lines(
+    return WaitLines(
         bucket=bucket.astype(np.int64),
         heaps=np.empty(len(trace), np.int64),
         base=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
@@ -164,13 +164,13 @@ def drop_stopped(before: int, world: World) -> None:
 
 
 @inner
-def join(job: int, lines: Lines) -> None:
+def join(job: int, lines: WaitLines) -> None:
     bucket = lines.bucket[job]
     lines.waits[bucket] = push(lines.heaps, lines.base[bucket], lines.waits[bucket], job)
 
 
 @inner
-def head(queue: int, lines: Lines) -> int:
+def head(queue: int, lines: WaitLines) -> int:
     """Who came first of those that wait in ``queue`` and are not parked, or -1."""
     found = -1
     for bucket in range(lines.first[queue], lines.first[queue + 1]):

@@ -43,7 +43,7 @@ class _Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Tab:
+class ReportTab:
     title: str
     url: str
     current: bool
@@ -61,7 +61,7 @@ def frame(
         "form": form,
         "filters": filters,
         "tabs": [
-            Tab(
+            ReportTab(
                 kind.title,
                 f"{reverse(f'reports:{kind.name}', args=[cluster.name])}?{narrow}",
                 kind.name == name,

@@ -21,7 +21,7 @@ from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.standing import CLAIMS, PAST_NOMINAL, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.order import Pending, Running
+from scheduling.engine.state.order import PendingSlots, RunningSlots
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER, NOW
 from scheduling.engine.statement.lines import recall, seat_out
@@ -47,7 +47,7 @@ def seat_the_promised(world: Session) -> None:
 
 
 @inner
-def _promised(pending: Pending, claims: Flags) -> Ints:
+def _promised(pending: PendingSlots, claims: Flags) -> Ints:
     """Those with a claim, in line."""
     found, size = np.empty(pending.promised, np.int64), 0
     for k in range(pending.size[0]):
@@ -58,7 +58,7 @@ def _promised(pending: Pending, claims: Flags) -> Ints:
 
 
 @inner
-def _own_room_first(work: Work, running: Running, item: Ints) -> Ints:
+def _own_room_first(work: Work, running: RunningSlots, item: Ints) -> Ints:
     """Those whose own victims are all gone, in line, before those who wait for what still leaves: whoever
     takes a claim's room before it has others to wait for in its place, and may be one that left for it.
     """

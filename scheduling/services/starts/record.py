@@ -24,7 +24,7 @@ BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _ForecastChange:
     row: StartForecast
     before: ToldStart | None
     change: Change
@@ -50,7 +50,7 @@ def note(cluster: Cluster, forecasts: Iterable[StartForecast], now: datetime) ->
     for row in forecasts:
         before = _of_this_wait(last.get(row.workload_id), row.workload)
         if change := changed(before, row, now):
-            news.append(_News(row, before, change))
+            news.append(_ForecastChange(row, before, change))
     if not news:
         return 0
     ToldStart.objects.bulk_create(_rows(news, now), BATCH)
@@ -85,13 +85,13 @@ def changed(before: ToldStart | None, row: StartForecast, now: datetime) -> Chan
     return None
 
 
-def _rows(news: Sequence[_News], now: datetime) -> list[ToldStart]:
+def _rows(news: Sequence[_ForecastChange], now: datetime) -> list[ToldStart]:
     later = [one for one in news if one.change is Change.LATER]
     causes = dict(zip(map(id, later), _causes(later, now), strict=True))
     return [_row(one, causes.get(id(one), ("", one.row.why_not)), now) for one in news]
 
 
-def _row(one: _News, cause: tuple[str, str], now: datetime) -> ToldStart:
+def _row(one: _ForecastChange, cause: tuple[str, str], now: datetime) -> ToldStart:
     return ToldStart(
         workload=one.row.workload,
         at=now,
@@ -104,7 +104,7 @@ def _row(one: _News, cause: tuple[str, str], now: datetime) -> ToldStart:
     )
 
 
-def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
+def _causes(later: Sequence[_ForecastChange], now: datetime) -> list[tuple[str, str]]:
     """As of starts that came late, between both tellings: what ran past the P50 of before counts."""
     outcomes = [_as_outcome(one, now) for one in later]
     found = causes_of(outcomes, mark="P50") if outcomes else []
@@ -114,7 +114,7 @@ def _causes(later: Sequence[_News], now: datetime) -> list[tuple[str, str]]:
     ]
 
 
-def _as_outcome(one: _News, now: datetime) -> ForecastOutcome:
+def _as_outcome(one: _ForecastChange, now: datetime) -> ForecastOutcome:
     at = one.before.at if one.before else now
     p50_at = (one.before.p50_at if one.before else None) or now
     return ForecastOutcome(

@@ -18,7 +18,7 @@ behind the name, which may hold blanks and brackets of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class ProcessUse:
     """``memory`` is bytes that stay in memory; ``cpu_s`` counts from the start of each process, with children
     that have ended."""
 
@@ -26,14 +26,14 @@ class Spent:
     cpu_s: float
 
 
-def spent(pid: int, proc: Path = PROC) -> Spent | None:
+def spent(pid: int, proc: Path = PROC) -> ProcessUse | None:
     """Of ``pid`` and all below it; of memory that several processes share each counts its part. None where no
     kernel tells."""
     family = list(_family(pid, proc))
     if not family:
         return None
     memory = sum(_memory(one, proc) for one in family)
-    return Spent(memory, sum(_cpu_s(one, proc) for one in family))
+    return ProcessUse(memory, sum(_cpu_s(one, proc) for one in family))
 
 
 class Meter:
@@ -96,13 +96,15 @@ def _memory(pid: int, proc: Path) -> int:
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
 
 
-def spent_by_name(pid: int, proc: Path = PROC) -> dict[str, Spent]:
+def spent_by_name(pid: int, proc: Path = PROC) -> dict[str, ProcessUse]:
     """Of ``pid`` and all below it, by the name that each gave itself; equal names are added up."""
-    found: dict[str, Spent] = {}
+    found: dict[str, ProcessUse] = {}
     for one in _family(pid, proc):
         name = _name(one, proc)
-        so_far = found.get(name, Spent(0, 0.0))
-        found[name] = Spent(so_far.memory + _memory(one, proc), so_far.cpu_s + _cpu_s(one, proc))
+        so_far = found.get(name, ProcessUse(0, 0.0))
+        found[name] = ProcessUse(
+            so_far.memory + _memory(one, proc), so_far.cpu_s + _cpu_s(one, proc)
+        )
     return found
 
 

@@ -16,7 +16,7 @@ from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
-from scheduling.simulation.compiled.life import NEVER, Jobs, new_jobs
+from scheduling.simulation.loop.life import NEVER, Jobs, new_jobs
 from scheduling.simulation.run.usage import Usage
 
 LEAVE_S = 30

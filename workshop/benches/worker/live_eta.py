@@ -36,7 +36,7 @@ LARGE_GPUS = 8
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class Told(NamedTuple):
+class ToldForecast(NamedTuple):
     """One forecast; ``start_s`` is None where it waits still at the end. Seconds after it was told."""
 
     at_submit: bool
@@ -60,7 +60,7 @@ def bench_live_eta(_traces: Path, progress: Progress) -> Outcome:
     )
 
 
-def figures(forecasts: Iterable[Told]) -> dict[str, float]:
+def figures(forecasts: Iterable[ToldForecast]) -> dict[str, float]:
     """Shares of all, of small and large gangs, and of what was told first."""
     known = list(forecasts)
     groups = {
@@ -83,7 +83,7 @@ def figures(forecasts: Iterable[Told]) -> dict[str, float]:
     return found
 
 
-def _lived_apart(hours: float) -> list[Told]:
+def _lived_apart(hours: float) -> list[ToldForecast]:
     with tempfile.TemporaryDirectory(prefix="weir-live-eta-") as folder:
         found = Path(folder) / "found.json"
         environment = {
@@ -93,7 +93,7 @@ def _lived_apart(hours: float) -> list[Told]:
         }
         command = program("live_eta", str(hours), str(SEED), found)
         subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
-        return [Told(*one) for one in json.loads(found.read_text())]
+        return [ToldForecast(*one) for one in json.loads(found.read_text())]
 
 
 def main(hours: float, seed: int, found: Path) -> None:
@@ -123,17 +123,18 @@ def tell(cluster: Cluster) -> None:
     refresh(cluster)
 
 
-def _forecasts(hours: float) -> list[Told]:
+def _forecasts(hours: float) -> list[ToldForecast]:
     """What the ledger has of it."""
     from scheduling.models import MILLI, ForecastOutcome
     from scheduling.services.starts.accuracy import WAS_TOLD
 
-    from .live_simulated import ORIGIN
+    from .live_simulation import ORIGIN
 
     since, until = (ORIGIN + timedelta(hours=h) for h in (LEARNS_H, hours - OPEN_H))
     rows = ForecastOutcome.objects.filter(WAS_TOLD, told_at__gte=since, told_at__lt=until)
     return [
-        Told(one.at_submission, one.gpus / MILLI, one.p50_s, one.p90_s, one.came_s) for one in rows
+        ToldForecast(one.at_submission, one.gpus / MILLI, one.p50_s, one.p90_s, one.came_s)
+        for one in rows
     ]
 
 

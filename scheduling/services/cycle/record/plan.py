@@ -63,7 +63,7 @@ class Telling:
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedPlan:
     """What recording a plan changed."""
 
     cycle: Cycle
@@ -96,7 +96,7 @@ class Pass:
     telling: Telling = field(default_factory=Telling)
 
 
-def record(done: Pass) -> Recorded:
+def record(done: Pass) -> RecordedPlan:
     """Write ``done`` in the caller's transaction.
 
     1. Decide which decisions are news: acts in enforce mode always, anything else when the workload
@@ -107,7 +107,7 @@ def record(done: Pass) -> Recorded:
     rows = _tell(lines)
     cycle = _cycle(done)
     news = lines.news
-    recorded = Recorded(cycle=cycle, decisions=len(news), rewritten=len(rows))
+    recorded = RecordedPlan(cycle=cycle, decisions=len(news), rewritten=len(rows))
     insert_rows([decision_row(d, cycle, done) for d in news])
     write_columns(rows, TOLD)
     recorded.shares = done.shares.save(plan=done.plan, snapshot=done.snapshot, rows=done.rows)

@@ -41,8 +41,8 @@ def _spared(queue: m.Queue, was: Quotas, until: datetime) -> m.Queue:
     return replace(queue, quotas={**queue.quotas, **lowered}) if lowered else queue
 
 
-def _former(was: m.Quota, until: datetime) -> m.Lowered:
-    return m.Lowered(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
+def _former(was: m.Quota, until: datetime) -> m.LoweredQuota:
+    return m.LoweredQuota(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
 
 
 Json = dict[str, Any]

@@ -9,16 +9,16 @@ import pytest
 from scheduling.models import ForecastRun
 from scheduling.services.starts import refresh
 from tests.scheduling.kube import World
-from workshop.benches.worker.live_eta import EVERY_S, Told, figures, tell
+from workshop.benches.worker.live_eta import EVERY_S, ToldForecast, figures, tell
 
 
 def test_shares_are_of_all_of_small_and_large_gangs_and_of_what_was_told_first() -> None:
     found = figures(
         [
-            Told(True, 1, 60, 120, 50),
-            Told(False, 1, 60, 120, 100),
-            Told(False, 8, 60, 120, 200),
-            Told(False, 16, 60, 120, None),
+            ToldForecast(True, 1, 60, 120, 50),
+            ToldForecast(False, 1, 60, 120, 100),
+            ToldForecast(False, 8, 60, 120, 200),
+            ToldForecast(False, 16, 60, 120, None),
         ]
     )
     before = {name: found[f"{name}before_p50_pct"] for name in ("", "small_", "large_", "submit_")}

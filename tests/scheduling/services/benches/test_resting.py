@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.services.worker.spending import MIB, TICK_S, Spent, spent_by_name
+from scheduling.services.worker.spending import MIB, TICK_S, ProcessUse, spent_by_name
 from workshop.benches.worker.resting import cores, figures_of
 
 
 def seen(*looks):
     return [
-        (at, {name: Spent(mib * MIB, cpu_s) for name, (mib, cpu_s) in of.items()})
+        (at, {name: ProcessUse(mib * MIB, cpu_s) for name, (mib, cpu_s) in of.items()})
         for at, of in looks
     ]
 
@@ -50,5 +50,5 @@ def test_processes_are_told_by_the_names_they_gave_themselves(tmp_path: Path):
         (folder / "comm").write_text(f"{name}\n")
         (folder / "smaps_rollup").write_text(f"Pss: {pid << 10} kB\n")
     found = spent_by_name(10, tmp_path)
-    assert found["weir engine"] == Spent(11 * MIB, pytest.approx(11))
+    assert found["weir engine"] == ProcessUse(11 * MIB, pytest.approx(11))
     assert set(found) == {"python", "weir engine", "weir worker"}
