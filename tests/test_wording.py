@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,8 @@ NO_NOUNS = re.compile(
 HEAD = re.compile(
     r">\s*(?:told|asked|came|due)\s*</(?:th|h2|label|dt)>|data-label=\"(?:told|asked)\"", re.I
 )
+HEADLESS = re.compile(r"(?:^|[.!>*|] ?|\n\n)(?:Who|Whoever) [^.?!<>|*]*[.!:;]", re.M)
+"""A sentence, of which \"Who waits\" is the subject: no reader knows yet whether people or work are meant."""
 TWICE = re.compile(r"(?<![\w<])([a-z]{2,}) \1 ")
 OF_TEMPLATES = re.compile(
     r"\{\{ ?[\w.]+(?:\|length|\|count)? ?\}\} (?:" + "|".join(NOUNS) + r")s\b"
@@ -113,6 +117,25 @@ def test_sentence_has_no_fault_of_its_kind(kind, pattern):
         if re.search(pattern, one) and not any(never in one for never in NEVER_ONE)
     ]
     assert not found, "\n".join([kind, *found])
+
+
+def explanations() -> Iterator[tuple[str, str]]:
+    """(file, text) of every docstring, comment and string of code, page of the docs, and template."""
+    for package in (*PACKAGES, "workshop"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for token in tokenize.generate_tokens(StringIO(path.read_text()).readline):
+                if token.type in (tokenize.STRING, tokenize.COMMENT):
+                    text = token.string.lstrip("rbf").strip("\"'# ")
+                    yield str(path.relative_to(ROOT)), text
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        if "lab" not in path.parts:
+            yield str(path.relative_to(ROOT)), path.read_text()
+    yield from templates()
+
+
+def test_subject_of_a_sentence_names_somebody():
+    found = [f"{file}: {one}" for file, text in explanations() for one in HEADLESS.findall(text)]
+    assert not found, "\n".join(found)
 
 
 def test_duration_is_written_with_its_unit_not_in_seconds():

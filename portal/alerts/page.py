@@ -66,7 +66,7 @@ class RuleRow:
 
     @property
     def circle(self) -> str:
-        """Who is told next, and after how long."""
+        """The people who are told next, and after how long."""
         return words.circle(self.rule)
 
 

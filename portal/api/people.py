@@ -60,7 +60,7 @@ class MeSerializer(RowSerializer[User]):
 
 
 class Me(PersonView, generics.RetrieveAPIView[User]):
-    """Who you are, your teams and personas."""
+    """The caller, with teams and personas."""
 
     serializer_class = MeSerializer
 

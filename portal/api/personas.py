@@ -110,7 +110,9 @@ class StoppedWorkSerializer(serializers.Serializer[Any]):
 
 
 class PersonaPreviewSerializer(serializers.Serializer[Any]):
-    people: Any = PersonaHolderSerializer(many=True, help_text="Who has it now, and where.")
+    people: Any = PersonaHolderSerializer(
+        many=True, help_text="The people who have it now, and where."
+    )
     lines: Any = PersonaChangeSerializer(many=True, help_text="What changes.")
     waiting: Any = StoppedWorkSerializer(
         many=True, help_text="Work that waits and would not be admitted any more."

@@ -246,7 +246,7 @@ def _faults(refused: QuotaError, cells: list[dict[str, Any]]) -> dict[str, list[
 
 
 class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
-    """Who changed which quotas, when and why, newest first."""
+    """Changes of quotas, with author, time and reason, newest first."""
 
     serializer_class = QuotaChangeSerializer
 

@@ -94,7 +94,7 @@ def _deliver(letter: Letter) -> bool:
     if not letter.user.is_active or not (notices or letter.key.startswith("test ")):
         return settle(letter, state=LetterState.DROPPED, settled_at=now, fault="Nobody to tell.")
     if letter.tries > MOST_TRIES:
-        _put_off(letter, "Whoever sent it was ended each time.")
+        _put_off(letter, "Its sender was ended each time.")
         return False
     try:
         _send(letter, notices)

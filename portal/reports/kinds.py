@@ -43,7 +43,7 @@ _ALL = (
     starts.REPORT,
     Report(
         "longest", "Longest waits",
-        "Who waited longest and why, and all waiting by reason and queue.",
+        "The longest waits and why, and all waiting by reason and queue.",
         longest, words.longest_finding,
         Letter("causes", "cause", (("hours", "{} h"), ("share", "{} of all waiting"))),
         compares=True,

@@ -240,7 +240,8 @@ def lead_of(seconds: float) -> str:
 
 
 def fairness_finding(report: FairnessReport) -> Finding:
-    """Who received what it was entitled to, where that was sampled; then what sharing was worth."""
+    """Queues that received what they were entitled to, where that was sampled; then what sharing was
+    worth."""
     lead = _lead_finding(report) if report.ended else Finding("")
     found = report.entitlement
     if found is None or not found.queues:

@@ -85,7 +85,7 @@ class ServiceAccountForm(WeirForm):
 
 
 class MemberForm(WeirForm):
-    """Who has which persona in a team, and until when."""
+    """The members of a team: their persona, and until when."""
 
     user = forms.CharField(
         max_length=150,

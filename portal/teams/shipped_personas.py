@@ -13,7 +13,8 @@ from scheduling.models import MILLI, PriorityClass
 C = Capability
 HOUR_S = 3600
 MEMBER = {C.SUBMIT: TEAM, C.ACT: OWN, C.SEE: TEAM, C.ASK: TEAM, C.COSTS: OWN}
-"""Whoever submits sees the whole team's work: the sentence that says why one's own waits names others'."""
+"""A person who submits sees the whole team's work: the sentence that says why one's own waits names
+others'."""
 READER = {C.SEE: ALL, C.COSTS: ALL, C.AUDIT: ALL}
 
 

@@ -46,7 +46,7 @@ def test_loan_is_offered_asked_for_consented_to_admitted_and_recalled(page, clus
     page.get_by_label("GPUs", exact=True).fill("8")
     page.get_by_label("Until", exact=True).fill("2030-12-18T18:00")
     page.get_by_role("button", name="Offer", exact=True).click()
-    expect(page.get_by_text("Offered. Whoever leads a queue here may ask for it.")).to_be_visible()
+    expect(page.get_by_text("Offered. A lead of a queue here may ask for it.")).to_be_visible()
 
     sign_in(page, admin)
     page.goto("/c/fra1/loans/")

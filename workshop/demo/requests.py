@@ -27,7 +27,7 @@ SHORT = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Who asks for what, and what is done to it then."""
+    """An asker, the wish, and what is done to it then."""
 
     by: str
     queue: str

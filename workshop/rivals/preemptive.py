@@ -65,7 +65,7 @@ class Rules(NamedTuple):
 
 
 class Present(NamedTuple):
-    """Who has arrived and not ended, in ``jobs``; ``counts``: so many of them, so many that wait."""
+    """Jobs that have arrived and not ended, in ``jobs``; ``counts``: so many of them, so many that wait."""
 
     jobs: Ints
     key: Floats  # rank, by job of the trace

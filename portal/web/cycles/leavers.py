@@ -1,4 +1,4 @@
-"""Who could have left, as one reader may have it."""
+"""Workloads that could have left, as one reader may have it."""
 
 from __future__ import annotations
 

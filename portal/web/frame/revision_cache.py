@@ -45,7 +45,8 @@ class RevisionCache:
     def of(self, cluster: Cluster, key: Hashable, make: Callable[[], Value]) -> Value:
         """What ``make`` returned at this revision for ``key``, which names all that it depends on.
 
-        Who comes while it is made waits for it. What ``make`` raises is raised, and nothing is kept.
+        A request that comes while it is made waits for it. What ``make`` raises is raised, and nothing is
+        kept.
         """
         return self._value((cluster.pk, cluster.revision, key), make, settings.WEIR_REMEMBERED_S)
 

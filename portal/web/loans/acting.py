@@ -29,7 +29,7 @@ SAID: Mapping[str, str] = {
 
 @act_view
 def act(request: PersonRequest, cluster: str, pk: int, verb: str) -> HttpResponse:
-    """Whoever comes too late is told what happened."""
+    """A person who comes too late is told what happened."""
     found = opened(request, cluster)
     loan = get_loan(request, found, pk)
     do = act_of(request.user, loan, verb)

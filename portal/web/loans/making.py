@@ -160,7 +160,7 @@ def _made(
     }
     if kind == "offer":
         doors.offer_to_all(**terms)
-        messages.success(request, "Offered. Whoever leads a queue here may ask for it.")
+        messages.success(request, "Offered. A lead of a queue here may ask for it.")
         return redirect("web:loans", cluster.name)
     loan = doors.propose(
         **terms, borrower=typed["borrower"], reason=typed["reason"], asks=kind == "ask", offer=offer

@@ -59,7 +59,7 @@ def matrix(reader: User, about: User) -> Matrix:
 
 
 def _rank(persona: Persona) -> tuple[bool, int, str]:
-    """Who submits before the others, the shipped ones in their order."""
+    """Personas that submit before the others, the shipped ones in their order."""
     grants = persona.grants
     names = [spec.name for spec in SHIPPED]
     place = names.index(persona.name) if persona.name in names else len(names)

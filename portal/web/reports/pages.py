@@ -98,7 +98,7 @@ def _inputs(filters: ReportFilters, form: FilterForm) -> dict[str, str]:
 
 
 def _users(form: FilterForm) -> list[str]:
-    """Who has work in the queues that the person may report on."""
+    """Users who have work in the queues that the person may report on."""
     rows = Workload.objects.filter(queue__in=form.queues).exclude(user="")
     return list(rows.order_by("user").values_list("user", flat=True).distinct()[:USERS])
 

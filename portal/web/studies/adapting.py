@@ -65,7 +65,7 @@ class ParameterRow:
 
 
 def context(cluster: Cluster, person: Person) -> dict[str, Any]:
-    """Everything that ``web/lab/_adapting.html`` reads. Whoever edits the policy may switch and pin."""
+    """Everything that ``web/lab/_adapting.html`` reads. People who edit the policy may switch and pin."""
     found = adapting(cluster)
     return {
         "cluster": cluster,

@@ -59,7 +59,7 @@ def _quotas(user: User, variant: Variant, found: Promotion) -> Iterator[Door]:
     draft = draft_of(user, cluster, list(found.quotas), variant.reason)
     words = f"Quotas of {', '.join(sorted({one['queue'] for one in found.quotas}))}"
     if draft is None:
-        yield Door(words, why_not="Whoever divides all of these queues changes them.")
+        yield Door(words, why_not="People who divide all of these queues change them.")
         return
     yield Door(words, draft.address)
 
@@ -71,7 +71,7 @@ def _queues(user: User, variant: Variant, found: Promotion) -> Iterator[Door]:
         fields = {name: value for name, value in one.items() if name not in ("kind", "queue")}
         words = f"Queue {one['queue']}: {', '.join(f'{name} = {value}' for name, value in fields.items())}"
         if one["queue"] not in divided:
-            yield Door(words, why_not="Whoever divides this queue changes it.")
+            yield Door(words, why_not="People who divide this queue change it.")
             continue
         page = reverse("web:queue_edit", args=[cluster.name, one["queue"]])
         yield Door(words, f"{page}?{urlencode({DRAFT: '1', **fields})}")

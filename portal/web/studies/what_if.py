@@ -325,7 +325,8 @@ def _finding(
 
 
 def _moves(question: Study, starts: Sequence[ComparedStart]) -> list[str]:
-    """Who starts sooner and later; before the futures are lived only who starts at once, which is known."""
+    """Work that starts sooner and later; before the futures are lived only what starts at once, which is
+    known."""
     if "starts" not in question.answer:
         now = counted(question.answer["started"], "more workload")
         return [f"{now} {'starts' if question.answer['started'] == 1 else 'start'} at once"]

@@ -81,7 +81,7 @@ class RoleAdapter:
         return []
 
     def managed_by(self, obj: Json) -> str:
-        """Who runs it, where it says; the kind's own controller leaves others' alone."""
+        """The controller that runs it, where it says; the kind's own controller leaves others' alone."""
         return str(obj["spec"].get("managedBy") or "")
 
     def done(self, obj: Json, pods: Sequence[Json]) -> int:

@@ -130,7 +130,7 @@ def _namespace(rail: NamespaceRail) -> Json:
 
 def _priority_class(rail: PriorityRail) -> Json:
     body = _object("scheduling.k8s.io/v1", "PriorityClass", rail.name)
-    # Who gives way to whom is Weir's decision; kube-scheduler must not take it once more.
+    # Preemption is Weir's decision; kube-scheduler must not take it once more.
     return body | {"value": rail.value, "preemptionPolicy": "Never"}
 
 

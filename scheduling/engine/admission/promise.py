@@ -3,9 +3,8 @@
 All of them claim their seats again before anybody starts. Then each, in line, starts where there is room for
 it now: on its seats, whoever else still leaves their nodes (safe, as all of them fit together), or on any
 other GPUs of the class that nobody claims; what still leaves for it is then free for others. Those whose own
-victims are gone go first. Who finds none
-keeps its claim, whatever shares, turns and arrivals say by now. It lapses only where its seats are gone,
-where people took it away, or where it is overdue.
+victims are gone go first. A workload that finds none keeps its claim, whatever shares, turns and arrivals say
+by now. It lapses only where its seats are gone, where people took it away, or where it is overdue.
 """
 
 from __future__ import annotations

@@ -166,7 +166,8 @@ def _groups(lines: list[list[Queue]]) -> tuple[str, ...]:
 
 
 def _parameters(queues: list[Queue], rows: PolicyRows) -> Parameters | None:
-    """Who may have what run in those of ``queues`` that a team is bound to; None when there are none."""
+    """Personas and what they may run in those of ``queues`` that a team is bound to; None when there are
+    none."""
     classes = rows.service_classes
     bound = [q for q in queues if q.name in rows.leaf_names and classes.binds(q.path)]
     if not bound:

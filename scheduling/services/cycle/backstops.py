@@ -92,7 +92,7 @@ def _judge(
             continue
         is_start = act.action is Action.ADMIT
         if not is_start and homes.get(name) == observed.namespace:
-            continue  # Who makes room leaves it in the quota as well.
+            continue  # A victim leaves its room in the quota as well.
         need = _of(observed, act.members if is_start else observed.min_members)
         space = observed.namespace
         if why := _lack(space, need, bounds[space], taken[space]):

@@ -170,7 +170,7 @@ def can_never_start(draft: DraftWork) -> m.Decision | None:
 
 
 def drained(queue: Queue) -> list[m.Decision]:
-    """Who would be evicted, and what each would lose, if ``queue`` were drained now.
+    """Work that would be evicted, and what each would lose, if ``queue`` were drained now.
 
     Raises ServiceError as ``ask`` does.
     """

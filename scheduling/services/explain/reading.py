@@ -75,7 +75,7 @@ class Reading:
 
 
 class ReplacedError(ServiceError):
-    """Whoever asked has asked something else since."""
+    """The same person has asked something else since."""
 
     def __init__(self) -> None:
         super().__init__("replaced", "Something else was asked since.", "Look at the newer answer.")

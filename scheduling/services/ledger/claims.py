@@ -23,7 +23,7 @@ UNDONE = timedelta(minutes=10)
 
 
 class Victim(NamedTuple):
-    """Who leaves, shrinks or moves (``action``) by its engine name, and when that was decided."""
+    """Work that leaves, shrinks or moves (``action``) by its engine name, and when that was decided."""
 
     name: str
     action: str

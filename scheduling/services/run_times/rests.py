@@ -144,8 +144,8 @@ def held_back(by_class: Mapping[str, Any], submitted: datetime) -> dict[str, Hel
     """Slower classes, each with how long work is held back from it: as long after ``submitted`` as its run is
     longer there than on the fastest class on which starts waited less than that of late.
 
-    Who waits so long and then starts on the slower after all ends later than by a start at once, but by no
-    more than the difference between both runs (rent until what was paid is the price: Karlin, Manasse,
+    Work that waits so long and then starts on the slower after all ends later than by a start at once, but by
+    no more than the difference between both runs (rent until what was paid is the price: Karlin, Manasse,
     Rudolph, Sleator, "Competitive snoopy caching", 1988).
     """
     found: dict[str, HeldBack] = {}

@@ -1,9 +1,8 @@
 """Work of people who hold as many GPUs as they may at once: it waits until enough of theirs has ended.
 
 What a person waits with passes in the order of the line, and what passes counts as held: were each of it
-compared with what is held now alone, one plan could start it all. Who would rather have another one go
-first holds what is before it. What may grow counts as large as it
-may become.
+compared with what is held now alone, one plan could start it all. A person who would rather have another one
+go first holds what is before it. What may grow counts as large as it may become.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from scheduling.services.snapshot.parts import BESIDE
 from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 
 SLOW = timedelta(seconds=2)
-"""Who waits for longer is told that it is the cluster that has not taken the start (cluster time)."""
+"""Of work that waits for longer it is said that it is the cluster that has not taken the start (cluster
+time)."""
 ON_ITS_WAY = "Its start is decided and sent; the cluster has not taken it yet."
 
 Starts = Mapping[str, ObservedWorkload]

@@ -52,7 +52,7 @@ class Ahead:
     runs: Floats
     """Median run time of each that waits."""
     after: Mapping[str, str]
-    """Who waits -> whose end it most often starts with."""
+    """Waiting workload -> the one whose end it most often starts with."""
 
     def bands(self) -> dict[str, Band]:
         if not self.waiting:
@@ -115,7 +115,7 @@ def look_ahead(
     )
     opening = lives.opening
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
-    # Who is held starts in no future, so no future is lived to its end for it.
+    # Work on hold starts in no future, so no future is lived to its end for it.
     awaited = np.flatnonzero(opening.waits & ~opening.frame.work.on_hold[opening.slots])
     starts, after = np.empty((futures, waits.size), np.int64), [Counter[int]() for _ in waits]
     while may_go_on(lives.lived, futures):

@@ -157,7 +157,7 @@ class Habits:
 
     def presumed(self, row: Workload, now: datetime) -> datetime | None:
         """The checkpoint that ``row`` is taken to have made by ``now``; None when it announced or declared
-        anything, and where nothing is learned. Who has been silent for too long becomes evidence."""
+        anything, and where nothing is learned. Work that has been silent for too long becomes evidence."""
         if not self._heard or (silence := _silence(row, now)) is None:
             return None
         key, ran_s = silence

@@ -57,7 +57,7 @@ def book(
     cluster: Cluster, readings: Readings, owned: Mapping[tuple[str, str], str], *, now: datetime
 ) -> None:
     """``readings`` by pod, ``owned`` the uid of each pod's workload. Twice at one moment books once."""
-    # Whoever books holds the row: of two workers the second finds that no time has passed.
+    # The worker that books holds the row: of two workers the second finds that no time has passed.
     row = Cluster.objects.select_for_update().get(pk=cluster.pk)
     gap = timedelta(seconds=MOST_GAP_S * max(1.0, row.clock_speed))
     since = row.measured_at

@@ -88,7 +88,7 @@ class Forward(Course):
 @dataclass(frozen=True, slots=True)
 class Future:
     """One life: ``starts`` are the seconds until each of the open work starts, -1 where it had not by then.
-    Who ran at the opening has 0."""
+    Work that ran at the opening has 0."""
 
     starts: Ints
     lived: int

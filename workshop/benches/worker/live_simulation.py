@@ -175,7 +175,7 @@ class Follow(Observer):
         """What plans that evicted were made on."""
         self._origin = origin
         self.dropped: dict[str, float] = {}
-        """Who keeps nodes no more, and has neither started nor got them again: since when."""
+        """Work that keeps nodes no more, and has neither started nor got them again: since when."""
         self._claims: set[str] = set()
         self._reserved: set[str] = set()
 

@@ -109,7 +109,7 @@ def tell_past(cluster: Cluster, moments: Iterable[Moment]) -> Iterator[int]:
     The forecasts are written with the last one, together with what came of them.
     """
     rows = _rows(cluster)
-    # Who came later may have given the same name in another namespace.
+    # Work that came later may have given the same name in another namespace.
     by_name = {row.name: row for row in reversed(rows)}
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     teller = Teller(lambda name: by_name[job_name(name)], classes)

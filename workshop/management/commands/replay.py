@@ -141,7 +141,7 @@ def _of_lives(parser: argparse.ArgumentParser) -> None:
         "--warm-up-s",
         type=whole(0, MOST_S),
         default=0,
-        help="who is submitted in the first so many seconds does not count",
+        help="work submitted in the first so many seconds does not count",
     )
     add("--seed", type=whole(0, 1_000_000_000), default=0, help="of lives, and rivals that draw")
 

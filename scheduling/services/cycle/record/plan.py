@@ -142,7 +142,7 @@ Pair = tuple[Workload, m.Decision]
 
 
 def _news(done: Pass, said: Sequence[m.Decision]) -> tuple[list[Pair], list[Pair]]:
-    """Who of ``said`` and of the waits is told now: those with a new reason, and others."""
+    """Those of ``said`` and of the waits to tell now: those with a new reason, and others."""
     waits = done.plan.waits
     if not done.telling.is_due(len(said) + len(waits)):
         return [], []

@@ -160,7 +160,7 @@ def recorded(
     """GPU class -> of the work submitted in [begin, end) that asked for it first; seconds. Of ``queue`` and
     all below it, where one is given.
 
-    Who had not started by ``end`` waited until then; who was cancelled before it started is left out.
+    Work that had not started by ``end`` waited until then; what was cancelled before it started is left out.
     """
     rows = Workload.objects.filter(
         cluster=cluster, submitted_at__gte=begin, submitted_at__lt=end, gpus__gt=0

@@ -1,6 +1,6 @@
 """What changes would do at once: the cluster's snapshot planned as it is and with them.
 
-Who starts and who leaves is what the shipped engine decides; the difference of two plans is all that is
+The shipped engine decides what starts and leaves; the difference of two plans is all that is
 calculated here. Figures are milli-GPU.
 """
 

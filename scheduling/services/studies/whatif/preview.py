@@ -57,7 +57,8 @@ def preview(
     lesser: Mapping[float, Document] | None = None,
     spares: bool = True,
 ) -> Json:
-    """Who starts, leaves and waits longer, and every share of the classes it is about, before and after.
+    """Work that starts, leaves and waits longer, and every share of the classes it is about, before and
+    after.
 
     What comes only once the cluster's grace for lowered quotas is over is ``late``; ``spares`` is false of
     what has no grace. ``lesser`` are smaller forms of the same, by their amount: what each would do, in

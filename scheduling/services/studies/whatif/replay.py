@@ -29,7 +29,7 @@ Progress = Callable[[int], None]
 
 
 class CancelledError(Exception):
-    """Whoever asked does not want to know any more."""
+    """The person who asked does not want to know any more."""
 
 
 @dataclass(frozen=True, slots=True)
