@@ -55,7 +55,7 @@ NO_NOUNS = re.compile(
 HEAD = re.compile(
     r">\s*(?:told|asked|came|due)\s*</(?:th|h2|label|dt)>|data-label=\"(?:told|asked)\"", re.I
 )
-HEADLESS = re.compile(r"(?:^|[.!>*|] ?|\n\n)(?:Who|Whoever) [^.?!<>|*]*[.!:;]", re.M)
+HEADLESS = re.compile(r"(?:^|[.!>*|] ?|\n\n)(?:Who|Whoever) [^.?!<>|*]*[.!;]", re.M)
 """A sentence, of which \"Who waits\" is the subject: no reader knows yet whether people or work are meant."""
 TWICE = re.compile(r"(?<![\w<])([a-z]{2,}) \1 ")
 OF_TEMPLATES = re.compile(

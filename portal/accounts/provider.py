@@ -1,8 +1,8 @@
 """The account of somebody whom the organisation's provider (OpenID Connect or SAML) has signed in.
 
-Whoever it names is looked up by the provider's own key of them (the subject, or the NameID), never by a name
-that could be given to somebody else. At the first sign-in the account is made; one that is there already is
-taken over only where it has no password, such as one made for this person beforehand.
+A person whom it names is looked up by the provider's own key of them (the subject, or the NameID), never by a
+name that could be given to somebody else. At the first sign-in the account is made; one that is there already
+is taken over only where it has no password, such as one made for this person beforehand.
 """
 
 from __future__ import annotations

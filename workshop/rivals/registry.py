@@ -126,7 +126,7 @@ RULES: Mapping[str, Rule] = {
         ),
         Rule(
             "kueue",
-            "The queue that borrows least for its weight goes first, evicting one that borrows more; gangs whole.",
+            "The queue that borrows least for its weight goes first and evicts one with more; gangs whole.",
             "Kueue, KEP-1714 (fair sharing): fair_sharing_iterator.go, preemption/fair_strategy.go",
             replay_kueue,
         ),

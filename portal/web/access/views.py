@@ -56,7 +56,7 @@ def group_rules(request: HttpRequest) -> HttpResponse:
 
 
 def _in_words(rule: GroupRule) -> str:
-    return f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
+    return f"Members of {rule.group} are {rule.persona} in {rule.team}, from their next sign-in."
 
 
 @act_view

@@ -79,7 +79,7 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
 TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "share": ("How your share is computed", "What a queue is entitled to now, in four steps."),
     "waiting": ("Why does it wait?", "What each reason means, and what you can do."),
-    "evicted": ("Why was I evicted?", "Who may take GPUs back, from whom, and what it costs you."),
+    "evicted": ("Why was I evicted?", "The queues that may take GPUs back, and what it costs you."),
     "glossary": ("Glossary", "One word for each thing; pages, API and documents use the same."),
     "keyboard": ("Keyboard", "Everything can be reached without a mouse."),
 }
