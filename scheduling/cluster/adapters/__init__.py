@@ -1,14 +1,7 @@
 """Kinds of objects that hold work. Another kind is another module here and one more line below."""
 
 from scheduling.cluster.adapters import notes
-from scheduling.cluster.adapters.base import (
-    Adapter,
-    Admission,
-    ClassSpec,
-    ObservedWorkload,
-    Target,
-    key_of,
-)
+from scheduling.cluster.adapters.base import Adapter, Admission, ClassSpec, Sighting, Target, key_of
 from scheduling.cluster.adapters.inference import DeploymentAdapter, LeaderWorkerSetAdapter
 from scheduling.cluster.adapters.job import JobAdapter
 from scheduling.cluster.adapters.jobset import JobSetAdapter
@@ -37,7 +30,7 @@ __all__ = [
     "Admission",
     "ClassSpec",
     "JobAdapter",
-    "ObservedWorkload",
+    "Sighting",
     "Target",
     "key_of",
     "notes",

@@ -10,14 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from scheduling.cluster.adapters import (
-    ADAPTERS,
-    Adapter,
-    ClassSpec,
-    ObservedWorkload,
-    notes,
-    unlike,
-)
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Sighting, notes, unlike
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
@@ -65,13 +58,13 @@ KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
 
 @dataclass(frozen=True)
 class Picture:
-    workloads: tuple[ObservedWorkload, ...]
+    workloads: tuple[Sighting, ...]
     """By age."""
     nodes: tuple[ObservedNode, ...]
     """Those that hand out GPUs."""
-    by_uid: Mapping[str, ObservedWorkload]
+    by_uid: Mapping[str, Sighting]
     orphans: tuple[Orphans, ...] = ()
-    departed: Mapping[str, ObservedWorkload] = field(default_factory=dict)
+    departed: Mapping[str, Sighting] = field(default_factory=dict)
     """uid -> the last that was seen of objects that are gone."""
     strayed: frozenset[str] = frozenset()
     """uids of those that are there and no workloads any more."""
@@ -85,7 +78,7 @@ class Picture:
     bare: tuple[ObservedNode, ...] = ()
     """Nodes that are known to have GPUs and hand out none."""
 
-    def with_known(self, more: Mapping[str, ObservedWorkload]) -> Picture:
+    def with_known(self, more: Mapping[str, Sighting]) -> Picture:
         """With these, by uid, in the places of theirs."""
         if not more:
             return self
@@ -151,13 +144,11 @@ def take(
     return picture.with_known(_refused(mirror, memo.kin, picture.by_uid))
 
 
-def _refused(
-    mirror: Mirror, kin: Kinship, by_uid: Mapping[str, ObservedWorkload]
-) -> dict[str, ObservedWorkload]:
+def _refused(mirror: Mirror, kin: Kinship, by_uid: Mapping[str, Sighting]) -> dict[str, Sighting]:
     """Those that lack pods which the API server refused since their admission, with its words, whichever of
     their objects the pods would belong to."""
     said = refusals.read(chain.from_iterable(mirror[name].objects() for name in refusals.REASONS))
-    found: dict[str, ObservedWorkload] = {}
+    found: dict[str, Sighting] = {}
     for uid, what in sorted(said.items(), key=lambda each: (each[1].at, each[0])):
         observed = by_uid.get(kin.workload_of(uid) or "")
         if observed and observed.lacks_pods and observed.admitted and what.at >= observed.admitted:
@@ -386,12 +377,12 @@ def _filled(adapter: Adapter, obj: Json, around: Circumstances) -> Json:
     return adapter.filled(obj, around.defaults.get(obj["metadata"]["namespace"], NO_DEFAULTS))
 
 
-def _broken(adapter: Adapter, obj: Json, why: str) -> ObservedWorkload | None:
+def _broken(adapter: Adapter, obj: Json, why: str) -> Sighting | None:
     """A waiting object whose demand cannot be read, with the reason for people; None if it runs."""
     meta = obj["metadata"]
     if not instant(meta.get("creationTimestamp")) or not adapter.is_suspended(obj):
         return None
-    return ObservedWorkload(
+    return Sighting(
         generation=int(meta.get("generation", 0)),
         user=notes.of(obj).get(labels.USER, ""),
         priority_class="",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture
 from scheduling.models import ClusterMode
@@ -82,7 +82,7 @@ def _bar(
     memory: Memory, tables: Rows, known: dict[str, WorkloadFacts], now: datetime
 ) -> tuple[dict[str, Obstacle], dict[str, str]]:
     """What keeps work from being started, and of which nodes it is left out; ``known`` is told both."""
-    suspects: list[ObservedWorkload] = list(tables.projection.suspects(memory.refusals))
+    suspects: list[Sighting] = list(tables.projection.suspects(memory.refusals))
     found = all_blocked(suspects, memory.refusals, now=now, barred=tables.projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)

@@ -28,7 +28,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
@@ -268,7 +268,7 @@ def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
 def _within_quotas(plan: Outline, one: _Pass, view: View) -> Outline:
     projection, memory = one.rows.projection, one.memory
 
-    def find(name: str) -> ObservedWorkload | None:
+    def find(name: str) -> Sighting | None:
         row = projection.by_name.get(name)
         return view.picture.by_uid.get(row.uid) if row else None
 

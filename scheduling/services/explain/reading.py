@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.models import Cluster
@@ -60,7 +60,7 @@ class Reading:
         """Whether it has the workload ``name``; nothing asked for is always there."""
         return not name or self.fault is not None or name in self.queue_of
 
-    def with_draft(self, draft: ObservedWorkload, name: str) -> m.Snapshot:
+    def with_draft(self, draft: Sighting, name: str) -> m.Snapshot:
         """With ``draft``, which nobody has submitted, as its last workload, arrived after everybody."""
         at = with_draft(self.snapshot, self._live.picture, draft)
         made = snapshots.newcomer(draft, self.rows, at.now)

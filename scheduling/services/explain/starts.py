@@ -11,7 +11,7 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.models import MILLI, Cluster, StartForecast, Workload
 from scheduling.services.explain.asking import Case, change_in, draft_in, name_in_plan
@@ -33,10 +33,7 @@ LATE = -1
 
 
 def of_draft(
-    cluster: Cluster,
-    draft: ObservedWorkload,
-    gpu_classes: Sequence[str],
-    goes_on: Callable[[], bool],
+    cluster: Cluster, draft: Sighting, gpu_classes: Sequence[str], goes_on: Callable[[], bool]
 ) -> dict[str, StartForecast]:
     """Of ``draft`` as if it were submitted now, on each of ``gpu_classes`` alone (empty: on all that it
     accepts); no further future is lived once it ``goes_on`` no more. The forecasts are of no workload's row.
@@ -49,7 +46,7 @@ def of_draft(
 
 
 def of_change(
-    work: Workload, changed: ObservedWorkload, goes_on: Callable[[], bool], *, on_hold: bool
+    work: Workload, changed: Sighting, goes_on: Callable[[], bool], *, on_hold: bool
 ) -> dict[str, StartForecast]:
     """``before`` and ``after``, of a workload that waits. Raises ServiceError as ``asking.compare`` does."""
     name = name_in_plan(work)

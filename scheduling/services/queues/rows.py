@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Min, Sum
 from django.utils.functional import cached_property
 
-from scheduling.cluster.adapters import ClassSpec, ObservedWorkload
+from scheduling.cluster.adapters import ClassSpec, Sighting
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Eviction, GpuClass, NodePool, PriorityClass, Queue, Share
@@ -65,7 +65,7 @@ class PolicyRows:
     def queue_by_name(self) -> dict[str, Queue]:
         return {q.name: q for q in self.queues if not q.is_root}
 
-    def queue_of(self, observed: ObservedWorkload) -> Queue | None:
+    def queue_of(self, observed: Sighting) -> Queue | None:
         """The queue that takes ``observed``: a leaf of that name takes work of its own namespace, or without
         one of all namespaces but those of other branches."""
         queue = self.queue_by_name.get(observed.queue_label)
@@ -117,7 +117,7 @@ class PolicyRows:
         """The class a workload that says ``name`` belongs to: that one, else the default."""
         return self.rules.priority_of(name)
 
-    def judge(self, observed: ObservedWorkload) -> Judgement:
+    def judge(self, observed: Sighting) -> Judgement:
         """Of what waits: whether the queue that it names takes it, and may run it for its user."""
         queue = self.queue_of(observed)
         if queue is None:

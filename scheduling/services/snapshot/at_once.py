@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import amount, are, gpus_in_words
 from scheduling.services.queues.judge import open_to
@@ -20,7 +20,7 @@ from scheduling.services.queues.service_classes import ServiceClass
 from scheduling.services.snapshot.obstacles import Obstacle
 from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 
-Found = list[tuple[ObservedWorkload, Obstacle]]
+Found = list[tuple[Sighting, Obstacle]]
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class _Person:
     """One user whose class of service bounds what they hold at once."""
 
     counts: dict[ServiceClass, _Counts]
-    waits: list[tuple[ObservedWorkload, str]] = field(default_factory=list)
+    waits: list[tuple[Sighting, str]] = field(default_factory=list)
     """With the path of its queue."""
 
     def within(self, path: str) -> list[_Counts]:
@@ -49,7 +49,7 @@ class _Person:
 
 
 def at_limit(
-    workloads: Iterable[ObservedWorkload], known: Mapping[str, WorkloadFacts], rows: PolicyRows
+    workloads: Iterable[Sighting], known: Mapping[str, WorkloadFacts], rows: PolicyRows
 ) -> Found:
     """Those of ``workloads`` that wait, could start otherwise, and have no room left, with the cause."""
     people = _bounded(rows)
@@ -87,7 +87,7 @@ def _bounded(rows: PolicyRows) -> dict[str, _Person]:
     return found
 
 
-def _count(person: _Person, observed: ObservedWorkload, path: str, known: WorkloadFacts) -> None:
+def _count(person: _Person, observed: Sighting, path: str, known: WorkloadFacts) -> None:
     if known.situation is Situation.WAITING:
         if known.blocked is None and not (observed.is_held or observed.deleting):
             person.waits.append((observed, path))
@@ -101,7 +101,7 @@ def _count(person: _Person, observed: ObservedWorkload, path: str, known: Worklo
 def _judge(person: _Person, rows: PolicyRows) -> Found:
     values = {p.name: p.value for p in rows.priority_classes}
 
-    def turn(waiting: tuple[ObservedWorkload, str]) -> tuple[int, datetime, str]:
+    def turn(waiting: tuple[Sighting, str]) -> tuple[int, datetime, str]:
         observed, _ = waiting
         priority = rows.priority_of(observed.priority_class)
         return -values[priority.name] if priority else 0, observed.created, observed.key
@@ -118,7 +118,7 @@ def _judge(person: _Person, rows: PolicyRows) -> Found:
 
 
 def _lack(
-    person: _Person, observed: ObservedWorkload, path: str, rows: PolicyRows, need: int
+    person: _Person, observed: Sighting, path: str, rows: PolicyRows, need: int
 ) -> Obstacle | None:
     """Why it has to wait; None where one of the classes of service that let it run has room."""
     widest: tuple[int, ServiceClass] | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from scheduling.cluster.adapters import ObservedWorkload, bounds, key_of
+from scheduling.cluster.adapters import Sighting, bounds, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
@@ -116,7 +116,7 @@ def _priority_classes(rows: PolicyRows, *, is_beside: bool) -> tuple[m.PriorityC
     return (*policies.engine_priority_classes(rows), *([BESIDE] if is_beside else []))
 
 
-Made = tuple[ObservedWorkload, WorkloadFacts, m.Workload]
+Made = tuple[Sighting, WorkloadFacts, m.Workload]
 
 
 def _at_work(
@@ -193,7 +193,7 @@ def live_under(cluster: Cluster) -> Live:
     return Live(rows, picture, standing_in(snapshot, rows, by_name))
 
 
-def newcomer(observed: ObservedWorkload, rows: PolicyRows, now: datetime) -> m.Workload:
+def newcomer(observed: Sighting, rows: PolicyRows, now: datetime) -> m.Workload:
     """The engine's value of work that nobody has submitted yet, as if it arrived at ``now``."""
     known = WorkloadFacts(Situation.WAITING, gpu_classes=narrowed(observed, rows.judge(observed)))
     made = _workload(replace(observed, created=now), known, rows, {}, set(), now)
@@ -202,11 +202,7 @@ def newcomer(observed: ObservedWorkload, rows: PolicyRows, now: datetime) -> m.W
 
 
 def _judged(
-    observed: ObservedWorkload,
-    row: Workload | None,
-    known: WorkloadFacts,
-    rows: PolicyRows,
-    now: datetime,
+    observed: Sighting, row: Workload | None, known: WorkloadFacts, rows: PolicyRows, now: datetime
 ) -> WorkloadFacts:
     """``known`` and what keeps it from being started, as the worker's cycle finds it."""
     if known.situation is not Situation.WAITING:
@@ -219,7 +215,7 @@ def _judged(
     return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
 
 
-def _bounds(observed: ObservedWorkload, known: WorkloadFacts) -> str:
+def _bounds(observed: Sighting, known: WorkloadFacts) -> str:
     """Where it may run now."""
     return bounds.barring(observed.bounds, known.barred) if known.barred else observed.bounds
 
@@ -230,7 +226,7 @@ def _narrowed_bounds(made: Iterable[Made]) -> set[str]:
 
 
 def _workload(
-    observed: ObservedWorkload,
+    observed: Sighting,
     known: WorkloadFacts,
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
@@ -307,11 +303,7 @@ def _claimed(known: WorkloadFacts) -> dict[str, Any]:
 
 
 def _wishes(
-    observed: ObservedWorkload,
-    known: WorkloadFacts,
-    rows: PolicyRows,
-    foreseen: Rests,
-    now: datetime,
+    observed: Sighting, known: WorkloadFacts, rows: PolicyRows, foreseen: Rests, now: datetime
 ) -> tuple[str, ...]:
     """The classes that it may use: as its author prefers them, or those first where it would end first; none
     that is slower while waiting for the faster is worth it."""
@@ -328,7 +320,7 @@ def _wishes(
 
 
 def _predicted(
-    observed: ObservedWorkload, running: Mapping[str, Any] | None, foreseen: Rests
+    observed: Sighting, running: Mapping[str, Any] | None, foreseen: Rests
 ) -> m.PredictedRunTime | None:
     """What its author says of its run time, else what was learned of it; from its start, as a plan counts."""
     if observed.predicted_s:
@@ -340,7 +332,7 @@ def _predicted(
 
 
 def _running(
-    observed: ObservedWorkload,
+    observed: Sighting,
     known: WorkloadFacts,
     class_by_node: Mapping[str, str],
     present: set[Seat],
@@ -374,7 +366,7 @@ def _running(
     }
 
 
-def _moving(observed: ObservedWorkload, present: set[Seat], now: datetime) -> dict[str, Any] | None:
+def _moving(observed: Sighting, present: set[Seat], now: datetime) -> dict[str, Any] | None:
     """Its place on the nodes it moves to is kept as if it ran there; None when they are gone."""
     target = observed.moves_to
     if target is None or any((node, target.gpu_class) not in present for node in target.placement):
@@ -387,9 +379,7 @@ def _moving(observed: ObservedWorkload, present: set[Seat], now: datetime) -> di
     }
 
 
-def checkpoint_of(
-    observed: ObservedWorkload, known: WorkloadFacts, now: datetime
-) -> datetime | None:
+def checkpoint_of(observed: Sighting, known: WorkloadFacts, now: datetime) -> datetime | None:
     """The last checkpoint of work that holds GPUs; of other work the one it announced."""
     if known.situation is not Situation.HOLDING or known.started is None:
         return observed.checkpointed

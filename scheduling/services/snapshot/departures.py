@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.picture.compose import Orphans, Picture
 from scheduling.engine import model as m
 from scheduling.models import Queue, Workload
@@ -68,7 +68,7 @@ def _by_class(orphans: Orphans, class_by_node: Mapping[str, str]) -> list[tuple[
 
 
 def left_behind(
-    workloads: Iterable[ObservedWorkload],
+    workloads: Iterable[Sighting],
     picture: Picture,
     known: Mapping[str, WorkloadFacts],
     rows: PolicyRows,
@@ -86,7 +86,7 @@ def left_behind(
     return orphans_in(going, rows, class_by_node, now, what="leaving")
 
 
-def _given_up(observed: ObservedWorkload, known: WorkloadFacts) -> Mapping[str, int]:
+def _given_up(observed: Sighting, known: WorkloadFacts) -> Mapping[str, int]:
     """Members by node whose pods hold GPUs there and do not count for it any more."""
     if known.situation is Situation.MOVING:
         return observed.placement
@@ -119,7 +119,7 @@ Heirs = Mapping[str, Heir]
 """By the uid of the object that is gone."""
 
 
-def stays(observed: ObservedWorkload, known: WorkloadFacts, now: datetime) -> bool:
+def stays(observed: Sighting, known: WorkloadFacts, now: datetime) -> bool:
     """Whether it was deleted or evicted and its pods sit on nodes for longer."""
     if known.situation not in (Situation.LEAVING, Situation.DONE) or not observed.placement:
         return False

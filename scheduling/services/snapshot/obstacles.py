@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import clock
@@ -49,7 +49,7 @@ class Refusals:
             until = now + timedelta(seconds=waits(REFUSED_BACK_OFF_S, times))
             self.by_uid[uid] = (generation, times, until, message)
 
-    def of(self, observed: ObservedWorkload, now: datetime) -> Obstacle | None:
+    def of(self, observed: Sighting, now: datetime) -> Obstacle | None:
         generation, _, until, message = self.by_uid.get(observed.uid, (-1, 0, now, ""))
         if generation != observed.generation or until <= now:
             return None
@@ -75,7 +75,7 @@ def forbidden(judgement: Judgement) -> Obstacle | None:
 
 
 def blocked(
-    observed: ObservedWorkload, refusals: Refusals, *, now: datetime, barred: Obstacle | None = None
+    observed: Sighting, refusals: Refusals, *, now: datetime, barred: Obstacle | None = None
 ) -> Obstacle | None:
     """What keeps ``observed`` from being started at ``now``; None for nearly all. ``barred`` is what its
     judgement forbids."""
@@ -84,7 +84,7 @@ def blocked(
     return barred or _not_yet(observed, now) or refusals.of(observed, now)
 
 
-def _not_yet(observed: ObservedWorkload, now: datetime) -> Obstacle | None:
+def _not_yet(observed: Sighting, now: datetime) -> Obstacle | None:
     """What it says itself to wait for."""
     if observed.ran_out:
         return Obstacle(m.Reason.RUN_TIME_OVER, RAN_OUT)
@@ -100,12 +100,12 @@ def _not_yet(observed: ObservedWorkload, now: datetime) -> Obstacle | None:
 
 
 def all_blocked(
-    workloads: Iterable[ObservedWorkload],
+    workloads: Iterable[Sighting],
     refusals: Refusals,
     *,
     now: datetime,
     barred: Mapping[str, Obstacle],
-) -> list[tuple[ObservedWorkload, Obstacle]]:
+) -> list[tuple[Sighting, Obstacle]]:
     """Those of ``workloads`` that are blocked, with the cause; ``barred`` by uid: what judgements forbid."""
     return [
         (o, why)
@@ -114,7 +114,7 @@ def all_blocked(
     ]
 
 
-def may_be_blocked(observed: ObservedWorkload) -> bool:
+def may_be_blocked(observed: Sighting) -> bool:
     """Whether it says of itself what may keep it from being started, now or at another time."""
     return bool(
         observed.fault
@@ -126,13 +126,13 @@ def may_be_blocked(observed: ObservedWorkload) -> bool:
     )
 
 
-def barred(workloads: Iterable[ObservedWorkload], now: datetime) -> dict[str, frozenset[str]]:
+def barred(workloads: Iterable[Sighting], now: datetime) -> dict[str, frozenset[str]]:
     """Of those of ``workloads`` that wait, by uid: nodes that are left out for them now."""
     waits = ((o.uid, o.start_fault.barred_at(now)) for o in workloads if o.suspended)
     return {uid: nodes for uid, nodes in waits if nodes}
 
 
-def left_out(observed: ObservedWorkload, nodes: Iterable[str]) -> str:
+def left_out(observed: Sighting, nodes: Iterable[str]) -> str:
     """What is said to its wait while ``nodes`` are left out for it."""
     fault = observed.start_fault
     listing = ", ".join(
@@ -186,7 +186,7 @@ def _reworded(
     )
 
 
-def _late(observed: ObservedWorkload, until: datetime) -> str:
+def _late(observed: Sighting, until: datetime) -> str:
     times = observed.start_failures
     again = f", {times} times in a row" if times > 1 else ""
     if observed.start_fault.said:

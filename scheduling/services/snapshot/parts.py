@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from scheduling.cluster.adapters import ClassSpec, ObservedWorkload
+from scheduling.cluster.adapters import ClassSpec, Sighting
 from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.engine import model as m
 from scheduling.services.queues.rows import PolicyRows
@@ -51,7 +51,7 @@ class Classes:
 
 
 def parts_of(
-    workloads: Iterable[ObservedWorkload],
+    workloads: Iterable[Sighting],
     picture: Picture,
     known: Mapping[str, WorkloadFacts],
     rows: PolicyRows,
@@ -70,7 +70,7 @@ def parts_of(
     return found
 
 
-def divide(work: m.Workload, observed: ObservedWorkload, parts: Parts) -> list[m.Workload]:
+def divide(work: m.Workload, observed: Sighting, parts: Parts) -> list[m.Workload]:
     """``work`` with the members that its class holds, at the size it has, and the others beside it."""
     gone = {node for placement in parts.values() for node in placement}
     placement = {node: count for node, count in work.placement.items() if node not in gone}
@@ -93,7 +93,7 @@ def _sized(work: m.Workload, placement: Mapping[str, int]) -> m.Workload:
 
 
 def strange_gpus(
-    workloads: Iterable[ObservedWorkload], picture: Picture, parts: Mapping[str, Parts]
+    workloads: Iterable[Sighting], picture: Picture, parts: Mapping[str, Parts]
 ) -> dict[Seat, int]:
     """Milli-GPU that ``workloads`` hold on nodes which are not of their class (any more), where nothing
     else says that they are taken: a label was changed, a class removed."""
@@ -111,7 +111,7 @@ def strange_gpus(
 
 
 def vanished_nodes(
-    workloads: Iterable[ObservedWorkload],
+    workloads: Iterable[Sighting],
     picture: Picture,
     known: Mapping[str, WorkloadFacts],
     parts: Mapping[str, Parts],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import compress
 from operator import is_not
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.engine import model as m
@@ -30,7 +30,7 @@ class PendingValues:
 
     def sift(
         self, rows: PolicyRows, picture: Picture, known: Mapping[str, WorkloadFacts]
-    ) -> list[ObservedWorkload]:
+    ) -> list[Sighting]:
         """Begin a snapshot: the workloads that are not in ``works`` as they are now. All have to be made
         anew when the priority classes or the levels of topology changed."""
         names = (
@@ -48,7 +48,7 @@ class PendingValues:
         self._forget(o.uid for o in changed)
         return changed
 
-    def keep(self, observed: ObservedWorkload, known: WorkloadFacts, made: m.Workload) -> None:
+    def keep(self, observed: Sighting, known: WorkloadFacts, made: m.Workload) -> None:
         self._known[observed.uid], self.works[observed.uid] = known, made
 
     def drop(self, uids: Iterable[str]) -> None:

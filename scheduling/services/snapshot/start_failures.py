@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.adapters.start_faults import NO_FAULT, UNMADE, UNPLACED, StartFault, worded
 from scheduling.cluster.picture.compose import Picture
 from scheduling.services.snapshot import obstacles
@@ -29,14 +29,14 @@ class StartFailure:
     fault: StartFault
 
 
-def failed_start(observed: ObservedWorkload, now: datetime) -> StartFailure:
+def failed_start(observed: Sighting, now: datetime) -> StartFailure:
     """What is to be known of ``observed`` once it is stopped ``now``, as its start failed."""
     times = observed.start_failures + 1
     retry_at = now + timedelta(seconds=obstacles.waits(obstacles.START_BACK_OFF_S, times))
     return StartFailure(times, retry_at, _fault(observed, max(retry_at, now + BARRED)))
 
 
-def _fault(observed: ObservedWorkload, until: datetime) -> StartFault:
+def _fault(observed: Sighting, until: datetime) -> StartFault:
     """The words of the API server that refuses pods; else those of kube-scheduler, and the planned nodes that
     it left a member of the gang without."""
     before = observed.start_fault.barred
@@ -67,7 +67,7 @@ class FailedGroups:
         again = [o for o in known if not (o.is_up or self._is_of(o))]
         return picture.with_known({o.uid: self._noted(o) for o in again})
 
-    def _noted(self, observed: ObservedWorkload) -> ObservedWorkload:
+    def _noted(self, observed: Sighting) -> Sighting:
         _, failed = self._known[observed.key]
         return replace(
             observed,
@@ -77,10 +77,7 @@ class FailedGroups:
         )
 
     def note(
-        self,
-        workloads: Iterable[ObservedWorkload],
-        known: Mapping[str, WorkloadFacts],
-        now: datetime,
+        self, workloads: Iterable[Sighting], known: Mapping[str, WorkloadFacts], now: datetime
     ) -> None:
         """Those of ``workloads`` that never were all up, and are stopped for it; once each."""
         for observed in workloads:
@@ -92,5 +89,5 @@ class FailedGroups:
         for key in list(self._known)[: max(0, len(self._known) - MOST)]:
             del self._known[key]
 
-    def _is_of(self, observed: ObservedWorkload) -> bool:
+    def _is_of(self, observed: Sighting) -> bool:
         return self._known.get(observed.key, ("",))[0] == observed.uid

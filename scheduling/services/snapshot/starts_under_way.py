@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import model as m
 from scheduling.services.snapshot.parts import BESIDE
@@ -22,7 +22,7 @@ SLOW = timedelta(seconds=2)
 time)."""
 ON_ITS_WAY = "Its start is decided and sent; the cluster has not taken it yet."
 
-Starts = Mapping[str, ObservedWorkload]
+Starts = Mapping[str, Sighting]
 """uid -> the workload as it is once its start is made."""
 
 
@@ -35,7 +35,7 @@ class SupposedCluster:
     starting: Starts
     """Those that wait in the cluster and hold GPUs here."""
 
-    def among(self, workloads: Iterable[ObservedWorkload]) -> list[ObservedWorkload]:
+    def among(self, workloads: Iterable[Sighting]) -> list[Sighting]:
         """Those of ``workloads`` whose author says when they start, as they count here."""
         return [self.picture.by_uid.get(o.uid, o) for o in workloads if o.turn]
 
@@ -66,7 +66,7 @@ def _waits(known: WorkloadFacts) -> bool:
     return known.situation is Situation.WAITING
 
 
-def _started(observed: ObservedWorkload) -> WorkloadFacts:
+def _started(observed: Sighting) -> WorkloadFacts:
     return WorkloadFacts(Situation.HOLDING, started=observed.admitted, is_supposed=True)
 
 
@@ -82,7 +82,7 @@ def firm(work: m.Workload) -> m.Workload:
     )
 
 
-def slow_starts(starting: Iterable[ObservedWorkload], now: datetime) -> list[m.Decision]:
+def slow_starts(starting: Iterable[Sighting], now: datetime) -> list[m.Decision]:
     """What those are told whose start takes long."""
     return [
         m.Decision(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.models import Cluster, State, Workload
 from scheduling.services.snapshot.at_once import Found
@@ -30,7 +30,7 @@ class Others:
     _ended: dict[str, Workload] = field(default_factory=dict)
 
     def late(
-        self, workloads: Sequence[ObservedWorkload], known: Mapping[str, WorkloadFacts], live: Rows
+        self, workloads: Sequence[Sighting], known: Mapping[str, WorkloadFacts], live: Rows
     ) -> Found:
         """Those of ``workloads``, all that have a turn, whose turn has not come; ``live`` has what has not
         ended."""
@@ -38,7 +38,7 @@ class Others:
             return []
         return not_their_turn(workloads, known, self.of(workloads, live))
 
-    def of(self, waits: Iterable[ObservedWorkload], live: Rows) -> Rows:
+    def of(self, waits: Iterable[Sighting], live: Rows) -> Rows:
         """Those that ``waits`` name, as far as there are or were any."""
         wanted = {one.key_in(o.namespace) for o in waits for one in o.turn.after}
         found = {key: live[key] for key in wanted if key in live}
@@ -51,7 +51,7 @@ class Others:
 
 
 def not_their_turn(
-    workloads: Sequence[ObservedWorkload], known: Mapping[str, WorkloadFacts], others: Rows
+    workloads: Sequence[Sighting], known: Mapping[str, WorkloadFacts], others: Rows
 ) -> Found:
     """Those of ``workloads`` that wait, could start otherwise, and whose turn has not come, with the cause.
 
@@ -67,15 +67,13 @@ def not_their_turn(
     return found + _beyond(workloads, [o for o in waits if o.uid not in stopped], known)
 
 
-def _may_start(observed: ObservedWorkload, known: WorkloadFacts | None) -> bool:
+def _may_start(observed: Sighting, known: WorkloadFacts | None) -> bool:
     if known is None or known.situation is not Situation.WAITING or known.blocked is not None:
         return False
     return not (observed.is_held or observed.deleting)
 
 
-def _after(
-    observed: ObservedWorkload, others: Rows, names: Mapping[str, Sequence[str]]
-) -> Obstacle | None:
+def _after(observed: Sighting, others: Rows, names: Mapping[str, Sequence[str]]) -> Obstacle | None:
     """What of the work that it starts after has not ended as it must; None where all has."""
     if observed.turn.after and _is_circle(observed.key, names):
         said = f"It starts after work that starts after it: none of them ever would. {REMEDY}"
@@ -101,14 +99,12 @@ def _is_circle(key: str, names: Mapping[str, Sequence[str]]) -> bool:
 Array = tuple[str, str, str]
 
 
-def _array_of(observed: ObservedWorkload) -> Array:
+def _array_of(observed: Sighting) -> Array:
     return observed.namespace, observed.queue_label, observed.turn.array
 
 
 def _beyond(
-    workloads: Iterable[ObservedWorkload],
-    waits: Iterable[ObservedWorkload],
-    known: Mapping[str, WorkloadFacts],
+    workloads: Iterable[Sighting], waits: Iterable[Sighting], known: Mapping[str, WorkloadFacts]
 ) -> Found:
     """Those of ``waits`` whose array holds as much as it may, those before them in line counted with it."""
     counts: dict[Array, int] = {}
@@ -128,8 +124,8 @@ def _beyond(
 
 
 def _holding(
-    workloads: Iterable[ObservedWorkload], known: Mapping[str, WorkloadFacts]
-) -> Iterator[ObservedWorkload]:
+    workloads: Iterable[Sighting], known: Mapping[str, WorkloadFacts]
+) -> Iterator[Sighting]:
     at_rest = (Situation.WAITING, Situation.DONE)
     for observed in workloads:
         what = known.get(observed.uid)

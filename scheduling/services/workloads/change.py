@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, ObservedWorkload, merging, sizing, turns
+from scheduling.cluster.adapters import ADAPTERS, Adapter, Sighting, merging, sizing, turns
 from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.turns import Turn
@@ -59,8 +59,8 @@ class Change:
 class WorkloadDraft:
     """What a change would make of a workload: as it is, as it would be, and the patches, by path and uid."""
 
-    before: ObservedWorkload
-    after: ObservedWorkload
+    before: Sighting
+    after: Sighting
     patches: tuple[tuple[str, Json], ...]
 
 
@@ -127,7 +127,7 @@ def _not_waiting(workload: Workload) -> ServiceError:
 
 
 def _of_pods(
-    workload: Workload, adapter: Adapter, before: ObservedWorkload, change: Change
+    workload: Workload, adapter: Adapter, before: Sighting, change: Change
 ) -> WorkloadDraft:
     """A group of plain pods takes what stands in labels and annotations; their templates are fixed."""
     for name in ("pods_min", "pods_max", "gpus_per_pod"):
@@ -291,14 +291,14 @@ def _fixed(kind: str, field: str) -> ServiceError:
     )
 
 
-def _as_same_object(before: ObservedWorkload, after: ObservedWorkload) -> ObservedWorkload:
+def _as_same_object(before: Sighting, after: Sighting) -> Sighting:
     """``after`` as the same object: reading a draft forgets what only a server knows."""
     return replace(
         after, uid=before.uid, created=before.created, user=before.user, hold=before.hold
     )
 
 
-def _checked(after: ObservedWorkload, change: Change) -> ObservedWorkload:
+def _checked(after: Sighting, change: Change) -> Sighting:
     """Raises ServiceError for what would be kept from starting by what it says itself."""
     if after.fault:
         raise ServiceError("invalid", after.fault, field=_field_of(change))

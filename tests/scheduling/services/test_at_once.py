@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, PriorityClass, Queue, State
@@ -26,7 +26,7 @@ PRIORITIES = (
     PriorityClass(name="high", value=90),
     PriorityClass(name="normal", value=50, is_default=True),
 )
-Row = tuple[ObservedWorkload, WorkloadFacts]
+Row = tuple[Sighting, WorkloadFacts]
 
 
 def rows(*held: ServiceClass) -> PolicyRows:
@@ -50,7 +50,7 @@ def work(name: str, gpus: float, situation: Situation = Situation.WAITING, **mor
         "cpus": 0, "memory_mib": 0, "min_members": 1, "max_members": 1, "members": 1,
         "gpu_classes": (), "created": NOW,
     }  # fmt: skip
-    return ObservedWorkload(**(given | more)), WorkloadFacts(situation)
+    return Sighting(**(given | more)), WorkloadFacts(situation)
 
 
 def runs(name: str, gpus: float, **more: Any) -> Row:

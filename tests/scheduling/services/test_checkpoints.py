@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.models import CheckpointHabit, Cluster, Eviction, State, Workload
 from scheduling.services.cycle import run as cycle
 from scheduling.services.snapshot import build as snapshots
@@ -78,8 +78,8 @@ def recent_of(habits: Habits) -> list[tuple[str, tuple[int, ...]]]:
 # --- which source wins
 
 
-def observed(announced: float | None, declared: int | None) -> ObservedWorkload:
-    return ObservedWorkload(
+def observed(announced: float | None, declared: int | None) -> Sighting:
+    return Sighting(
         uid="w", kind="Job", namespace="d", name="w", generation=1, queue_label="q", user="ann",
         priority_class="", gpus=1000, cpus=0, memory_mib=0, min_members=1, max_members=1, members=1,
         gpu_classes=(), created=START, checkpoint_interval_s=declared,

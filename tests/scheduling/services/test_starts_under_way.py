@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import JobAdapter, ObservedWorkload
+from scheduling.cluster.adapters import JobAdapter, Sighting
 from scheduling.cluster.connection.client import Client, InvalidError
 from scheduling.cluster.picture.compose import Picture
 from scheduling.models import CycleRecord, Decision, Quota, State
@@ -199,7 +199,7 @@ def test_record_of_a_cycle_tells_of_the_starts_that_it_left(world: World, gate: 
     assert (record.written, [write["name"] for write in record.writes]) == (1, ["slow"])
 
 
-def waiting() -> ObservedWorkload:
+def waiting() -> Sighting:
     meta = {"namespace": "n", "name": "w", "uid": "u", "resourceVersion": "1"}
     job = {
         "metadata": {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -208,7 +208,7 @@ def waiting() -> ObservedWorkload:
     return JobAdapter().observe(job, [], [])
 
 
-def pictured(*workloads: ObservedWorkload) -> Picture:
+def pictured(*workloads: Sighting) -> Picture:
     return Picture(workloads, (), {o.uid: o for o in workloads})
 
 

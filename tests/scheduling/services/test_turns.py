@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.adapters import turns as notes
 from scheduling.cluster.adapters.turns import NO_TURN, After, Turn
 from scheduling.cluster.vocabulary import labels
@@ -181,7 +181,7 @@ def test_member_that_would_be_let_in_waits_for_those_before_it(world: World) -> 
     world.cycles_until(lambda: world.row("sweep-2").state == State.RUNNING)
     third, fourth = (submit.observed(world.row(f"sweep-{index}")) for index in (3, 4))
 
-    def kept_back_of(member: ObservedWorkload) -> object:
+    def kept_back_of(member: Sighting) -> object:
         return kept_back(world.cluster, replace(member, turn=replace(member.turn, at_once=3)))
 
     assert kept_back_of(third) is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from scheduling.cluster.adapters import ObservedWorkload
+from scheduling.cluster.adapters import Sighting
 from scheduling.models import State, Workload
 from scheduling.services.cycle.changes import Changes, assign
 
@@ -31,7 +31,7 @@ class Lack:
     """The missing ones have not been up yet since its admission."""
 
 
-def _noted(row: Workload, seen: ObservedWorkload) -> datetime | None:
+def _noted(row: Workload, seen: Sighting) -> datetime | None:
     """Since when its row says that members are missing, if that is of this admission."""
     since = row.short_since
     return since if since and seen.admitted and since >= seen.admitted else None
@@ -50,7 +50,7 @@ class MissingMembers:
 
     def late(
         self,
-        holding: list[tuple[Workload, ObservedWorkload]],
+        holding: list[tuple[Workload, Sighting]],
         changes: Changes,
         *,
         now: datetime,
@@ -85,7 +85,7 @@ class MissingMembers:
             if (now - lack.since).total_seconds() >= grace_s and tick - lack.began >= patience_s:
                 yield uid, lack
 
-    def _lack(self, row: Workload, seen: ObservedWorkload, now: datetime, speed: float) -> Lack:
+    def _lack(self, row: Workload, seen: Sighting, now: datetime, speed: float) -> Lack:
         """Since now, unless it is known from before. A gang whose start nobody here saw has had its time
         since its admission, or the turn of its last stage, whoever watched it then.
         Once a member is lost, no patience with a start brings it back.

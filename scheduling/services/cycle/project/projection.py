@@ -14,7 +14,7 @@ from itertools import compress
 from operator import is_not
 from typing import Any
 
-from scheduling.cluster.adapters import ObservedWorkload, key_of
+from scheduling.cluster.adapters import Sighting, key_of
 from scheduling.cluster.picture.compose import Orphans, Picture
 from scheduling.models import Cluster, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING
@@ -62,15 +62,15 @@ class Projection:
         self._habits = checkpoints.Habits.of(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
-        self.restless: list[ObservedWorkload] = []
+        self.restless: list[Sighting] = []
         """The workloads of the last picture but those that wait as they did in the picture before."""
         self.by_name = {key_of(w.kind, w.namespace, w.name): w for w in self.rows.values()}
         """Engine name -> row."""
-        self._quiet: dict[str, ObservedWorkload] = {}
+        self._quiet: dict[str, Sighting] = {}
         """Of those that wait: what they were seen as when their row was found to be in line with it."""
         self._known: dict[str, WorkloadFacts] = {}
         """What is known of those."""
-        self._hindered: dict[str, ObservedWorkload] = {}
+        self._hindered: dict[str, Sighting] = {}
         """Those among them that say themselves that they may be blocked, or were judged so."""
         self.barred: dict[str, Obstacle] = {}
         """By uid, what the judgement of work that waits forbids."""
@@ -135,7 +135,7 @@ class Projection:
     def _note(
         self,
         row: Workload,
-        observed: ObservedWorkload,
+        observed: Sighting,
         situation: Situation,
         rows: PolicyRows,
         now: datetime,
@@ -179,7 +179,7 @@ class Projection:
         for memo in (self._quiet, self._known, self._hindered, self.barred, self._aging):
             memo.pop(uid, None)
 
-    def suspects(self, refusals: Refusals) -> list[ObservedWorkload]:
+    def suspects(self, refusals: Refusals) -> list[Sighting]:
         """Those of the last picture that may be blocked."""
         found = {o.uid: o for o in self.restless} | self._hindered
         found |= {uid: self._quiet[uid] for uid in refusals.by_uid if uid in self._quiet}
@@ -236,7 +236,7 @@ class Projection:
         step = lifecycle.step(row, State.REQUEUED, at=now, sentence=RETURNED, actor="cluster")
         changes.transitions.append(step)
 
-    def _make(self, observed: ObservedWorkload, changes: Changes) -> Workload:
+    def _make(self, observed: Sighting, changes: Changes) -> Workload:
         row = Workload(
             cluster_id=self.cluster.pk,
             uid=observed.uid,
@@ -255,7 +255,7 @@ class Projection:
     def _copy(
         self,
         row: Workload,
-        observed: ObservedWorkload,
+        observed: Sighting,
         situation: Situation,
         rows: PolicyRows,
         changes: Changes,
@@ -294,7 +294,7 @@ class Projection:
     def _copy_holding(
         self,
         row: Workload,
-        observed: ObservedWorkload,
+        observed: Sighting,
         rows: PolicyRows,
         class_by_node: Mapping[str, str],
         changes: Changes,
@@ -337,9 +337,7 @@ class Projection:
         self, picture: Picture, known: Mapping[str, WorkloadFacts], changes: Changes, now: datetime
     ) -> None:
         """Say of deleted work that does not go what it still holds, and for whom it counts."""
-        found: list[ObservedWorkload | Orphans] = [
-            o for o in picture.orphans if orphans_stay(o, now)
-        ]
+        found: list[Sighting | Orphans] = [o for o in picture.orphans if orphans_stay(o, now)]
         found += [o for o in self.restless if o.deleting and stays(o, known[o.uid], now)]
         for left in found:
             row = self.rows.get(left.uid)
