@@ -286,6 +286,8 @@ class History:
     labels: list[tuple[str, str, float]]
     """(line, text, percent from the top), kept apart."""
     table: list[UsageSample]
+    until: datetime
+    """End of the last hour that is drawn: hours are added up a while after they have passed."""
 
 
 def history(queue: Queue, gpu_class: GpuClass, now: datetime, zone_name: str) -> History | None:
@@ -319,6 +321,7 @@ def history(queue: Queue, gpu_class: GpuClass, now: datetime, zone_name: str) ->
         nominal=line(drawn["nominal_gpus"]),
         labels=_labels(frame, last),
         table=samples,
+        until=last.start + timedelta(hours=1),
     )
 
 

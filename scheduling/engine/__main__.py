@@ -1,4 +1,7 @@
-"""``python -m scheduling.engine``: compile the kernels now, so that no first plan waits for it."""
+"""``python -m scheduling.engine``: compile every kernel now, so that nothing waits for it later.
+
+A kernel is compiled for the types that it is called with, so each is called once, by its own doors.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,24 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from numba.core import event
 
-from scheduling.engine import GpuClass, Snapshot, plan
+from scheduling.engine import GpuClass, Node, PriorityClass, Queue, Snapshot, Workload, encode, plan
 from scheduling.engine.compile.stamp import reached
 from scheduling.engine.cycle.one_pass import plan_world
+from scheduling.engine.merit import gittins, partitions
+from scheduling.engine.model import MILLI, Quota
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ONE = Snapshot(
+    now=NOW,
+    gpu_classes=(GpuClass("gpu"),),
+    priority_classes=(PriorityClass("train"),),
+    nodes=(Node("n1", "gpu", MILLI),),
+    queues=(Queue("team", quotas={"gpu": Quota(MILLI)}),),
+    workloads=(Workload("one", "team", "train", NOW),),
+)
 
 EVERY_S = 1.0
 
@@ -38,7 +54,39 @@ class Progress(event.Listener):
 
 def main() -> None:
     with event.install_listener("numba:compile", Progress()):
-        plan(Snapshot(now=datetime(2026, 1, 1, tzinfo=UTC), gpu_classes=(GpuClass("gpu"),)))
+        plan(ONE)
+    _between_plans()
+    _on_own_quota()
+    _by_expected_end()
 
 
-main()
+def _between_plans() -> None:
+    """A workload arrives, starts, moves and leaves, starts where it was promised a seat and ends."""
+    frame, seats = encode(ONE), [(0, -1)]
+    slot = frame.add_workload(queue=1, submitted=frame.now, gpus=MILLI)
+    frame.start_on(slot, 0, seats)
+    frame.reseat(slot, seats)
+    frame.leave(slot)
+    frame.requeue(slot)
+    frame.promise(slot, 0, seats)
+    frame.forget_promise(slot)
+    frame.finish(slot)
+
+
+def _on_own_quota() -> None:
+    tables = partitions.empty_partitions(np.full((1, 1), MILLI), np.full(1, MILLI), 1, 1, 1)
+    own = partitions.struct_of(tables)
+    partitions.restore_run(own, 0, 0, partitions.UNKNOWN, -1)
+    partitions.submit_run(own, 0)
+    partitions.end_run(own, 0, 1, 1)
+    partitions.play(own, 2)
+
+
+def _by_expected_end() -> None:
+    times = gittins.struct_of(gittins.empty_run_times(1))
+    gittins.note_run_times(times, np.zeros(1, np.int64), np.ones(1))
+    gittins.indices(times, np.zeros((1, 1), np.int64), np.ones(1), np.zeros(1))
+
+
+if __name__ == "__main__":
+    main()

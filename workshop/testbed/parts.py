@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import redis
 
 DEBIAN = Path("/usr/lib/postgresql")
@@ -48,9 +49,7 @@ def free_port() -> int:
 
 
 def children_of(pid: int) -> list[int]:
-    """Of all its threads: the child of a pool that takes another one's place is not the main thread's."""
-    threads = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for thread in threads for child in thread.read_text().split()]
+    return [child.pid for child in psutil.Process(pid).children()]
 
 
 @dataclass

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Orphans:
     """Pods whose object was deleted: they hold their GPUs until they are gone. Amounts are of the largest of
-    them, as in Observed."""
+    them, as in Sighting."""
 
     namespace: str
     name: str

@@ -1,60 +1,72 @@
-"""What a process says that it spends, read from a kernel's files."""
+"""What a process says that it spends."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import subprocess
+import sys
+from collections.abc import Iterator
 
 import pytest
 
 from scheduling.models import Process, Role
+from scheduling.services.worker import spending
 from scheduling.services.worker.processes import Heart
-from scheduling.services.worker.spending import MIB, TICK_S, Meter, spent
+from scheduling.services.worker.spending import MIB, Meter, ProcessUse, family, spent, spent_by_name
 
-TICKS = round(1 / TICK_S)
-
-
-def process(proc: Path, pid: int, parent: int, cpu_s: int, mib: int, ended_s: int = 0) -> None:
-    """As the kernel writes it; its name tries to look like more fields."""
-    folder = proc / str(pid)
-    folder.mkdir(exist_ok=True)
-    times = f"{cpu_s * TICKS} 0 {ended_s * TICKS} 0"
-    folder.joinpath("stat").write_text(
-        f"{pid} (a) 1 (b) S {parent} 0 0 0 0 0 0 0 0 0 {times} 0 0\n"
-    )
-    folder.joinpath("smaps_rollup").write_text(
-        f"0-1 ---p 0 0 0 [rollup]\nRss: 999999 kB\nPss: {mib << 10} kB\n"
-    )
+HOLDS_MIB = 64
+CHILD = f"held = b'1' * ({HOLDS_MIB} << 20); print(flush=True); input()"
+PARENT = f"""
+import subprocess, sys, time
+while time.process_time() < 0.2: pass
+subprocess.run([sys.executable, "-c", {CHILD!r}])
+"""
 
 
-def test_process_is_told_with_all_below_it_and_its_part_of_what_they_share(tmp_path: Path) -> None:
-    process(tmp_path, 10, 1, cpu_s=3, mib=100, ended_s=1)
-    process(tmp_path, 11, 10, cpu_s=4, mib=30)
-    process(tmp_path, 12, 11, cpu_s=5, mib=10)
-    process(tmp_path, 13, 1, cpu_s=99, mib=999)
-    found = spent(10, tmp_path)
+@pytest.fixture
+def parent() -> Iterator[int]:
+    """A process that spent .2 CPU seconds and has a child that holds 64 MiB."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        yield process.pid
+        process.communicate(b"\n")
+
+
+def test_process_counts_with_all_below_it(parent: int) -> None:
+    found = spent(parent)
     assert found is not None
-    assert (found.memory // MIB, found.cpu_s) == (140, pytest.approx(13))
+    assert found.memory > HOLDS_MIB * MIB
+    assert found.cpu_s >= 0.2
+    assert len(family(parent)) == 2
 
 
-def test_machine_without_the_files_tells_nothing(tmp_path: Path) -> None:
-    assert Meter(tmp_path).read() == {"memory_mib": None, "cpu": None}
+def test_processes_of_one_name_are_added_up(parent: int) -> None:
+    (found,) = spent_by_name(parent).values()
+    assert found.memory > HOLDS_MIB * MIB
 
 
-def test_cpu_is_told_from_the_second_reading_on(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("os.getpid", lambda: 10)
-    meter = Meter(tmp_path)
-    process(tmp_path, 10, 1, cpu_s=3, mib=100)
+def test_process_that_is_gone_spends_nothing() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    assert spent(process.pid) is None
+    assert spent_by_name(process.pid) == {}
+
+
+def test_cpu_is_known_from_the_second_reading_on(monkeypatch) -> None:
+    readings = iter((ProcessUse(100 * MIB, 3.0), ProcessUse(110 * MIB, 8.0)))
+    monkeypatch.setattr(spending, "spent", lambda _: next(readings))
+    meter = Meter()
     assert meter.read(now=50) == {"memory_mib": 100, "cpu": None}
-    process(tmp_path, 10, 1, cpu_s=8, mib=110)
     assert meter.read(now=60) == {"memory_mib": 110, "cpu": 0.5}
 
 
-def test_child_that_ended_makes_no_negative_cpu(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("os.getpid", lambda: 10)
-    meter = Meter(tmp_path)
-    process(tmp_path, 10, 1, cpu_s=8, mib=100)
+def test_child_that_ended_makes_no_negative_cpu(monkeypatch) -> None:
+    readings = iter((ProcessUse(MIB, 8.0), ProcessUse(MIB, 3.0)))
+    monkeypatch.setattr(spending, "spent", lambda _: next(readings))
+    meter = Meter()
     meter.read(now=50)
-    process(tmp_path, 10, 1, cpu_s=3, mib=100)
     assert meter.read(now=60)["cpu"] == 0
 
 

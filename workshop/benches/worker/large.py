@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import requests
 from django.conf import settings
 
+from scheduling.services.worker.spending import MIB, ProcessUse, spent
 from workshop.benches.engine.outcomes import Progress
 from workshop.testbed.parts import free_port, postgres, redis_server
 
@@ -57,12 +58,15 @@ class Portal:
     """Its address as libpq reads it."""
 
     def memory_mib(self) -> float:
-        """Resident memory of all web processes."""
-        return sum(_resident_mib(pid) for pid in _family(self.pid))
+        """Memory of all web processes, what they share once."""
+        return self._spent().memory / MIB
 
     def cpu_s(self) -> float:
         """CPU seconds that they have spent."""
-        return sum(_cpu_s(pid) for pid in _family(self.pid))
+        return self._spent().cpu_s
+
+    def _spent(self) -> ProcessUse:
+        return spent(self.pid) or ProcessUse()
 
 
 @contextmanager
@@ -129,21 +133,3 @@ def _wait(base: str, process: subprocess.Popen[bytes]) -> None:
         except requests.RequestException:
             time.sleep(0.2)
     raise NoPortalError(f"The web processes did not answer at {base} within {START_S:.0f} s.")
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all below it."""
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        below = [int(child) for child in children.read().split()]
-    return [pid, *(one for child in below for one in _family(child))]
-
-
-def _cpu_s(pid: int) -> float:
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _resident_mib(pid: int) -> float:
-    with open(f"/proc/{pid}/statm", encoding="ascii") as sizes:
-        return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

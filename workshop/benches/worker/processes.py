@@ -1,4 +1,4 @@
-"""What a process and all that it started took, read from Linux' own books."""
+"""What a process and all that it started took."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+import psutil
+
+from scheduling.services.worker.spending import MIB, ProcessUse, each
+
 LOOK_EVERY_S = 0.5
-USER, CHILDREN_SYSTEM, SESSION = 11, 14, 3
-"""Fields of /proc/PID/stat behind the name; user, system, and those of children that were waited for."""
 
 
 class Watch:
@@ -27,13 +27,12 @@ class Watch:
 
     def cpu_s(self) -> float:
         """Of all that live and of the children that they waited for."""
-        ticks = (sum(map(int, fields[USER : CHILDREN_SYSTEM + 1])) for _, fields in self._members())
-        return sum(ticks) * TICK_S
+        return self._spent().cpu_s
 
     def take_peak_mib(self) -> float:
-        """The most since this was last asked."""
+        """The most since the last call."""
         most, self._most = self._most, 0.0
-        return max(most, self._memory_mib())
+        return max(most, self._spent().memory / MIB)
 
     def stop(self) -> None:
         self._over.set()
@@ -41,25 +40,13 @@ class Watch:
 
     def _look(self) -> None:
         while not self._over.wait(LOOK_EVERY_S):
-            self._most = max(self._most, self._memory_mib())
+            self._most = max(self._most, self._spent().memory / MIB)
 
-    def _memory_mib(self) -> float:
-        return sum(map(_pss_kib, (pid for pid, _ in self._members()))) / 1024
+    def _spent(self) -> ProcessUse:
+        return sum((one for _, one in each(self._members())), ProcessUse())
 
-    def _members(self) -> Iterator[tuple[int, list[str]]]:
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
+    def _members(self) -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
             with suppress(OSError):
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[SESSION]) == self._leader:
-                    yield int(folder.name), fields
-
-
-def _pss_kib(pid: int) -> int:
-    """Nothing of a process that has ended meanwhile."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1])
-    return 0
+                if os.getsid(process.pid) == self._leader:
+                    yield process

@@ -24,6 +24,8 @@ GO = ("go", "/usr/local/go/bin/go")
 """On the path, or where its installer puts it."""
 _INSTALLED_AS = {"server": "etcd"}
 """`go install` names a program after the last part of its path; etcd's is `server`."""
+_COMPILER_FLAGS = "-gcflags=all=-dwarf=false -l"
+"""Neither debugging tables nor inlining: of a third of the packages 43 CPU-seconds instead of 60."""
 _STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 """Packages that carry the version; without a stamp the API server calls itself v0.0.0-master."""
 
@@ -98,7 +100,7 @@ def _build(folder: Path, say: Callable[[str], None]) -> None:
     making = folder.with_name(f"{folder.name}.{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(making)}
-    command = [go, "install", "-trimpath", "-ldflags", _linker_flags(), "tool"]
+    command = [go, "install", "-trimpath", _COMPILER_FLAGS, "-ldflags", _linker_flags(), "tool"]
     built = subprocess.run(command, cwd=module(), env=environment, check=False)  # noqa: S603 - go itself
     if built.returncode != 0:
         shutil.rmtree(making, ignore_errors=True)

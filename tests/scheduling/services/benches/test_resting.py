@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from scheduling.services.worker.spending import MIB, TICK_S, ProcessUse, spent_by_name
+from scheduling.services.worker.spending import MIB, ProcessUse
 from workshop.benches.worker.resting import cores, figures_of
 
 
@@ -39,16 +37,3 @@ def test_memory_is_told_at_first_at_the_end_and_at_its_most():
     found = figures_of(seen(*looks))
     assert (found["all_first_mib"], found["all_peak_mib"], found["all_mib"]) == (100, 400, 150)
     assert found["a_mib"] == 150
-
-
-def test_processes_are_told_by_the_names_they_gave_themselves(tmp_path: Path):
-    for pid, parent, name in ((10, 1, "python"), (11, 10, "weir engine"), (12, 10, "weir worker")):
-        folder = tmp_path / str(pid)
-        folder.mkdir()
-        ticks = round(pid / TICK_S)
-        (folder / "stat").write_text(f"{pid} ({name}) S {parent} 0 0 0 0 0 0 0 0 0 {ticks} 0 0 0\n")
-        (folder / "comm").write_text(f"{name}\n")
-        (folder / "smaps_rollup").write_text(f"Pss: {pid << 10} kB\n")
-    found = spent_by_name(10, tmp_path)
-    assert found["weir engine"] == ProcessUse(11 * MIB, pytest.approx(11))
-    assert set(found) == {"python", "weir engine", "weir worker"}
