@@ -93,7 +93,8 @@ class TokenForm(forms.Form):
         widget=forms.Select(choices=[("30", "30 days"), ("90", "90 days"), ("365", "one year")]),
         help_text="How long it lives; null: without end, where that is allowed.",
         error_messages=dict.fromkeys(
-            ("invalid", "min_value", "max_value"), "Choose one of the listed times."
+            ("invalid", "min_value", "max_value"),
+            f"A token lives for 1 to {LONGEST_TOKEN_DAYS} days.",
         ),
     )
 
