@@ -30,7 +30,8 @@ class StartForecastSerializer(serializers.Serializer[PredictedStart]):
 
 
 class ToldStartSerializer(RowSerializer[ToldStart]):
-    """What was told of its start at one time; ``change`` from what was told before, and why."""
+    """What was told of its start at one time; ``change`` from what was told before, and why. The
+    time of a reservation has no ``p50_at``."""
 
     class Meta:
         model = ToldStart

@@ -117,11 +117,12 @@ def _moved_source(row: ToldStart) -> str:
 def _tell_moved(user: User, row: ToldStart) -> None:
     work, before = row.workload, _before(row)
     lines = [["Why", row.note or row.get_cause_display()]]
-    if before is not None and before.p50_at and before.p90_at:
-        lines.insert(0, ["Forecast then", _band(user, work.cluster, before.p50_at, before.p90_at)])
+    if before is not None and before.p90_at:
+        was = "Forecast then" if before.p50_at else "Reservation then"
+        lines.insert(0, [was, _band(user, work.cluster, before.p50_at, before.p90_at)])
     title = f"{work.name}: the start that was told does not hold, and no other is told."
-    if row.p50_at and row.p90_at:
-        title = f"{work.name} starts later than predicted."
+    if row.p90_at:
+        title = f"{work.name} starts later than {'predicted' if row.p50_at else 'told'}."
         lines.insert(1, ["Now", _band(user, work.cluster, row.p50_at, row.p90_at)])
     _tell(user, Kind.MOVED, work, source=_moved_source(row), title=title, lines=lines)
 
@@ -130,7 +131,9 @@ def _before(row: ToldStart) -> ToldStart | None:
     return ToldStart.objects.filter(workload=row.workload, pk__lt=row.pk).last()
 
 
-def _band(user: User, cluster: Cluster, p50: datetime, p90: datetime) -> str:
+def _band(user: User, cluster: Cluster, p50: datetime | None, p90: datetime) -> str:
+    if p50 is None:
+        return f"By {_time(user, cluster, p90)}."
     return f"{_time(user, cluster, p50)}, by {_time(user, cluster, p90)} in nine of ten cases."
 
 

@@ -97,8 +97,8 @@ class Entry:
     """Of a wait that is over."""
     cycle: int | None = None
     """Number of the cycle that decided it."""
-    span: tuple[datetime, datetime] | None = None
-    """P50 and P90 of the start that was told."""
+    span: tuple[datetime | None, datetime] | None = None
+    """P50 and P90 of the start that was told; no P50 where a reservation told it."""
 
 
 def in_order(transitions: Iterable[Transition]) -> list[Transition]:
@@ -148,7 +148,7 @@ def entries(
 
 
 def _start_entry(row: ToldStart) -> Entry:
-    span = (row.p50_at, row.p90_at) if row.p50_at and row.p90_at else None
+    span = (row.p50_at, row.p90_at) if row.p90_at else None
     return Entry(row.at, row.get_change_display(), "clock", row.note, span=span)
 
 

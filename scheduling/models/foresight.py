@@ -139,7 +139,8 @@ class Change(models.TextChoices):
 
 
 class ToldStart(models.Model):
-    """What was told of a workload's start: a row for each change worth speaking of, and why it came."""
+    """What was told of a workload's start: a row for each change worth speaking of, and why it came. The
+    time of a reservation has no P50: it says by when."""
 
     workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="told_starts")
     at = models.DateTimeField()

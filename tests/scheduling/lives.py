@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from scheduling.models import Cluster, PriorityClass, State
 from scheduling.services.cycle.record import plan as recording
 from scheduling.simulation.run.carrying import differences
 from tests.scheduling.killing import restart
-from tests.scheduling.kube import JOBS, World
+from tests.scheduling.kube import JOBS, World, eventually
 
 STEPS = 36
 PODS = "/api/v1/namespaces/default/pods"
@@ -40,8 +41,29 @@ class Life:
             (40, 12, 25, 12, 6, 5),
         )[0]
         move()
+        self.cycle()
+
+    def cycle(self) -> None:
+        """One, once the cluster has done what was asked of it so far: else what a plan finds is as quick as
+        the machine is."""
+        eventually(self._is_done)
         self.world.cycle()
         self.compare()
+
+    def _is_done(self) -> bool:
+        """Whether all pods are there and run of Jobs that were started, and leave or are gone of others."""
+        wanted = {
+            job["metadata"]["uid"]: 0 if job["spec"]["suspend"] else job["spec"]["parallelism"]
+            for job in self.world.kube.get(JOBS)["items"]
+        }
+        run = Counter[str]()
+        for pod in self._pods():
+            (owner,) = pod["metadata"]["ownerReferences"]
+            leaves = pod["metadata"].get("deletionTimestamp")
+            if owner["uid"] not in wanted or not (leaves or pod["status"]["phase"] == "Running"):
+                return False
+            run[owner["uid"]] += not leaves
+        return all(run[uid] == count for uid, count in wanted.items())
 
     def compare(self) -> None:
         if len(self.lived) < 2:
@@ -98,7 +120,11 @@ class Life:
 
     def _let_go(self, pod: dict[str, Any]) -> None:
         path = f"{PODS}/{pod['metadata']['name']}"
-        self.world.kube.delete(path, {"gracePeriodSeconds": 0})
+        with suppress(NotFoundError):  # It may have been about to go.
+            self.world.kube.delete(path, {"gracePeriodSeconds": 0})
+        eventually(
+            lambda: pod["metadata"]["uid"] not in {p["metadata"]["uid"] for p in self._pods()}
+        )
 
 
 @contextmanager

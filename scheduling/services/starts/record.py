@@ -1,5 +1,7 @@
 """The record of what each workload was told of its start, and why that changed.
 
+Where no forecast names a time the reservation of the workload may: it tells by when, and no P50.
+
 A row is written only where what is told moves by more than ``LEAST_MOVE`` and ``MOVE_SHARE`` of the way that
 is left, and at most ``MOST`` of one workload are kept: its first and its newest.
 """
@@ -12,7 +14,16 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, Max
 
-from scheduling.models import Change, Cluster, ForecastOutcome, StartForecast, ToldStart, Workload
+from scheduling.models import (
+    Change,
+    Cluster,
+    ForecastOutcome,
+    Reason,
+    StartForecast,
+    ToldStart,
+    Workload,
+    headline,
+)
 from scheduling.models.workloads import WAITING
 from scheduling.services.starts.causes import causes_of
 
@@ -20,13 +31,31 @@ MOST = 24
 LEAST_MOVE = timedelta(minutes=10)
 MOVE_SHARE = 0.25
 BY_CHANCE = "Runs and arrivals drawn anew see it later."
+NOT_KEPT = "No nodes are kept for it any longer"
 BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTimes:
+    """Of one start. ``p50_at`` is None where a reservation tells it, both where nothing does."""
+
+    p50_at: datetime | None
+    p90_at: datetime | None
+
+    @classmethod
+    def of(cls, row: StartForecast) -> ToldTimes:
+        """By the forecast, else by the reservation that its workload has."""
+        if row.p50_at is None or row.p90_at is None:
+            work = row.workload
+            return cls(None, work.until if work.reason == Reason.RESERVED else None)
+        return cls(row.p50_at, row.p90_at)
 
 
 @dataclass(frozen=True, slots=True)
 class _ForecastChange:
     row: StartForecast
     before: ToldStart | None
+    times: ToldTimes
     change: Change
 
     @property
@@ -34,13 +63,19 @@ class _ForecastChange:
         """Whether what was told before holds no longer."""
         if self.change is Change.LOST:
             return True
-        was = self.before.p90_at if self.before else None
-        return (
-            self.change is Change.LATER
-            and was is not None
-            and self.row.p50_at is not None
-            and self.row.p50_at > was
-        )
+        was, now = self.before.p90_at if self.before else None, self.times
+        first = now.p50_at or now.p90_at
+        return self.change is Change.LATER and bool(was and first and first > was)
+
+    @property
+    def why_not(self) -> str:
+        """Why no time is told of it; empty where one is."""
+        if self.times.p90_at is not None:
+            return ""
+        was_kept = self.before is not None and self.before.p50_at is None
+        if not (was_kept and self.row.workload.reason):
+            return self.row.why_not
+        return f"{NOT_KEPT}: {headline(self.row.workload.reason).lower()}."
 
 
 def note(cluster: Cluster, forecasts: Iterable[StartForecast], now: datetime) -> int:
@@ -49,8 +84,9 @@ def note(cluster: Cluster, forecasts: Iterable[StartForecast], now: datetime) ->
     news = []
     for row in forecasts:
         before = _of_this_wait(last.get(row.workload_id), row.workload)
-        if change := changed(before, row, now):
-            news.append(_ForecastChange(row, before, change))
+        times = ToldTimes.of(row)
+        if change := changed(before, times, now):
+            news.append(_ForecastChange(row, before, times, change))
     if not news:
         return 0
     ToldStart.objects.bulk_create(_rows(news, now), BATCH)
@@ -71,16 +107,17 @@ def _of_this_wait(before: ToldStart | None, work: Workload) -> ToldStart | None:
     return None if is_over else before
 
 
-def changed(before: ToldStart | None, row: StartForecast, now: datetime) -> Change | None:
-    """How what ``row`` tells differs from ``before``; None where that is no news."""
-    was = before.p50_at if before else None
-    if row.p50_at is None or row.p90_at is None:
+def changed(before: ToldStart | None, times: ToldTimes, now: datetime) -> Change | None:
+    """How ``times`` differ from ``before``; None where that is no news."""
+    was = before.p90_at if before else None
+    if times.p90_at is None:
         return None if was is None else Change.LOST
-    if before is None or was is None or before.p90_at is None:
+    if before is None or was is None:
         return Change.FIRST
-    for to, from_ in ((row.p50_at, was), (row.p90_at, before.p90_at)):
-        least = max(LEAST_MOVE, MOVE_SHARE * (to - now))
-        if abs(to - from_) > least:
+    for to, from_ in ((times.p50_at, before.p50_at), (times.p90_at, was)):
+        if to is None or from_ is None:
+            continue
+        if abs(to - from_) > max(LEAST_MOVE, MOVE_SHARE * (to - now)):
             return Change.LATER if to > from_ else Change.SOONER
     return None
 
@@ -88,15 +125,15 @@ def changed(before: ToldStart | None, row: StartForecast, now: datetime) -> Chan
 def _rows(news: Sequence[_ForecastChange], now: datetime) -> list[ToldStart]:
     later = [one for one in news if one.change is Change.LATER]
     causes = dict(zip(map(id, later), _causes(later, now), strict=True))
-    return [_row(one, causes.get(id(one), ("", one.row.why_not)), now) for one in news]
+    return [_row(one, causes.get(id(one), ("", one.why_not)), now) for one in news]
 
 
 def _row(one: _ForecastChange, cause: tuple[str, str], now: datetime) -> ToldStart:
     return ToldStart(
         workload=one.row.workload,
         at=now,
-        p50_at=one.row.p50_at,
-        p90_at=one.row.p90_at,
+        p50_at=one.times.p50_at,
+        p90_at=one.times.p90_at,
         change=one.change,
         breaks=one.breaks,
         cause=cause[0],
@@ -116,7 +153,7 @@ def _causes(later: Sequence[_ForecastChange], now: datetime) -> list[tuple[str, 
 
 def _as_outcome(one: _ForecastChange, now: datetime) -> ForecastOutcome:
     at = one.before.at if one.before else now
-    p50_at = (one.before.p50_at if one.before else None) or now
+    p50_at = (one.before.p50_at or one.before.p90_at if one.before else None) or now
     return ForecastOutcome(
         workload=one.row.workload,
         told_at=at,

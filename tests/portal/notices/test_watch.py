@@ -147,6 +147,38 @@ def test_start_that_was_told_and_is_lost_is_told_once_to_its_owner_alone_with_bo
             assert "in nine of ten cases" in words[word]
 
 
+@pytest.mark.parametrize(
+    ("in_", "title", "words"),
+    [
+        pytest.param(
+            3 * HOUR,
+            "dpo-7 starts later than told.",
+            ["Reservation then", "Now", "Why"],
+            id="later",
+        ),
+        pytest.param(
+            None,
+            "dpo-7: the start that was told does not hold, and no other is told.",
+            ["Reservation then", "Why"],
+            id="lost",
+        ),
+    ],
+)
+def test_time_of_a_reservation_that_is_lost_is_told_as_that_by_which_it_was_to_start(
+    cluster, people, in_, title, words
+):
+    work = waiting(cluster)
+    ToldStart.objects.create(workload=work, at=NOW - HOUR, p90_at=NOW + HOUR, change=Change.FIRST)
+    change = Change.LATER if in_ else Change.LOST
+    by = {"p90_at": NOW + in_} if in_ else {}
+    ToldStart.objects.create(workload=work, at=NOW, change=change, breaks=True, note="So.", **by)
+    watch.look(cluster)
+    one = Notice.objects.get()
+    assert (one.title, [word for word, _ in one.lines]) == (title, words)
+    said = f"By {watch._time(people.asker, cluster, NOW + HOUR)}."
+    assert dict(one.lines)["Reservation then"] == said
+
+
 def test_lost_start_without_figures_names_its_cause(cluster, people):
     row = lost(cluster, 5 * HOUR)
     ToldStart.objects.filter(pk=row.pk).update(note="")

@@ -124,6 +124,16 @@ def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
     return with_room_due(replace(snapshot, workloads=tuple(still)))
 
 
+def led_to(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """What ``plan`` leads to once what leaves is gone: claims run."""
+    met = (
+        replace(settled(w), phase=Phase.RUNNING if w.awaits_victims else w.phase)
+        for w in apply(snapshot, plan).workloads
+        if not w.leaving
+    )
+    return replace(snapshot, workloads=tuple(met))
+
+
 def wait(snapshot: Snapshot, seconds: float) -> Snapshot:
     return replace(snapshot, now=snapshot.now + timedelta(seconds=seconds))
 

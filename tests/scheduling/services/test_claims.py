@@ -11,10 +11,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster, Decision, Eviction, LapseCause, State
+from scheduling.models import Cluster, Decision, Eviction, EvictionRule, LapseCause, State
 from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.project import claims as projected
 from scheduling.services.snapshot import build
+from scheduling.services.words.rules import label_of
 from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import JOBS, World
 
@@ -80,6 +81,15 @@ def test_whom_somebody_leaves_for_claims_the_seats_in_the_next_snapshot(
     assert claimant.placement == victim.placement
     assert (victim.leaving, victim.evictions) == (True, 1)
     assert (victim.last_evicted, victim.last_evicted_for) == (snapshots[-2].now, claimant.name)
+
+
+def test_eviction_in_the_ledger_has_the_rule_of_the_engine_that_let_it_go(owed: World) -> None:
+    owed.cycle()
+    owed.cycle()
+    made = Eviction.objects.get()
+    assert (made.rule, made.allowed_by) == (EvictionRule.RECLAIM, m.Rule.ABOVE_FAIR_SHARE)
+    assert label_of(made.rule, made.allowed_by) == "above fair share"
+    assert "research held 16 h100, 8 above its fair share of 8" in made.sentence
 
 
 def test_claim_outlives_the_worker_that_made_it(owed: World, snapshots: list[m.Snapshot]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from scheduling.engine import Action, Phase, Plan, Reason, Snapshot, Workload
 from scheduling.models import Cluster, Decision, Eviction, LapseCause, PriorityClass, Quota, State
 from scheduling.services.cycle import run as cycle
 from scheduling.simulation.run.carrying import differences
-from tests.scheduling.engine.evolve import apply, check_nodes, held
+from tests.scheduling.engine.evolve import check_nodes, held, led_to
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World
 from tests.scheduling.lives import PODS, STEPS, begun
@@ -102,18 +102,6 @@ def seats(claimant: Workload, room: Counter[str]) -> bool:
     return sum(gpus // claimant.gpus for gpus in room.values()) >= claimant.members.min
 
 
-def settled(world: Snapshot, plan: Plan) -> Snapshot:
-    """What a plan leads to once what leaves is gone: claims run."""
-    then = apply(world, plan)
-    gone: dict[str, Any] = {"leaving_members": {}, "leaving_devices": {}}
-    met = (
-        replace(w, **gone, phase=Phase.RUNNING if w.awaits_victims else w.phase)
-        for w in then.workloads
-        if not w.leaving
-    )
-    return replace(then, workloads=tuple(met))
-
-
 def test_law_1_told_snapshot_states_what_the_plan_before_it_left(past: Past) -> None:
     for (before, plan), (seen, _) in zip(past.plans, past.plans[1:], strict=False):
         assert differences(before, plan, seen) == []
@@ -130,7 +118,7 @@ def test_law_2_kept_claim_starts_or_is_kept_or_lapses_with_its_cause(past: Past)
 
 def test_law_3_room_of_a_claim_is_its_own(past: Past) -> None:
     for world, plan in past.plans:
-        check_nodes(settled(world, plan))
+        check_nodes(led_to(world, plan))
 
 
 def test_law_4_nobody_more_leaves_for_who_has_a_claim(past: Past) -> None:
@@ -161,7 +149,7 @@ def test_law_11_nominal_stands_and_every_eviction_says_its_rule(past: Past) -> N
     for world, plan in past.plans:
         works = {work.name: work for work in world.workloads}
         nominal = {q.name: q.quotas["h100"].nominal for q in world.queues if q.quotas}
-        had, has = held(world, with_leaving=False), held(settled(world, plan))
+        had, has = held(world, with_leaving=False), held(led_to(world, plan))
         for one in plan.decisions:
             if one.action is Action.EVICT and one.for_workload:
                 evictions += 1

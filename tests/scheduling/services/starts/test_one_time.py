@@ -13,10 +13,12 @@ from scheduling.models import (
     Change,
     ForecastOutcome,
     ForecastRun,
+    PriorityClass,
     Quota,
     StartForecast,
     State,
     ToldStart,
+    headline,
 )
 from scheduling.services.starts import record, refresh
 from scheduling.services.starts.accuracy import WAS_TOLD
@@ -111,6 +113,55 @@ def test_passes_write_down_what_was_told_and_why_it_is_told_no_longer(
     assert said_of(reserved.row("wide")).p90 is None
 
 
+def test_reservation_tells_by_when_where_no_forecast_does_and_its_loss_is_told_with_why(
+    reserved: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "is_due", lambda *_: True)
+    refresh.refresh(reserved.cluster)
+    work = reserved.row("wide")
+    (first,) = work.told_starts.all()
+    assert (first.change, first.p50_at, first.p90_at) == (Change.FIRST, None, work.until)
+    assert said_of(work).why_not == refresh.TOO_YOUNG
+
+    PriorityClass.objects.create(name="urgent", value=90)
+    reserved.job("first", gpus=6, priority_class="urgent")
+    reserved.cycles_until(lambda: reserved.row("wide").reason != m.Reason.RESERVED)
+    refresh.refresh(reserved.cluster)
+    lost = work.told_starts.last()
+    why = headline(reserved.row("wide").reason).lower()
+    assert (lost.change, lost.breaks) == (Change.LOST, True)
+    assert lost.note == f"No nodes are kept for it any longer: {why}."
+
+
+def keep(work, in_, at):
+    """A pass whose forecast names no time, while nodes are kept for ``work``."""
+    work.reason, work.until = m.Reason.RESERVED, at + in_
+    record.note(work.cluster, [StartForecast(workload=work, at=at, why_not=refresh.TOO_WIDE)], at)
+
+
+@pytest.mark.parametrize(
+    ("in_", "changes"),
+    [
+        (65 * MINUTE, [Change.FIRST]),
+        (3 * HOUR, [Change.FIRST, Change.LATER]),
+        (20 * MINUTE, [Change.FIRST, Change.SOONER]),
+    ],
+)
+def test_reservation_that_moves_by_more_than_a_little_is_on_record(work, in_, changes) -> None:
+    keep(work, HOUR, NOW)
+    keep(work, in_, NOW)
+    rows = list(work.told_starts.all())
+    assert [row.change for row in rows] == changes
+    assert [row.breaks for row in rows] == [row.change == Change.LATER for row in rows]
+
+
+def test_forecast_goes_before_the_reservation(work) -> None:
+    keep(work, HOUR, NOW)
+    work.until = NOW + 2 * HOUR
+    tell(work, HOUR, NOW + MINUTE)
+    assert work.told_starts.last().p50_at == NOW + MINUTE + HOUR
+
+
 def test_band_that_is_too_wide_to_be_told_is_kept_to_learn_from(
     reserved: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,3 +228,10 @@ def test_history_of_the_page_has_what_was_told(work) -> None:
     rows = list(ToldStart.objects.all())
     (entry,) = history.entries(work, [], [], [], None, now=NOW, told_starts=rows)
     assert (entry.head, entry.span) == ("Start told", (NOW + HOUR, NOW + 2 * HOUR))
+
+
+def test_history_of_the_page_has_what_a_reservation_told(work) -> None:
+    keep(work, HOUR, NOW)
+    rows = list(ToldStart.objects.all())
+    (entry,) = history.entries(work, [], [], [], None, now=NOW, told_starts=rows)
+    assert (entry.head, entry.span) == ("Start told", (None, NOW + HOUR))
