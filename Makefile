@@ -18,7 +18,7 @@ FAULTS ?=
 CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
 	$(addprefix tests/scheduling/services/test_,acts.py checkpoints.py checkup.py choosy_pods.py clusters.py cycle.py \
-		cycle_faults.py divided.py dra.py ends.py faults.py grown.py kinds.py least_privilege.py live_loop.py \
+		cycle_faults.py division_rows.py dra.py ends.py faults.py grown.py kinds.py least_privilege.py live_loop.py \
 		nonsense.py odd.py pod_groups.py real.py runtimes.py stages.py two_clusters.py unplaced.py workloads.py) \
 	$(addprefix tests/scheduling/services/,benches guardrails) tests/scheduling/test_end_to_end.py \
 	tests/security/cluster tests/e2e/test_first_run.py

@@ -11,12 +11,12 @@ class SchedulingConfig(AppConfig):
 
         from scheduling.services.worker.clock import ClusterClock
         from scheduling.services.worker.consuming import ClusterQueues
-        from scheduling.services.worker.hearts import Beating
+        from scheduling.services.worker.hearts import HeartbeatStep
 
         worker_init.connect(_leave_pools_at_forks, weak=False)
         for began in (worker_init, beat_init):
             began.connect(_listen, weak=False)
-        current_app.steps["consumer"].update((ClusterQueues, ClusterClock, Beating))
+        current_app.steps["consumer"].update((ClusterQueues, ClusterClock, HeartbeatStep))
 
 
 def _leave_pools_at_forks(**_: object) -> None:

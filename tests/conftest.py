@@ -23,9 +23,9 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from portal.audit.guard import unguarded
 from portal.plans import asking
-from portal.web.frame.remembered import remembered
-from scheduling.services.run_times import loaded
-from scheduling.services.starts import known
+from portal.web.frame.revision_cache import remembered
+from scheduling.services.run_times import model_cache
+from scheduling.services.starts import history
 from tests import browser
 from tests.database import migrated
 from tests.scheduling.control_plane import ON, control_plane
@@ -138,8 +138,8 @@ def static_files_listed_once():
 def unhurried(monkeypatch):
     """Nothing is kept from test to test, and tests may ask in a second what people ask in a day."""
     cache.clear()
-    monkeypatch.setattr(loaded, "_loaded", {})
-    monkeypatch.setattr(known, "_pasts", {})
+    monkeypatch.setattr(model_cache, "_loaded", {})
+    monkeypatch.setattr(history, "_pasts", {})
     monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
     monkeypatch.setattr(remembered, "_slots", OrderedDict())
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)

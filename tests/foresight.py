@@ -14,7 +14,7 @@ from scheduling.services.queues import rows as policy
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import refresh
 from scheduling.services.starts.futures import look_ahead
-from scheduling.services.starts.known import known_of
+from scheduling.services.starts.history import known_of
 from scheduling.services.studies import running, what_if
 from tests.factories import NOW
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 
-from scheduling.services.worker.deployed import DEPLOYED
+from scheduling.services.worker.deployment import DEPLOYED
 from tests.parts import deployment
 from tests.parts.test_whole import FAULTS
 

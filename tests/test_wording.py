@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
 from html import unescape
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -63,7 +65,7 @@ SHORT = {
     "scheduling/cluster/metrics/prometheus.py": "how long an answer may take, which is seconds",
     "scheduling/models/foresight.py": "for who debugs",
     "scheduling/models/predictions.py": "for who debugs",
-    "scheduling/cluster/guardrails/leaving.py": "a grace period as kubectl takes it",
+    "scheduling/cluster/guardrails/subresources.py": "a grace period as kubectl takes it",
     "scheduling/services/worker/looks.py": "half a minute",
 }
 """Where seconds are below two minutes."""
@@ -73,6 +75,8 @@ NO_NOUNS = re.compile(
 HEAD = re.compile(
     r">\s*(?:told|asked|came|due)\s*</(?:th|h2|label|dt)>|data-label=\"(?:told|asked)\"", re.I
 )
+NAMELESS = re.compile(r"(?:^|[.!>*|] ?|\n\n)(?:Who|Whoever) [^.?!<>|*]*[.!;]", re.M)
+"""A sentence, of which \"Who waits\" is the subject: no reader knows yet whether people or work are meant."""
 TWICE = re.compile(r"(?<![\w<])([a-z]{2,}) \1 ")
 OF_TEMPLATES = re.compile(
     r"\{\{ ?[\w.]+(?:\|length|\|count)? ?\}\} (?:" + "|".join(NOUNS) + r")s\b"
@@ -192,6 +196,25 @@ def test_sentence_has_no_fault_of_its_kind(kind, pattern):
 )
 def test_text_between_what_is_filled_in_has_no_fault_of_its_kind(kind, pattern):
     assert not list(found(pattern, ((file, FILLED.sub("{}", one)) for file, one in seen()))), kind
+
+
+def explanations() -> Iterator[tuple[str, str]]:
+    """(file, text) of every docstring, comment and string of code, page of the docs, and template."""
+    for package in (*PACKAGES, "workshop"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for token in tokenize.generate_tokens(StringIO(path.read_text()).readline):
+                if token.type in (tokenize.STRING, tokenize.COMMENT):
+                    text = token.string.lstrip("rbf").strip("\"'# ")
+                    yield str(path.relative_to(ROOT)), text
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        if "lab" not in path.parts:
+            yield str(path.relative_to(ROOT)), path.read_text()
+    yield from templates()
+
+
+def test_subject_of_a_sentence_names_somebody():
+    found = [f"{file}: {one}" for file, text in explanations() for one in NAMELESS.findall(text)]
+    assert not found, "\n".join(found)
 
 
 def test_duration_is_written_with_its_unit_not_in_seconds():

@@ -87,7 +87,7 @@ class Api:
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **sent: Any
     ) -> Json:
         given = dict(headers or {})
-        # Whoever writes after another has written read what is there no more.
+        # A caller who writes after another has written read what is there no more.
         if method != "GET" and (version := self._versions.pop(path, "")):
             given["If-Match"] = version
         answer = self._answer(method, path, headers=given, **sent)

@@ -1,4 +1,4 @@
-"""Who signed in, what was refused, and what tokens did: one line of JSON an event, and an announcement.
+"""Sign-ins, refusals and acts of tokens: one line of JSON an event, and an announcement.
 
 Never a password, a token or a session's key. JSON in ASCII escapes what would begin a new line or
 act on a terminal, so a name cannot forge an entry.

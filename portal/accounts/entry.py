@@ -50,7 +50,8 @@ def _question(request: HttpRequest) -> str:
     """The address that asks the provider. Raises ImmediateHttpResponse, RequestException."""
     provider = get_adapter().get_provider(request, kind())
     process = "connect" if request.user.is_authenticated else "login"
-    # Who is to prove who they are signs in there anew, whoever sits at a browser that the provider knows.
+    # A person asked to prove who they are signs in there anew, whoever sits at a browser that the provider
+    # knows.
     anew = process == "connect"
     if kind() == SAML:
         return saml.question(request, provider, process, _next(request), anew=anew)

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from portal.accounts import tries
-from portal.accounts.models import Scope
+from portal.accounts.models import LONGEST_TOKEN_DAYS, Scope
 from portal.boundary.reading import one_line
 
 
@@ -81,30 +81,35 @@ class TokenForm(forms.Form):
     scopes = forms.TypedMultipleChoiceField(
         coerce=Scope,
         required=False,
-        choices=[one for one in Scope.choices if one[0] not in (Scope.READ, Scope.DIRECTORY)],
+        choices=Scope.choices,
+        help_text="What it may be used for; reading alone unless told.",
         error_messages={"invalid_choice": "Choose among what is listed."},
     )
-    """Beside reading, which every token may."""
-    days = forms.TypedChoiceField(
-        coerce=int,
-        empty_value=None,
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=LONGEST_TOKEN_DAYS,
         required=False,
-        initial="90",
-        error_messages={"invalid_choice": "Choose one of the listed times."},
+        initial=90,
+        widget=forms.Select(choices=[("30", "30 days"), ("90", "90 days"), ("365", "one year")]),
+        help_text="How long it lives; null: without end, where that is allowed.",
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"),
+            f"A token lives for 1 to {LONGEST_TOKEN_DAYS} days.",
+        ),
     )
 
     def __init__(self, *args: Any, directory: bool = False, **kwargs: Any) -> None:
-        """``directory``: whether it may be one that keeps people and groups in step."""
+        """Every token may read, so that is not asked. ``directory``: whether it may be one that keeps people
+        and groups in step."""
         super().__init__(*args, **kwargs)
-        if directory:
-            scopes: forms.TypedMultipleChoiceField = self.fields["scopes"]  # type: ignore[assignment]
-            scopes.choices = [*scopes.choices, (Scope.DIRECTORY.value, Scope.DIRECTORY.label)]  # type: ignore[misc]
-        days: forms.TypedChoiceField = self.fields["days"]  # type: ignore[assignment]
-        days.choices = [("30", "30 days"), ("90", "90 days"), ("365", "one year")]
+        without = {Scope.READ} if directory else {Scope.READ, Scope.DIRECTORY}
+        fields: dict[str, Any] = self.fields
+        fields["scopes"].choices = [one for one in Scope.choices if one[0] not in without]
+        days = fields["days"]
         days.required = not settings.WEIR_ENDLESS_TOKENS
         days.error_messages["required"] = "Every token has to end. Choose a time."
         if settings.WEIR_ENDLESS_TOKENS:
-            days.choices += [("", "no end")]
+            days.widget.choices = [*days.widget.choices, ("", "no end")]
 
 
 def token_terms(sent: Mapping[str, Any]) -> dict[str, Any]:

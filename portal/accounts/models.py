@@ -1,4 +1,4 @@
-"""Who signs in, and the named bundles of what they may do."""
+"""People who sign in, and the named bundles of what they may do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class User(AbstractUser):
     made_by = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    """Who saw its first password; NULL for who came by themselves, or was made by a command."""
+    """The person who saw its first password; NULL for one who came by themselves, or was made by a
+    command."""
 
     @property
     def initials(self) -> str:

@@ -1,4 +1,4 @@
-"""Who proved in the last minutes that it is them.
+"""Whether a person proved in the last minutes that it is them.
 
 A browser that was left open and a stolen cookie are sessions too. So people, service accounts, tokens and
 webhooks, which go on when a session has ended, are made by one whose person showed a password or a factor a

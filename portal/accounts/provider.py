@@ -1,8 +1,8 @@
-"""Who somebody is to Weir whom the organisation's provider (OpenID Connect or SAML) has signed in.
+"""The account of somebody whom the organisation's provider (OpenID Connect or SAML) has signed in.
 
-Whoever it names is looked up by the provider's own key of them (the subject, or the NameID), never by a name
-that could be given to somebody else. At the first sign-in the account is made; one that is there already is
-taken over only where it has no password, such as one made for this person beforehand.
+A person whom it names is looked up by the provider's own key of them (the subject, or the NameID), never by a
+name that could be given to somebody else. At the first sign-in the account is made; one that is there already
+is taken over only where it has no password, such as one made for this person beforehand.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         return user
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Whoever the provider signs in has an account; what they may do their teams say."""
+        """Everybody whom the provider signs in has an account; what they may do their teams say."""
         return True
 
     def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:

@@ -87,7 +87,7 @@ def account(request: HttpRequest) -> HttpResponse:
 
 
 def person(request: HttpRequest) -> User:
-    """Who is signed in; only for views that ask for a sign-in first."""
+    """The person who is signed in; only for views that ask for a sign-in first."""
     assert isinstance(request.user, User)  # noqa: S101 - narrows what login_required made sure
     return request.user
 

@@ -1,4 +1,5 @@
-"""Who hears of a rule: its first circle when it fires, its second where nobody acknowledged that."""
+"""The people who hear of a rule: its first circle when it fires, its second where nobody acknowledged
+that."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def second_circle(rule: Rule, now: datetime) -> list[User]:
 
 
 def _holders(cluster: Cluster, capability: Capability, now: datetime) -> list[User]:
-    """Whoever may do that on the whole cluster."""
+    """Everybody who may do that on the whole cluster."""
     memberships = Membership.objects.in_force(now).filter(
         team__queue__cluster=cluster, team__queue__parent=None, user__is_active=True
     )

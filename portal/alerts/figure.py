@@ -10,7 +10,7 @@ import numpy as np
 
 from portal.alerts import words
 from portal.alerts.models import Rule
-from portal.alerts.page import Tried
+from portal.alerts.page import Trial
 from portal.reports.figures import Figure as Drawn
 from portal.reports.figures import theme
 
@@ -19,7 +19,7 @@ ERR, PINK = "var(--err-text)", "var(--err-bg)"
 HOUR, DAY = 3600.0, 86_400.0
 
 
-def drawn(tried: Tried, zone: ZoneInfo) -> Drawn:
+def drawn(tried: Trial, zone: ZoneInfo) -> Drawn:
     rule, before = tried.rule, tried.before
     scale, unit = _scale(tried)
     times = [datetime.fromtimestamp(at, UTC) for at in tried.times.tolist()]
@@ -50,7 +50,7 @@ def _comparable(rule: Rule, before: Rule) -> bool:
     return rule.figure == before.figure
 
 
-def _scale(tried: Tried) -> tuple[float, str]:
+def _scale(tried: Trial) -> tuple[float, str]:
     """What values are divided by, and their unit."""
     if tried.rule.figure in words.UNITS:
         return 1.0, ""
@@ -96,5 +96,5 @@ def _number(one: Any, top: float, zone: ZoneInfo) -> dict[str, Any]:
     )
 
 
-def is_drawable(tried: Tried) -> bool:
+def is_drawable(tried: Trial) -> bool:
     return tried.is_kept and bool(np.isfinite(tried.series.values).any())

@@ -23,7 +23,7 @@ class RuleState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fired:
+class Episode:
     """From index ``first`` up to before ``last`` of the moments."""
 
     first: int
@@ -53,9 +53,9 @@ def is_quiet(rule: Rule, value: float) -> bool:
     return value < QUIET * rule.over
 
 
-def fired(rule: Rule, times: Floats, values: Floats) -> list[Fired]:
+def fired(rule: Rule, times: Floats, values: Floats) -> list[Episode]:
     """All times in which ``rule`` would have fired over the series."""
-    found: list[Fired] = []
+    found: list[Episode] = []
     since: int | None = None
     first: int | None = None
     for i, value in enumerate(values.tolist()):
@@ -75,5 +75,5 @@ def fired(rule: Rule, times: Floats, values: Floats) -> list[Fired]:
     return found
 
 
-def _of(values: Floats, first: int, last: int) -> Fired:
-    return Fired(first, last, float(np.nanmax(values[first:last])))
+def _of(values: Floats, first: int, last: int) -> Episode:
+    return Episode(first, last, float(np.nanmax(values[first:last])))

@@ -12,7 +12,7 @@ import numpy as np
 
 from portal.accounts.models import User
 from portal.alerts import words
-from portal.alerts.firing import Fired, RuleState, fired, is_near, is_over
+from portal.alerts.firing import Episode, RuleState, fired, is_near, is_over
 from portal.alerts.models import Firing, Rule
 from portal.alerts.past import firings
 from portal.alerts.rules import mine, visible
@@ -66,7 +66,7 @@ class RuleRow:
 
     @property
     def circle(self) -> str:
-        """Who is told next, and after how long."""
+        """The people who are told next, and after how long."""
         return words.circle(self.rule)
 
 
@@ -82,7 +82,7 @@ class Spell:
 
 
 @dataclass(frozen=True)
-class Tried:
+class Trial:
     """What a rule would have done; ``before`` the same of the rule as it is."""
 
     rule: Rule
@@ -180,12 +180,12 @@ def _mark(one: Firing, now: datetime) -> Mark:
     return Mark(round(min(100 - width, 100 * ((first - begin) / SPAN)), 2), round(width, 2))
 
 
-def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Tried:
+def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Trial:
     """``rule``, which need not be saved, over what was measured."""
     times = moments(now)
     course = series(rule, times)
     spells = fired(rule, times, course.values)
-    earlier: list[Fired] = []
+    earlier: list[Episode] = []
     if before is not None:
         old = course if _same_figure(rule, before) else series(before, times)
         earlier = fired(before, times, old.values)
@@ -194,7 +194,7 @@ def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Tried:
         _spell(rule, number, one, times, earlier, names.get(int(course.who[one.first])))
         for number, one in enumerate(spells, 1)
     ]
-    return Tried(
+    return Trial(
         rule, before, times, course, shown, len(earlier), math.fsum(one.for_s for one in shown)
     )
 
@@ -207,9 +207,9 @@ def _same_figure(one: Rule, other: Rule) -> bool:
 def _spell(
     rule: Rule,
     number: int,
-    one: Fired,
+    one: Episode,
     times: Floats,
-    earlier: Sequence[Fired],
+    earlier: Sequence[Episode],
     work: Workload | None,
 ) -> Spell:
     since, until = times[one.first], times[min(one.last, len(times) - 1)]

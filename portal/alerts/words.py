@@ -69,7 +69,7 @@ def title(rule: Rule) -> str:
 
 
 def whom(rule: Rule) -> str:
-    """Who is told."""
+    """The people who are told."""
     if rule.tell == Tell.OWNER:
         return "its owner"
     if rule.tell == Tell.LEADS:
@@ -78,7 +78,7 @@ def whom(rule: Rule) -> str:
 
 
 def circle(rule: Rule) -> str:
-    """Who is told where nobody acknowledges it, and after how long; empty where nobody is."""
+    """The people who are told where nobody acknowledges it, and after how long; empty where nobody is."""
     if not rule.escalate_s:
         return ""
     team = [rule.escalate_team.name] if rule.escalate_team else []

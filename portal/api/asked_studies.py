@@ -14,7 +14,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.studies import what_if
 from scheduling.services.studies.capacity import asking as capacities
 from scheduling.services.studies.experiments import asking, periods
-from scheduling.services.studies.experiments.past import TraceAsked
+from scheduling.services.studies.experiments.past import TraceQuestion
 
 
 class AskSerializer(serializers.Serializer[Any]):
@@ -145,7 +145,7 @@ class AskExperimentSerializer(AskSerializer):
 
     def ask(self, cluster: Cluster, author: str, data: dict[str, Any]) -> Study:
         warm_up, trace = timedelta(days=data.pop("warm_up_days")), data.pop("trace", None)
-        sent = TraceAsked(trace["name"], trace.get("content")) if trace else None
+        sent = TraceQuestion(trace["name"], trace.get("content")) if trace else None
         question = asking.Question(**data, warm_up=warm_up, trace=sent)
         return asking.ask(cluster=cluster, author=author, question=question)
 

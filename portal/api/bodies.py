@@ -12,6 +12,7 @@ from rest_framework import serializers
 from portal.boundary.fields import (
     GpusField,
     HoursField,
+    LastDayField,
     MinutesField,
     MomentField,
     NodeLabelField,
@@ -139,7 +140,12 @@ def _seconds(declared: ScaledField) -> Parts:
     return serializers.IntegerField, scaled, None
 
 
-def _moment(declared: MomentField) -> Parts:
+def _names(declared: forms.TypedMultipleChoiceField) -> Parts:
+    child = serializers.ChoiceField(choices=declared.choices)
+    return serializers.ListField, {"child": child, "max_length": len(declared.choices)}, []
+
+
+def _moment(declared: MomentField | LastDayField) -> Parts:
     return serializers.DateTimeField, {"validators": [within_calendar]}, None
 
 
@@ -170,8 +176,10 @@ KINDS: Mapping[type[forms.Field], Callable[[Any], Parts]] = {
     forms.ChoiceField: _choice,
     forms.ModelChoiceField: _row,
     forms.ModelMultipleChoiceField: _rows,
+    forms.TypedMultipleChoiceField: _names,
     GpusField: _gpus,
     HoursField: _seconds,
+    LastDayField: _moment,
     MinutesField: _seconds,
     MomentField: _moment,
     NodeLabelField: _labels,

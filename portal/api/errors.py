@@ -88,7 +88,7 @@ STATUS_OF_CODE: Mapping[str, int] = {
 """Service errors that are not the caller's input."""
 
 
-class NotAllowed(exceptions.PermissionDenied):
+class MissingRight(exceptions.PermissionDenied):
     """The person sees the thing, so saying what they lack tells nothing new."""
 
     default_code = "not_allowed"

@@ -29,7 +29,7 @@ SAFE_READS = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
-class Versioned:
+class VersionRule:
     """``methods`` take If-Match. ``apart`` are fields that change without an edit."""
 
     apart: frozenset[str] = frozenset()
@@ -43,35 +43,35 @@ ADAPTS = frozenset(
         "evidence", "figures",
     }
 )  # fmt: skip
-REQUEST = Versioned(apart=frozenset({"may"}))
-DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
+REQUEST = VersionRule(apart=frozenset({"may"}))
+DECIDED = VersionRule(apart=REQUEST.apart, methods=frozenset({"POST"}))
 """A verb on a request or a loan takes the version of that."""
-VERSIONED: Mapping[str, Versioned] = {
-    "AdaptationView": Versioned(apart=frozenset({"due_at", "why", "parameters"})),
-    "AdaptingParameterView": Versioned(apart=ADAPTS),
-    "Alerts": Versioned(apart=ALERT),
-    "Budgets": Versioned(),
-    "Consolidations": Versioned(),
-    "GroupRules": Versioned(),
+VERSIONED: Mapping[str, VersionRule] = {
+    "AdaptationView": VersionRule(apart=frozenset({"due_at", "why", "parameters"})),
+    "AdaptingParameterView": VersionRule(apart=ADAPTS),
+    "Alerts": VersionRule(apart=ALERT),
+    "Budgets": VersionRule(),
+    "Consolidations": VersionRule(),
+    "GroupRules": VersionRule(),
     "LoanAct": DECIDED,
     "Loans": REQUEST,
-    "NoticePreferences": Versioned(),
-    "Offers": Versioned(),
-    "GpuClasses": Versioned(),
-    "PriorityClasses": Versioned(),
-    "Queues": Versioned(apart=frozenset({"shares"})),
-    "Teams": Versioned(),
-    "People": Versioned(),
-    "Personas": Versioned(),
-    "PolicyView": Versioned(),
-    "QuotaList": Versioned(methods=frozenset({"POST"})),
+    "NoticePreferences": VersionRule(),
+    "Offers": VersionRule(),
+    "GpuClasses": VersionRule(),
+    "PriorityClasses": VersionRule(),
+    "Queues": VersionRule(apart=frozenset({"shares"})),
+    "Teams": VersionRule(),
+    "People": VersionRule(),
+    "Personas": VersionRule(),
+    "PolicyView": VersionRule(),
+    "QuotaList": VersionRule(methods=frozenset({"POST"})),
     "Requests": REQUEST,
-    "RequestRules": Versioned(),
-    "SavedViews": Versioned(),
-    "ServiceAccounts": Versioned(apart=frozenset({"tokens"})),
-    "Studies": Versioned(apart=frozenset({"progress", "cpu_s", "answer"})),
-    "TeamMember": Versioned(),
-    "Tree": Versioned(),
+    "RequestRules": VersionRule(),
+    "SavedViews": VersionRule(),
+    "ServiceAccounts": VersionRule(apart=frozenset({"tokens"})),
+    "Studies": VersionRule(apart=frozenset({"progress", "cpu_s", "answer"})),
+    "TeamMember": VersionRule(),
+    "Tree": VersionRule(),
 }
 """View -> how its version is told."""
 ONLY_ENDED = frozenset({"Sessions", "ServiceTokens", "Tokens", "Webhooks"})

@@ -15,17 +15,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
+from portal.api.bodies import body_of, name_field
 from portal.api.nouns import ClusterNoun
 from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import ACTS, LoanTerms, act_of
+from portal.approvals.loans.forms import LoanActForm, LoanForm
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING
 from portal.approvals.loans.who import leads, led_of, led_queues, open_offers, verbs, visible_loans
-from portal.boundary.reading import MOST, one_line, within_calendar
-from portal.selectors.fields import MAX_GPUS, FiniteField, GpusField
+from portal.boundary.reading import MOST
+from portal.selectors.fields import GpusField
 from portal.teams.access import visible_queues
-from scheduling.models import MILLI, Cluster, GpuClass, Queue
+from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.errors import ServiceError
 
 STATES = {"waiting": WAITING, "running": RUNNING, "ended": OVER}
@@ -75,44 +77,27 @@ class OfferSerializer(RowSerializer[LoanOffer]):
         ]
 
 
-class TermsSerializer(serializers.Serializer[Any]):
-    lender = serializers.CharField(max_length=63)
-    gpu_class = serializers.CharField(max_length=63)
-    gpus = FiniteField(min_value=0.001, max_value=1_000_000)
-    until = serializers.DateTimeField(validators=[within_calendar])
-    notice_h = serializers.IntegerField(
-        min_value=0,
-        max_value=doors.MOST_NOTICE_H,
-        default=NOTICE_H,
-        help_text="Of a recall, hours.",
-    )
-
-
-class ProposalSerializer(TermsSerializer):
-    kind = serializers.ChoiceField(
+TERMS = body_of(
+    LoanForm, "Terms", lender=name_field(), gpu_class=name_field(), borrower=None, reason=None
+)
+PROPOSAL = body_of(
+    LoanForm,
+    "Proposal",
+    lender=name_field(),
+    borrower=name_field(),
+    gpu_class=name_field(),
+    kind=serializers.ChoiceField(
         choices=["ask", "lend"], help_text="`ask` for a queue that you lead, or `lend` of one."
-    )
-    borrower = serializers.CharField(max_length=63)
-    reason = serializers.CharField(max_length=doors.MOST_REASON, validators=[one_line])
-    offer = serializers.IntegerField(
+    ),
+    offer=serializers.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST,
         allow_null=True,
         help_text="An offer to all that it is taken of.",
-    )
-
-
-class LoanActSerializer(serializers.Serializer[Any]):
-    gpus = FiniteField(
-        required=False,
-        min_value=0.001,
-        max_value=MAX_GPUS,
-        help_text="Of a consent: lend less than is asked for.",
-    )
-    note = serializers.CharField(
-        required=False, allow_blank=True, max_length=doors.MOST_REASON, validators=[one_line]
-    )
+    ),
+)
+ACT = body_of(LoanActForm, "LoanAct")
 
 
 class LoansView(ClusterView):
@@ -141,7 +126,7 @@ class Loans(LoansView, ClusterNoun):
 
     at, key, names = "loans", "<int:pk>", ("loans", "loan")
     one = "One loan."
-    takes = ProposalSerializer
+    takes = PROPOSAL
     is_located = True
 
     def rows(self) -> QuerySet[QuotaLoan]:
@@ -184,7 +169,7 @@ class LoanAct(LoansView):
 
     @extend_schema(
         operation_id="clusters_loans_act_create",
-        request=LoanActSerializer,
+        request=ACT,
         responses=LoanSerializer,
         parameters=[OpenApiParameter("verb", str, "path", enum=list(ACTS))],
     )
@@ -194,9 +179,8 @@ class LoanAct(LoansView):
         act = act_of(self.person, loan, verb)
         if act is None:
             raise NotFound
-        body = sent(LoanActSerializer, request).validated_data
-        gpus = round(body["gpus"] * MILLI) if "gpus" in body else None
-        return self.answer(act(self.person, loan, LoanTerms(gpus, body.get("note", ""))))
+        body = sent(ACT, request).validated_data
+        return self.answer(act(self.person, loan, LoanTerms(**body)))
 
 
 class Offers(ClusterNoun):
@@ -204,7 +188,7 @@ class Offers(ClusterNoun):
 
     at, key, names = "loan-offers", "<int:pk>", ("loan_offers", "loan_offer")
     one = "One offer to all. DELETE withdraws it; what was lent of it runs on."
-    serializer_class, takes = OfferSerializer, TermsSerializer
+    serializer_class, takes = OfferSerializer, TERMS
     queryset = LoanOffer.objects.none()
     write_scope = Scope.QUOTAS
 
@@ -232,8 +216,12 @@ def _terms(cluster: Cluster, body: Mapping[str, Any]) -> dict[str, Any]:
             "no_class", f"There is no GPU class {body['gpu_class']}.", f"Use one of {names}.",
             field="gpu_class",
         )  # fmt: skip
-    gpus = round(body["gpus"] * MILLI)
-    return {"gpu_class": found, "gpus": gpus, "until": body["until"], "notice_h": body["notice_h"]}
+    notice_h = NOTICE_H if body["notice_h"] is None else body["notice_h"]
+    return {
+        **{name: body[name] for name in ("gpus", "until")},
+        "gpu_class": found,
+        "notice_h": notice_h,
+    }
 
 
 def _queue(cluster: Cluster, rows: QuerySet[Queue], name: str, field: str) -> Queue:

@@ -13,7 +13,7 @@ from rest_framework import generics, serializers
 from portal.accounts import doors
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.forms import TokenForm, token_terms
-from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Scope, User
+from portal.accounts.models import ApiToken, Scope, User
 from portal.api.bodies import body_of
 from portal.api.errors import refuse
 from portal.api.nouns import Noun, verb
@@ -60,7 +60,7 @@ class MeSerializer(RowSerializer[User]):
 
 
 class Me(PersonView, generics.RetrieveAPIView[User]):
-    """Who you are, your teams and personas."""
+    """The caller, with teams and personas."""
 
     serializer_class = MeSerializer
 
@@ -85,24 +85,7 @@ class TokenSerializer(RowSerializer[ApiToken]):
         ]
 
 
-TOKEN = body_of(
-    TokenForm,
-    "TokenRequest",
-    needs=("name",),
-    scopes=serializers.ListField(
-        child=serializers.ChoiceField(choices=Scope.choices),
-        max_length=len(Scope),
-        required=False,
-        help_text="The uses that it allows; reading alone unless told.",
-    ),
-    days=serializers.IntegerField(
-        min_value=1,
-        max_value=LONGEST_TOKEN_DAYS,
-        allow_null=True,
-        required=False,
-        help_text="How long it lives; null: without end, where that is allowed.",
-    ),
-)
+TOKEN = body_of(TokenForm, "TokenRequest", needs=("name",))
 
 
 class NewTokenSerializer(TokenSerializer):

@@ -40,7 +40,7 @@ class WithinScope(BasePermission):
         if not isinstance(request.auth, ApiToken):
             writes = hasattr(view, (request.method or "").lower())  # else there is no such method
             if writes and scope is SESSION_ONLY and not proof.is_proved(request._request):
-                raise NotProved(request)
+                raise MissingProof(request)
             return True
         if scope is not None and request.auth.covers(scope):
             return True
@@ -59,7 +59,7 @@ class OutOfScope(PermissionDenied):
         super().__init__("This token is not for that.")
 
 
-class NotProved(PermissionDenied):
+class MissingProof(PermissionDenied):
     """The session may, once its person showed again who they are."""
 
     default_code = proof.CODE

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
-from portal.api.errors import NotAllowed, refuse
+from portal.api.errors import MissingRight, refuse
 from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.approvals.edits import expectation, revert, save
 from portal.approvals.loans.previews import with_loans
@@ -201,7 +201,7 @@ def check_cells(person: User, cluster: Cluster, cells: list[dict[str, Any]]) -> 
     names = set(mine.values_list("name", flat=True))
     wrong = next((cell["queue"] for cell in cells if cell["queue"] not in names), None)
     if wrong is not None:
-        raise NotAllowed(
+        raise MissingRight(
             f"You may not edit quotas of a queue called '{wrong}'.",
             "Ask the lead of the team above it.",
         )
@@ -246,7 +246,7 @@ def _faults(refused: QuotaError, cells: list[dict[str, Any]]) -> dict[str, list[
 
 
 class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
-    """Who changed which quotas, when and why, newest first."""
+    """Changes of quotas, with author, time and reason, newest first."""
 
     serializer_class = QuotaChangeSerializer
 

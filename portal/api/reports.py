@@ -17,8 +17,8 @@ from portal.api.bodies import body_of
 from portal.api.calls import call
 from portal.api.nouns import ClusterNoun
 from portal.api.scope import ClusterView, RowSerializer
-from portal.reports import saved
-from portal.reports.declared import Computed, Report, exported
+from portal.reports import saved_views
+from portal.reports.declaration import Report, ReportContent, exported
 from portal.reports.edit_forms import ViewForm
 from portal.reports.filters import PRESETS
 from portal.reports.forms import form_of
@@ -90,7 +90,7 @@ class ReportView(ClusterView):
             return Response(found.as_dict())
         return Response({"report": self.report.name, wanted: self._table(found, wanted)})
 
-    def _table(self, found: Computed, wanted: str) -> list[dict[str, Any]]:
+    def _table(self, found: ReportContent, wanted: str) -> list[dict[str, Any]]:
         tables = {table.name: table for table in found.tables()}
         table = tables.get(wanted) or exported(found, wanted)
         if table is None:
@@ -129,11 +129,11 @@ class SavedViews(ClusterNoun):
     pagination_class = None
 
     def rows(self) -> QuerySet[SavedView]:
-        return saved.views_of(self.person, self.cluster)
+        return saved_views.views_of(self.person, self.cluster)
 
     def make(self) -> Any:
         """Keep a view; one of yours of that name becomes this one."""
-        return saved.save_view(user=self.person, cluster=self.cluster, **self.given)
+        return saved_views.save_view(user=self.person, cluster=self.cluster, **self.given)
 
     def remove(self, row: SavedView) -> None:
         """No longer keep it."""

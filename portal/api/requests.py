@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from portal.accounts.models import Scope, User
 from portal.api.bodies import body_of
 from portal.api.nouns import ClusterNoun, verb
-from portal.api.requested import (
+from portal.api.request_bodies import (
     FORWARD,
     GRANT,
     NOTE,
@@ -27,9 +27,9 @@ from portal.api.requested import (
 from portal.api.scope import ClusterView, RowSerializer, named
 from portal.approvals import automatic, doors, previews
 from portal.approvals.forms import RuleForm
+from portal.approvals.inbox import narrowed
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import Verb
-from portal.approvals.waiting import narrowed
 from portal.approvals.who import askable_queues, check, visible_requests
 from portal.approvals.wishes import Wish, WishError
 from portal.plans import asking as plans

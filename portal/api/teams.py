@@ -84,9 +84,7 @@ class Teams(Noun):
         return found
 
 
-GIVEN = body_of(
-    MemberForm, "Given", user=None, until=serializers.DateTimeField(required=False, allow_null=True)
-)
+GIVEN = body_of(MemberForm, "Given", user=None)
 
 
 class TeamMember(PersonView):
@@ -114,7 +112,7 @@ class TeamMember(PersonView):
         person = User.objects.filter(username=username).first()
         if person is None:
             refuse("user", "Nobody has that user name. Add them first.")
-        persona, until = given["persona"], given.get("until")
+        persona, until = given["persona"], given["until"]
         return set_member(by=self.person, team=team, person=person, persona=persona, until=until)
 
     @call()

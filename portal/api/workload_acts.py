@@ -20,7 +20,7 @@ from scheduling.services.workloads.several import MOST, Action
 LONGEST_NAME = 63
 
 
-class PriorityClassSerializer(serializers.Serializer[Workload]):
+class PriorityChangeSerializer(serializers.Serializer[Workload]):
     priority_class = serializers.CharField(max_length=LONGEST_NAME)
 
 

@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet
 from django.shortcuts import get_object_or_404
 
 from portal.accounts.models import Scope, User
-from portal.api.errors import NotAllowed
+from portal.api.errors import MissingRight
 from portal.api.ledger import EVICTION_PARTIES
 from portal.api.nouns import ClusterNoun, verb
 from portal.api.submission import SubmitSerializer, SubmittedSerializer, at_fields, submit
@@ -19,7 +19,7 @@ from portal.api.workload_acts import (
     EventsSerializer,
     LogQuerySerializer,
     LogSerializer,
-    PriorityClassSerializer,
+    PriorityChangeSerializer,
     asked_in,
 )
 from portal.api.workload_rows import SoonerSerializer, WorkloadDetailSerializer, WorkloadSerializer
@@ -45,7 +45,7 @@ def check_may_operate(user: User, workload: Workload) -> None:
     """Raises NotAllowed for a workload that ``user`` sees but may not touch."""
     if not may_operate_workload(user, workload):
         refused = not_theirs(workload)
-        raise NotAllowed(refused.sentence, refused.remedy)
+        raise MissingRight(refused.sentence, refused.remedy)
 
 
 class Workloads(ClusterNoun):
@@ -98,7 +98,7 @@ class Workloads(ClusterNoun):
         """Undo a hold; the workload keeps its submit time."""
         return self._act(workloads.release)
 
-    @verb("priority", WorkloadSerializer, takes=PriorityClassSerializer, code=202)
+    @verb("priority", WorkloadSerializer, takes=PriorityChangeSerializer, code=202)
     def priority(self) -> Any:
         """Give a workload that waits or runs another priority class: one that your persona and that of its
         user allow."""

@@ -19,7 +19,7 @@ MOST_DAYS = 3660
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
+class RuleVerdict:
     """Whether a rule lets a request pass: ``least_missed`` says why not, in one sentence."""
 
     rule: ApprovalRule | None
@@ -35,11 +35,11 @@ def rule_over(queue: Queue) -> ApprovalRule | None:
     return ApprovalRule.objects.filter(queue=queue.parent_id).select_related("queue").first()
 
 
-def passing(request: QuotaRequest, now: datetime) -> Passing:
+def passing(request: QuotaRequest, now: datetime) -> RuleVerdict:
     rule = rule_over(request.queue) if request.queue and request.is_about_quota else None
     if rule is None:
-        return Passing(None)
-    return Passing(rule, _missed(request, rule, now))
+        return RuleVerdict(None)
+    return RuleVerdict(rule, _missed(request, rule, now))
 
 
 def _missed(request: QuotaRequest, rule: ApprovalRule, now: datetime) -> str:

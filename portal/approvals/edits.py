@@ -11,8 +11,8 @@ from django.db import transaction
 
 from portal.accounts.models import User
 from portal.approvals.loans.previews import with_loans
+from portal.approvals.plan_faults import or_fault
 from portal.approvals.previews import is_late, outcome_of
-from portal.approvals.unplanned import or_fault
 from scheduling.models import Cluster, Queue, QuotaChange, Study, StudyKind, StudyState
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.faults import QuotaCell, as_typed

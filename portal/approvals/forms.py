@@ -31,14 +31,16 @@ FIELDS = {
 """What each kind asks, in the order of the form."""
 
 
-def gpus_field(label: str, **more: Any) -> GpusField:
+def gpus_field(label: str, *, required: str = "", min_value: float = 0, **more: Any) -> GpusField:
+    """``required``: the fault of one left empty, where it may not be."""
     return GpusField(
-        required=False,
-        min_value=0,
+        required=bool(required),
+        min_value=min_value,
         max_value=MOST_GPUS,
         decimal_places=3,
         label=label,
         error_messages={
+            "required": required,
             "invalid": "Write a number, such as 4.",
             "min_value": "Write a number above 0.",
             "max_value": f"Write {MOST_GPUS:,} at most.",

@@ -14,8 +14,8 @@ from typing import Any
 from portal.accounts.capabilities import Capability
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.models import QuotaRequest
+from portal.approvals.plan_faults import or_fault
 from portal.approvals.states import Kind
-from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
 from portal.display.format import counted, number
 from portal.display.sentences import and_list

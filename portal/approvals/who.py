@@ -1,4 +1,4 @@
-"""Who sees a request, and who may take which step. Nobody decides twice on one, nor on their own."""
+"""People who see a request and may take its steps. Nobody decides twice on one, nor on their own."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def acted(user: User, request: QuotaRequest) -> str:
 def _are_one(user: User, author: User) -> str:
     """Why both count as one pair of eyes; empty where they are two.
 
-    Whoever makes an account knows its first password, and whoever issues tokens of a program acts as it. An
+    The maker of an account knows its first password, and the issuer of a program's tokens acts as it. An
     admin needs no second account: they edit any quota themselves.
     """
     if is_admin(user):

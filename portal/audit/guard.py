@@ -1,7 +1,7 @@
 """What the database itself refuses: entries of the audit log are added, never changed and never deleted.
 
 Triggers, so that whoever reaches the database past Weir, by a shell or another program, is refused as well.
-Whoever owns the table can drop them: the chain then shows what was done, and ``manage.py audit verify`` that
+The owner of the table can drop them: the chain then shows what was done, and ``manage.py audit verify`` that
 they are gone. A migration that makes the table anew, as SQLite does to change a column, calls ``guard``
 again.
 """

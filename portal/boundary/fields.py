@@ -6,6 +6,7 @@ A page shows them and reads what is typed; the API's body reads the same field i
 
 from __future__ import annotations
 
+from datetime import datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -55,12 +56,26 @@ class NodeLabelField(forms.CharField):
         return {key: said} if key else {}
 
 
-class MomentField(forms.CharField):
-    """A local time, or nothing."""
+class LastDayField(forms.DateField):
+    """Typed as the last day, kept as the moment at which it ends; nothing is no end."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    widget = forms.DateInput(attrs={"type": "date"})
+    zone = ZoneInfo("UTC")
+
+    def clean(self, value: Any) -> Any:
+        day = super().clean(value)
+        try:
+            return day and datetime.combine(day + timedelta(days=1), time(), self.zone)
+        except OverflowError as error:
+            raise forms.ValidationError(self.error_messages["invalid"], "invalid") from error
+
+
+class MomentField(forms.CharField):
+    """A local time; nothing where it may be left empty."""
+
+    def __init__(self, *, required: bool = False, **kwargs: Any) -> None:
         widget = forms.TextInput(attrs={"type": "datetime-local"})
-        super().__init__(required=False, max_length=40, widget=widget, **kwargs)
+        super().__init__(required=required, max_length=40, widget=widget, **kwargs)
         self.zone: ZoneInfo = ZoneInfo("UTC")
 
     def clean(self, value: Any) -> Any:

@@ -8,7 +8,7 @@ from celery.signals import import_modules
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
 
-app = Celery("weir", task_cls="scheduling.services.worker.budget:Budgeted")
+app = Celery("weir", task_cls="scheduling.services.worker.budget:BudgetedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 

@@ -21,7 +21,7 @@ from portal.streams.standing import standings as streams
 from scheduling.models import Cluster, ClusterMode, Credential, Role
 from scheduling.models.credentials import read
 from scheduling.services.clusters import checkup
-from scheduling.services.clusters.lacking import Grade, Item
+from scheduling.services.clusters.gaps import Grade, Item
 from scheduling.services.worker import looks
 from scheduling.services.worker.processes import missing, standings
 

@@ -46,7 +46,7 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 SWITCH_S = 0.0005
-"""Who comes back from the database waits so long for whoever computes, at each of its queries: ten times as
+"""A thread back from the database waits so long for one that computes, at each of its queries: ten times as
 long by Python's default, half a second a page beside a report of the whole cluster."""
 
 

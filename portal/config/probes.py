@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from portal.config.exported import Weir
-from scheduling.services.worker.probes import PATHS, Answer, answer
+from portal.config.own_metrics import Weir
+from scheduling.services.worker.probes import PATHS, ProbeAnswer, answer
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -79,7 +79,7 @@ def _noting(send: Send) -> Send:
     return note
 
 
-async def _send(send: Send, found: Answer) -> None:
+async def _send(send: Send, found: ProbeAnswer) -> None:
     headers = [
         (b"content-type", found.kind.encode()),
         (b"content-length", str(len(found.body)).encode()),

@@ -34,7 +34,7 @@ def networks(words: Iterable[str]) -> tuple[Network, ...]:
 
 
 def client_address(peer: str, forwarded_for: str, trusted: Iterable[Network]) -> str:
-    """Who sent the request: the first address, from the peer outwards, that no trusted proxy has.
+    """The sender of the request: the first address, from the peer outwards, that no trusted proxy has.
 
     ``forwarded_for`` is read from the right, because each proxy adds whom it saw at that end and a
     client writes what it likes at the other. An entry that is no address ends the reading at the

@@ -23,7 +23,7 @@ LISTS = ("migrated_codes",)
 
 
 @dataclass(frozen=True, slots=True)
-class Rotated:
+class RotationCount:
     """Of one kind: how many were written anew, and which could not be read with any of the keys."""
 
     what: str
@@ -31,7 +31,7 @@ class Rotated:
     lost: list[str]
 
 
-def rotate() -> list[Rotated]:
+def rotate() -> list[RotationCount]:
     """Each row in a transaction of its own, locked; safe to run twice and beside all processes."""
     return [
         _rotated("credentials of clusters", Credential, _column("sealed", CREDENTIALS)),
@@ -40,7 +40,7 @@ def rotate() -> list[Rotated]:
     ]
 
 
-def _rotated(what: str, model: Any, anew: Callable[[Any], bool]) -> Rotated:
+def _rotated(what: str, model: Any, anew: Callable[[Any], bool]) -> RotationCount:
     written, lost = 0, []
     for pk in list(model.objects.order_by("pk").values_list("pk", flat=True)):
         with transaction.atomic():
@@ -49,7 +49,7 @@ def _rotated(what: str, model: Any, anew: Callable[[Any], bool]) -> Rotated:
                 written += row is not None and anew(row)
             except InvalidToken:
                 lost.append(str(row))
-    return Rotated(what, written, lost)
+    return RotationCount(what, written, lost)
 
 
 def _column(name: str, purpose: str) -> Callable[[Any], bool]:

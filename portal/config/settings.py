@@ -169,11 +169,11 @@ CSRF_FAILURE_VIEW = "portal.boundary.answers.cross_site"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
-# Who keeps the people whose classes of service the engine's worker and the guardrails follow.
+# What keeps the people whose classes of service the engine's worker and the guardrails follow.
 WEIR_SERVICE_CLASSES = "portal.approvals.access.service_classes"
 # Whether a person may give a queue its namespace; raises a ServiceError where not.
 WEIR_NAMESPACE_JUDGE = "portal.teams.namespaces.judge"
-# Who is told what happens: a function of one announcement, and the kinds it wants; "*" is all.
+# Listeners to what happens: a function of one announcement, and the kinds it wants; "*" is all.
 WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
     "portal.audit.chain.append": ("*",),
     "portal.notices.outbox.hear": (
@@ -217,7 +217,7 @@ WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
 WEIR_SIGN_IN_WAIT_WIDE_S = env.int("WEIR_SIGN_IN_WAIT_WIDE_S", default=3600)
 
 # The second step of sign-in and the organisation's provider: docs/operations/run.md, "Signing in".
-# Who must have a second factor: "everybody", or capabilities of personas.
+# People who must have a second factor: "everybody", or capabilities of personas.
 WEIR_SECOND_FACTOR = env.list("WEIR_SECOND_FACTOR", default=[])
 ACCOUNT_ADAPTER = "portal.accounts.adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -398,6 +398,6 @@ LOGGING: dict[str, Any] = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": env.str("WEIR_LOG_LEVEL", default="WARNING")},
-    # Who signed in, and what was refused, is kept whatever the level of the rest.
+    # Sign-ins and refusals are kept whatever the level of the rest.
     "loggers": {"weir.security": {"level": "INFO"}},
 }

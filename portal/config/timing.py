@@ -17,7 +17,7 @@ class ServerTimingMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        spent = _Spent()
+        spent = _QueryTimer()
         cpu = time.thread_time()
         with connection.execute_wrapper(spent):
             response = self.get_response(request)
@@ -28,7 +28,7 @@ class ServerTimingMiddleware:
         return response
 
 
-class _Spent:
+class _QueryTimer:
     def __init__(self) -> None:
         self.queries, self.seconds = 0, 0.0
 

@@ -15,7 +15,7 @@ WIDTHS_PX = {"wide": 640.0, "narrow": 330.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class BarLabel:
     """``x`` in percent is the middle of the text."""
 
     x: str
@@ -27,8 +27,8 @@ class Label:
 class Labels:
     """One set for each width that the bar may have; the style sheet shows the fitting one."""
 
-    above: Sequence[Label]
-    below: Sequence[Label]
+    above: Sequence[BarLabel]
+    below: Sequence[BarLabel]
 
 
 def labels(figures: Figures, on: Axis, *, width: str = "wide", framed_gpus: float = 0) -> Labels:
@@ -51,9 +51,9 @@ def labels(figures: Figures, on: Axis, *, width: str = "wide", framed_gpus: floa
     return Labels(_place(above, on, room), _place(below, on, room))
 
 
-def _place(wanted: Sequence[tuple[str, float]], on: Axis, room: float) -> list[Label]:
+def _place(wanted: Sequence[tuple[str, float]], on: Axis, room: float) -> list[BarLabel]:
     taken: list[tuple[float, float]] = []
-    placed: list[tuple[float, Label]] = []
+    placed: list[tuple[float, BarLabel]] = []
     for word, amount in wanted:
         text = gpus(amount)
         half = (len(word) + len(text) + 1) * CHARACTER_PX / 2
@@ -61,7 +61,7 @@ def _place(wanted: Sequence[tuple[str, float]], on: Axis, room: float) -> list[L
         if middle is None:
             continue
         taken.append((middle - half, middle + half))
-        placed.append((middle, Label(f"{100 * middle / room:.2f}%", word, text)))
+        placed.append((middle, BarLabel(f"{100 * middle / room:.2f}%", word, text)))
     return [label for _, label in sorted(placed, key=lambda pair: pair[0])]
 
 

@@ -23,7 +23,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Step:
+class WaterfallLine:
     """One line of the waterfall: ``amount`` put on top of ``start``."""
 
     title: str
@@ -38,10 +38,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PlacedLine:
     """A step with its place on the axis; ``span`` is None where nothing is added."""
 
-    step: Step
+    step: WaterfallLine
     span: Span | None
     end: str
 
@@ -107,7 +107,7 @@ class Division:
             )
         return Level(queue, note, total, guaranteed, max(0.0, total - guaranteed - kept_back))
 
-    def steps(self, queue: Queue) -> list[Step]:
+    def steps(self, queue: Queue) -> list[WaterfallLine]:
         """The guarantee, then what it borrows. With one borrower every lender is known by name;
         with several only the pot they share is."""
         own = self.share(queue)
@@ -121,14 +121,16 @@ class Division:
             return [*steps, self._pot(parent, own, spare)]
         return [*steps, *self._lenders(parent, own, siblings, spare)]
 
-    def _pot(self, parent: Queue, own: Share, spare: float) -> Step:
+    def _pot(self, parent: Queue, own: Share, spare: float) -> WaterfallLine:
         level = self._level(parent)
         note = f"shared with siblings by weight; {parent} has {gpus(level.spare)} spare"
-        return Step(f"Spare of {parent or 'the cluster'}", note, own.guaranteed, spare, True)
+        return WaterfallLine(
+            f"Spare of {parent or 'the cluster'}", note, own.guaranteed, spare, True
+        )
 
     def _lenders(
         self, parent: Queue, own: Share, siblings: list[Share], spare: float
-    ) -> list[Step]:
+    ) -> list[WaterfallLine]:
         steps, at, left, unseen = [], own.guaranteed, spare, 0.0
         for kid in siblings:
             lends = min(left, kid.lent)
@@ -140,14 +142,16 @@ class Division:
                 continue
             note = f"lends {gpus(lends)} of {gpus(kid.nominal)}"
             name = self.queues[kid.queue_id].name
-            steps.append(Step(f"Idle nominal of {name}", note, at, lends, True))
+            steps.append(WaterfallLine(f"Idle nominal of {name}", note, at, lends, True))
             at += lends
         if unseen:
-            steps.append(Step("Idle nominal of other queues", "lent to it", at, unseen, True))
+            steps.append(
+                WaterfallLine("Idle nominal of other queues", "lent to it", at, unseen, True)
+            )
             at += unseen
         above = "the cluster" if parent.is_root else parent.name
         title = f"Spare of {above}" if parent.is_root else f"Spare above {above}"
-        steps.append(Step(title, "what no guarantee takes", at, left, True))
+        steps.append(WaterfallLine(title, "what no guarantee takes", at, left, True))
         return steps
 
 
@@ -186,14 +190,14 @@ def _words(step: Mapping[str, Any]) -> tuple[str, str]:
     return title, why
 
 
-def _guarantee(own: Share, loan: int) -> Step:
+def _guarantee(own: Share, loan: int) -> WaterfallLine:
     moved = f" {'+' if loan > 0 else '−'} {gpus(abs(loan))} by loans" if loan else ""
     note = f"min(nominal {gpus(own.nominal - loan)}{moved}, demand {gpus(own.demand)})"
     if own.oversubscribed:
         note += "; the siblings' nominal exceeds what there is, so it is filled in proportion"
-    return Step("Guaranteed", note, 0, own.guaranteed, False)
+    return WaterfallLine("Guaranteed", note, 0, own.guaranteed, False)
 
 
-def draw(steps: Iterable[Step], on: Axis) -> list[Drawn]:
+def draw(steps: Iterable[WaterfallLine], on: Axis) -> list[PlacedLine]:
     """The waterfall's bars on the axis."""
-    return [Drawn(step, on.span(step.start, step.end), on.percent(step.end)) for step in steps]
+    return [PlacedLine(step, on.span(step.start, step.end), on.percent(step.end)) for step in steps]

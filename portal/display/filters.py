@@ -46,7 +46,7 @@ def subtree(queues: QuerySet[Queue], name: str) -> QuerySet[Queue]:
     return queues.filter(below(top.cluster_id, top.path))
 
 
-class Bounded(filters.FilterSet):
+class BoundedFilterSet(filters.FilterSet):
     """A filter set whose fields take only what every database can compare with."""
 
     def get_form_class(self) -> Any:
@@ -67,10 +67,10 @@ def _bounds_of(field: forms.Field) -> list[Callable[[Any], Any]]:
 
 
 class BoundedFilterBackend(DjangoFilterBackend):
-    filterset_base = Bounded
+    filterset_base = BoundedFilterSet
 
 
-class OfCluster(Bounded):
+class OfCluster(BoundedFilterSet):
     """A filter set of rows below one cluster.
 
     Its ``request`` carries the person; the cluster is given as ``cluster`` by a page and taken from

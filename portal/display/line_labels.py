@@ -15,7 +15,7 @@ EDGE_PX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class LineLabel:
     """``anchor`` as in SVG. ``narrow``: whether there is room on a narrow page as well."""
 
     x: float
@@ -34,9 +34,9 @@ class Label:
         return (len(self.text) + len(self.figure) + bool(self.figure)) * CHAR_PX
 
 
-def roomy(labels: Iterable[Label], *, wide_px: float, narrow_px: float) -> list[Label]:
+def roomy(labels: Iterable[LineLabel], *, wide_px: float, narrow_px: float) -> list[LineLabel]:
     """Those that stand clear of the ones before them on a wide page, the most important first."""
-    survivors: list[Label] = []
+    survivors: list[LineLabel] = []
     for label in labels:
         if _clear(label, survivors, wide_px):
             narrow = _clear(label, [k for k in survivors if k.narrow], narrow_px)
@@ -44,7 +44,7 @@ def roomy(labels: Iterable[Label], *, wide_px: float, narrow_px: float) -> list[
     return survivors
 
 
-def _clear(label: Label, others: Sequence[Label], width_px: float) -> bool:
+def _clear(label: LineLabel, others: Sequence[LineLabel], width_px: float) -> bool:
     left, right = _span(label, width_px)
     if left < -EDGE_PX or right > width_px + EDGE_PX:
         return False
@@ -54,7 +54,7 @@ def _clear(label: Label, others: Sequence[Label], width_px: float) -> bool:
     )
 
 
-def _span(label: Label, width_px: float) -> tuple[float, float]:
+def _span(label: LineLabel, width_px: float) -> tuple[float, float]:
     x, length = label.x / 100 * width_px, label.length_px
     left = {"start": x, "middle": x - length / 2, "end": x - length}[label.anchor]
     return left, left + length

@@ -8,7 +8,7 @@ from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
+class NumericLine:
     """A base for lines whose fields are all numbers: ``sum(lines, Kind())`` is the line below them."""
 
     def __add__(self, other: Self) -> Self:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from portal.display.format import duration, gpus_counted, when, zone
-from portal.display.line_labels import Label, roomy
+from portal.display.line_labels import LineLabel, roomy
 
 WIDE_PX, NARROW_PX = 1080, 320
 MOST_TICKS = 7
@@ -66,10 +66,10 @@ class Stretch:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     stretches: Sequence[Stretch]
-    above: Sequence[Label]
+    above: Sequence[LineLabel]
     evicted: Sequence[float]
-    below: Sequence[Label]
-    ticks: Sequence[Label]
+    below: Sequence[LineLabel]
+    ticks: Sequence[LineLabel]
     now: float | None
     """Where now stands; None once it is finished."""
     band: tuple[float, float, float] | None
@@ -156,7 +156,7 @@ def _place(stretch: Stretch, scale: _Scale) -> Stretch:
     return replace(stretch, x=x, width=round(scale.x(stretch.end) - x, 3))
 
 
-def _above(stretches: Sequence[Stretch], now: float | None) -> Iterator[Label]:
+def _above(stretches: Sequence[Stretch], now: float | None) -> Iterator[LineLabel]:
     """Most important first: now, then the longest."""
     by_length = sorted(stretches, key=lambda s: -s.width)
     if now is not None:
@@ -165,18 +165,18 @@ def _above(stretches: Sequence[Stretch], now: float | None) -> Iterator[Label]:
         by_length = [s for s in by_length if s is not last]
     for stretch in by_length:
         room_px = stretch.width / 100 * WIDE_PX
-        if Label(0, stretch.text).length_px < room_px:
-            yield Label(stretch.x + stretch.width / 2, stretch.text, "middle")
+        if LineLabel(0, stretch.text).length_px < room_px:
+            yield LineLabel(stretch.x + stretch.width / 2, stretch.text, "middle")
         else:
-            yield Label(stretch.x, stretch.text)
+            yield LineLabel(stretch.x, stretch.text)
 
 
-def _toward_room(x: float, text: str) -> Label:
+def _toward_room(x: float, text: str) -> LineLabel:
     """Right of ``x`` where that fits a narrow page, else left of it."""
-    right = Label(x + 0.4, text)
+    right = LineLabel(x + 0.4, text)
     if right.x + right.length_px / NARROW_PX * 100 <= 100:
         return right
-    return Label(x, text, "end")
+    return LineLabel(x, text, "end")
 
 
 def _below(
@@ -186,15 +186,15 @@ def _below(
     verb: str,
     now: datetime,
     zone_name: str,
-) -> Iterator[Label]:
+) -> Iterator[LineLabel]:
     local = zone(zone_name)
     for step in reversed(lost):
         x = scale.x(step.at)
         anchor = "start" if x < 12 else "end" if x > 88 else "middle"
-        yield Label(x, "Evicted", anchor, f"{step.at.astimezone(local):%H:%M}")
+        yield LineLabel(x, "Evicted", anchor, f"{step.at.astimezone(local):%H:%M}")
     if ahead:
         for name, at, anchor in zip(("P50", "P90"), ahead, ("start", "end"), strict=True):
-            yield Label(scale.x(at), f"{verb} {name} {when(at, now, zone_name)}", anchor)
+            yield LineLabel(scale.x(at), f"{verb} {name} {when(at, now, zone_name)}", anchor)
 
 
 def _band(ends: Span, scale: _Scale) -> tuple[float, float, float]:
@@ -202,11 +202,11 @@ def _band(ends: Span, scale: _Scale) -> tuple[float, float, float]:
     return low, high, round(high - low, 3)
 
 
-def _ticks(scale: _Scale, zone_name: str) -> Iterator[Label]:
+def _ticks(scale: _Scale, zone_name: str) -> Iterator[LineLabel]:
     """The ends first, then round local times between them."""
     local = zone(zone_name)
-    yield Label(0, f"{scale.start.astimezone(local):%a %-d %b %H:%M}")
-    yield Label(100, f"{scale.end.astimezone(local):%H:%M}", "end")
+    yield LineLabel(0, f"{scale.start.astimezone(local):%a %-d %b %H:%M}")
+    yield LineLabel(100, f"{scale.end.astimezone(local):%H:%M}", "end")
     step = next((s for s in TICK_STEPS_S if scale.seconds / s <= MOST_TICKS), TICK_STEPS_S[-1])
     shift = scale.start.astimezone(local).utcoffset() or timedelta()
     first = (scale.start.timestamp() + shift.total_seconds()) // step * step + step
@@ -214,11 +214,13 @@ def _ticks(scale: _Scale, zone_name: str) -> Iterator[Label]:
     while at < scale.end:
         moment = at.astimezone(local)
         midnight = moment.hour == moment.minute == 0
-        yield Label(scale.x(at), f"{moment:%a %-d %b}" if midnight else f"{moment:%H:%M}", "middle")
+        yield LineLabel(
+            scale.x(at), f"{moment:%a %-d %b}" if midnight else f"{moment:%H:%M}", "middle"
+        )
         at += timedelta(seconds=step)
 
 
-def _roomy(labels: Iterator[Label]) -> list[Label]:
+def _roomy(labels: Iterator[LineLabel]) -> list[LineLabel]:
     return roomy(labels, wide_px=WIDE_PX, narrow_px=NARROW_PX)
 
 

@@ -21,7 +21,7 @@ from scheduling.services.errors import ServiceError
 
 LIVES = timedelta(hours=24)
 LONGEST_CALL = timedelta(minutes=5)
-"""Whoever has not answered by then was cut off."""
+"""A process that has not answered by then was cut off."""
 KEY = re.compile(r"[\x21-\x7e]{8,200}")
 SALT = "portal.idempotency"
 

@@ -1,4 +1,4 @@
-"""Who is told that the GPUs of their work idle: its owner, else the members of its queue's team. Told once
+"""People to tell that the GPUs of their work idle: its owner, else the members of its queue's team. Told once
 they have idled for as long as the policy says, daily from then on, and again when somebody asks for it."""
 
 from __future__ import annotations

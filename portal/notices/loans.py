@@ -1,4 +1,4 @@
-"""Who is told what of loans between queues: the leads of the side that has to act, or of both."""
+"""Notices of loans between queues: the leads of the side that has to act, or of both."""
 
 from __future__ import annotations
 

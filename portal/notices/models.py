@@ -155,7 +155,7 @@ class LetterState(models.TextChoices):
 class Letter(models.Model):
     """One message to one place: of one notice, of a digest's, or of none, which is a test.
 
-    Whoever sends it holds ``claim`` until ``claimed_until``, and only the holder of that very claim says what
+    A sender holds ``claim`` until ``claimed_until``, and only the holder of that very claim says what
     came of it.
     """
 

@@ -1,4 +1,4 @@
-"""Who is told what. Events come by their outbox; what cycles do to workloads is read from the ledger.
+"""Notices, by person. Events come by their outbox; what cycles do to workloads is read from the ledger.
 
 Both write a notice in the transaction that takes its cause off the list, so each is told once, whatever is
 killed in between.

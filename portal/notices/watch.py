@@ -58,7 +58,8 @@ def look(cluster: Cluster) -> None:
 
 
 def _wanting(kind: Kind) -> dict[str, User]:
-    """Who is told of that kind at all, by name: nobody else's work is looked at each time for nothing."""
+    """Names of those who are told of that kind at all: nobody else's work is looked at each time for
+    nothing."""
     off = Preference.objects.filter(kind=kind, when=When.OFF)
     users = User.objects.filter(is_active=True).exclude(pk__in=off.values("user"))
     return {user.get_username(): user for user in users}

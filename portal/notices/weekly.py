@@ -14,9 +14,9 @@ from portal.notices.models import Kind
 from portal.notices.outbox import tell
 from portal.notices.times import hours_of
 from portal.reports.kinds import REPORTS
-from portal.reports.mailed import lines_of
+from portal.reports.letters import lines_of
 from portal.reports.models import SavedView
-from portal.reports.saved import filters_of
+from portal.reports.saved_views import filters_of
 from scheduling.services.errors import ServiceError
 
 STALE = timedelta(days=2)

@@ -25,10 +25,10 @@ from portal.plans import starts
 from portal.plans.kinds import IN_PLACE, KINDS, RUN_TIME
 from portal.plans.models import PlanQuestion
 from portal.plans.starts import CHANGED, NOTHING_ASKED, PredictedStarts, change_question
-from portal.teams.changing import Compared
+from portal.teams.changing import Comparison
 from scheduling.models import Cluster, Workload
 from scheduling.services import run_times
-from scheduling.services.run_times import Expected
+from scheduling.services.run_times import ExpectedRunTime
 from scheduling.services.workloads.change import Change
 
 log = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ def ask_starts(
 
 def ask_run_times(
     cluster: Cluster, question: Json | None, *, wait_s: float
-) -> dict[str, Expected] | None:
+) -> dict[str, ExpectedRunTime] | None:
     """By class how long it would run, empty where there is nothing to ask; None where no worker said so
     within ``wait_s`` seconds."""
     if question is None:
@@ -195,7 +195,7 @@ def _ask_and_wait(cluster: Cluster, kind: str, question: Json, wait_s: float) ->
 
 
 def starts_of(
-    user: User, work: Workload, change: Change, compared: Compared, *, wait_s: float = 0.0
+    user: User, work: Workload, change: Change, compared: Comparison, *, wait_s: float = 0.0
 ) -> PredictedStarts:
     """When ``work`` starts ``before`` and ``after`` the ``change``, of those of the two that only wait."""
     if not (compared.before.waits or compared.after.waits):

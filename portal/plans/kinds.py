@@ -11,14 +11,14 @@ from portal.accounts.models import User
 from portal.approvals import edits, previews
 from portal.approvals.loans import previews as loans
 from portal.approvals.models import QuotaLoan, QuotaRequest
+from portal.approvals.plan_faults import or_fault
 from portal.approvals.states import Figure, Kind
-from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
 from portal.plans import starts
 from portal.selectors import sooner as changes
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
 from scheduling.services import run_times
-from scheduling.services.clusters.consolidation import Freed, Move
+from scheduling.services.clusters.consolidation import ConsolidationEffect, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.queues.save import cells_back
@@ -111,13 +111,13 @@ def _nodes(cluster: Cluster, question: Json) -> Json:
     return {"at": cluster.now().isoformat(), **asdict(found)}
 
 
-def freed_of(answer: Json) -> Freed:
+def freed_of(answer: Json) -> ConsolidationEffect:
     """What a consolidation would do, of an answer without a fault."""
     names = ("whole", "becomes_whole", "starts")
     moves = tuple(Move(**move) for move in answer["moves"])
     values = {**answer, **{name: tuple(answer[name]) for name in names}, "moves": moves}
     del values["at"]
-    return Freed(**values)
+    return ConsolidationEffect(**values)
 
 
 def _sooner(cluster: Cluster, question: Json) -> Json:

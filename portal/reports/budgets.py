@@ -32,7 +32,7 @@ from scheduling.models.ledger import Resolution
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.ledger.below import hours_below
-from scheduling.services.ledger.prices import Stretch, changes_of, cut
+from scheduling.services.ledger.prices import PricePeriod, changes_of, cut
 
 LEARNED = 30
 """Days of which the forecast is made."""
@@ -193,7 +193,7 @@ def _spent(cluster: Cluster, budgets: Sequence[Budget], now: datetime, tz: ZoneI
     return [costs[one.begin, one.end].get(one.queue_id, 0.0) for one in budgets]
 
 
-def _costs(cluster: Cluster, parts: Iterable[Stretch]) -> dict[int, float]:
+def _costs(cluster: Cluster, parts: Iterable[PricePeriod]) -> dict[int, float]:
     """By queue, of all below it."""
     found: dict[int, float] = {}
     for part in parts:

@@ -17,12 +17,12 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.display.units import unit
 from portal.reports.filters import ReportFilters
-from portal.reports.forecast import ClassAhead, ForecastReport, Passing, forecast
+from portal.reports.forecast import ClassAhead, Crossing, ForecastReport, forecast
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Study, StudyKind, StudyState
 from scheduling.services.ledger.ready import Means, ready_in
 from scheduling.services.studies.capacity.curves import (
     Curve,
-    Needed,
+    NeededGpus,
     Rung,
     curves_of,
     needed,
@@ -61,7 +61,7 @@ class Answer:
         return self.ahead.installed if self.ahead is not None else None
 
     @property
-    def needed(self) -> Needed | None:
+    def needed(self) -> NeededGpus | None:
         """None without an SLO, and where the study has too little to tell."""
         if self.curve is None or self.slo_s is None or not self.curve.is_told:
             return None
@@ -88,7 +88,7 @@ class Answer:
             return "never"
         return "missed" if self.curve.as_it_is.median_s > self.slo_s else "holds"
 
-    def passes(self, gpus: float | None) -> Passing | None:
+    def passes(self, gpus: float | None) -> Crossing | None:
         """When the weekly mean of the demand first exceeds ``gpus``; None where no forecast is told."""
         if self.ahead is None or gpus is None:
             return None

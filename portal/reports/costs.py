@@ -10,13 +10,13 @@ from django.db.models import Sum
 
 from portal.display.spread import share
 from portal.reports import samples
-from portal.reports.evicted import evictions_in
+from portal.reports.evictions import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.timelines import read as read_held
 from portal.reports.usage import Usage
-from portal.reports.worked import gpu_seconds, hours_held
-from scheduling.services.ledger.prices import Stretch
+from portal.reports.work import gpu_seconds, hours_held
+from scheduling.services.ledger.prices import PricePeriod
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ Cells = Mapping[tuple[int, int], Costs]
 """By leaf and class."""
 
 
-def cells_of(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]) -> Cells:
+def cells_of(scope: Scope, filters: ReportFilters, parts: Iterable[PricePeriod]) -> Cells:
     found: dict[tuple[int, int], Costs] = defaultdict(Costs)
     for part in parts:
         within = replace(filters, start=part.start, end=part.end, preset="")

@@ -15,7 +15,7 @@ from portal.display.csv import Table
 from portal.display.format import counted, number, percent
 from portal.display.periods import HOUR_S, Floats, Periods
 from portal.display.sentences import and_list
-from portal.reports.declared import Finding, Letter, Report
+from portal.reports.declaration import Finding, Letter, Report
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter

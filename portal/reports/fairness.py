@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.display.csv import Cell, Table
-from portal.reports.entitled import Entitlement, entitlement
+from portal.reports.entitlements import Entitlement, entitlement
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter
@@ -23,7 +23,7 @@ EVICTED = "evicted"
 
 
 @dataclass(frozen=True)
-class QueueRow:
+class LeafLead:
     """A leaf: ``lead_s`` is how much earlier its work was on average than on its own quota alone."""
 
     name: str
@@ -52,7 +52,7 @@ class FairnessReport:
     """Of work that ended in the range and is known to have begun on its queue's quota alone."""
 
     filters: ReportFilters
-    queues: tuple[QueueRow, ...]
+    queues: tuple[LeafLead, ...]
     """Those that sharing is worth most to first."""
     late: tuple[LateRow, ...]
     """That the person may see, the latest first."""
@@ -124,14 +124,14 @@ def _visible_ids(user: User, late: Sequence[Late]) -> set[int]:
     return set(rows.values_list("pk", flat=True))
 
 
-def _rows(scope: Scope, leads: Any) -> tuple[QueueRow, ...]:
+def _rows(scope: Scope, leads: Any) -> tuple[LeafLead, ...]:
     found = [_row(scope, pk, lead) for pk, lead in leads.items()]
     return tuple(sorted(found, key=lambda row: (-row.lead_s, row.path)))
 
 
-def _row(scope: Scope, pk: int, lead: QueueLead) -> QueueRow:
+def _row(scope: Scope, pk: int, lead: QueueLead) -> LeafLead:
     queue = scope.queues[pk]
-    return QueueRow(queue.name, queue.path, lead.ended, lead.late, lead.lead_s)
+    return LeafLead(queue.name, queue.path, lead.ended, lead.late, lead.lead_s)
 
 
 def _late(one: Late) -> LateRow:

@@ -15,7 +15,7 @@ from portal.reports import prices
 from portal.reports.costs import Costs, cells_of
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
-from scheduling.services.ledger.prices import Stretch
+from scheduling.services.ledger.prices import PricePeriod
 
 WHO = "Weir"
 
@@ -30,7 +30,7 @@ def focus(scope: Scope, filters: ReportFilters) -> Table:
     return Table("focus", "Costs in FOCUS 1.2", COLUMNS, [tuple(row.values()) for row in rows])
 
 
-def _parts(scope: Scope, filters: ReportFilters) -> Iterator[Stretch]:
+def _parts(scope: Scope, filters: ReportFilters) -> Iterator[PricePeriod]:
     start = filters.start
     while start < filters.end:
         end = min(_month(start)[1], filters.end)
@@ -44,7 +44,9 @@ def _month(at: datetime) -> tuple[datetime, datetime]:
     return begin, (begin + timedelta(days=32)).replace(day=1)
 
 
-def _row(scope: Scope, part: Stretch, queue: int, gpu_class: int, costs: Costs) -> dict[str, Cell]:
+def _row(
+    scope: Scope, part: PricePeriod, queue: int, gpu_class: int, costs: Costs
+) -> dict[str, Cell]:
     place, kind, price = scope.queues[queue], scope.classes[gpu_class], part.prices[gpu_class]
     begin, end = _month(part.start)
     hours = costs.gpu_hours / scope.unit.weights[gpu_class]

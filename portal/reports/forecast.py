@@ -44,7 +44,7 @@ BANDS = ("p10", "p25", "p50", "p75", "p90")
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
+class Crossing:
     """When the weekly mean of the demand first exceeds what there is; None is not within the forecast."""
 
     early: datetime | None
@@ -95,11 +95,11 @@ class ClassAhead:
         return float(max(self.row.hours["p50"], default=0.0))
 
     @property
-    def passing(self) -> Passing | None:
+    def passing(self) -> Crossing | None:
         """None where there is no forecast."""
         if self.row is None or not self.is_told:
             return None
-        return Passing(*(self._passes(self.row, name) for name in ("p90", "p50", "p10")))
+        return Crossing(*(self._passes(self.row, name) for name in ("p90", "p50", "p10")))
 
     def _passes(self, row: DemandForecast, name: str) -> datetime | None:
         weeks = row.weeks[name]

@@ -21,7 +21,7 @@ from portal.display.periods import HOUR_S, Floats, Periods, epochs
 from portal.display.spread import share
 from portal.display.units import unit
 from portal.reports import samples
-from portal.reports.evicted import evictions_in
+from portal.reports.evictions import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.longest import waited
 from portal.reports.samples import best_resolution
@@ -87,7 +87,7 @@ class ClassNow:
 
 
 @dataclass(frozen=True, slots=True)
-class Scattered:
+class ScatteredNode:
     """A node with free GPUs of no use; milli-GPU."""
 
     node: Node
@@ -110,7 +110,7 @@ class FragmentationReport:
     cluster: Cluster
     unit: Unit
     now: tuple[ClassNow, ...]
-    nodes: tuple[Scattered, ...]
+    nodes: tuple[ScatteredNode, ...]
     """Those with most first."""
     periods: Periods
     lines: tuple[FragmentedMeans, ...]
@@ -196,16 +196,16 @@ def fragmentation(cluster: Cluster, filters: ReportFilters, user: User) -> Fragm
     )
 
 
-def _now(scope: Scope) -> tuple[tuple[ClassNow, ...], tuple[Scattered, ...]]:
+def _now(scope: Scope) -> tuple[tuple[ClassNow, ...], tuple[ScatteredNode, ...]]:
     sizes, kept_back = MemberSizes(scope.cluster), _kept_back(scope)
-    found: dict[int, list[Scattered]] = defaultdict(list)
+    found: dict[int, list[ScatteredNode]] = defaultdict(list)
     rows = Node.objects.filter(
         cluster=scope.cluster, ready=True, gpu_class__in=list(scope.classes)
     ).select_related("gpu_class")
     wanted = {pk: sizes.wanted(c) for pk, c in scope.classes.items()}
     for node in rows:
         lost = left_over(node.free_gpus, wanted[node.gpu_class_id])
-        found[node.gpu_class_id].append(Scattered(node, node.free_gpus, lost))
+        found[node.gpu_class_id].append(ScatteredNode(node, node.free_gpus, lost))
     now = tuple(
         _class_now(c, found[pk], kept_back.get(pk, 0), wanted[pk], sizes.is_pending(c))
         for pk, c in scope.classes.items()
@@ -216,7 +216,7 @@ def _now(scope: Scope) -> tuple[tuple[ClassNow, ...], tuple[Scattered, ...]]:
 
 
 def _class_now(
-    c: GpuClass, places: list[Scattered], kept_back: int, wanted: int, is_pending: bool
+    c: GpuClass, places: list[ScatteredNode], kept_back: int, wanted: int, is_pending: bool
 ) -> ClassNow:
     free = sum(place.free for place in places)
     fragmented = sum(place.fragmented for place in places)

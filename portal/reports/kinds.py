@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from portal.reports import energy, reservations, starts, words
-from portal.reports.declared import Letter, Report
+from portal.reports.declaration import Letter, Report
 from portal.reports.fairness import fairness
 from portal.reports.forecast import forecast
 from portal.reports.fragmentation import fragmentation

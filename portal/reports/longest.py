@@ -77,7 +77,7 @@ BY_REASON: Mapping[str, Cause] = {
 }
 
 
-class Waited(NamedTuple):
+class WorkloadWait(NamedTuple):
     """Of one workload, seconds within the range: in all, and by cause."""
 
     pk: int
@@ -95,7 +95,7 @@ class Waited(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LongestRow:
     work: Workload
-    waited: Waited
+    waited: WorkloadWait
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def longest(cluster: Cluster, filters: ReportFilters, user: User) -> LongestRepo
     )
 
 
-def waited(scope: Scope, filters: ReportFilters) -> Iterator[Waited]:
+def waited(scope: Scope, filters: ReportFilters) -> Iterator[WorkloadWait]:
     """Each workload that waited within the range. Two queries."""
     start_s, end_s = filters.start.timestamp(), filters.end.timestamp()
     works = _works(scope, filters)
@@ -178,7 +178,7 @@ def waited(scope: Scope, filters: ReportFilters) -> Iterator[Waited]:
         end = end if finished_s is None else min(end, finished_s)
         if end > begin:
             course = reasons.get(pk, [])
-            yield Waited(pk, queue, begin, end - begin, _by_cause(course, begin, end))
+            yield WorkloadWait(pk, queue, begin, end - begin, _by_cause(course, begin, end))
 
 
 def _works(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
@@ -223,7 +223,7 @@ def _by_cause(course: Sequence[tuple[float, str]], begin: float, end: float) -> 
     return dict(spent)
 
 
-def _rows(user: User, found: Sequence[Waited]) -> tuple[LongestRow, ...]:
+def _rows(user: User, found: Sequence[WorkloadWait]) -> tuple[LongestRow, ...]:
     """The first of those that the person may see; looked for among many times as many."""
     first = found[: SHOWN * 20]
     seen = visible_workloads(user).filter(pk__in=[one.pk for one in first])
@@ -231,7 +231,7 @@ def _rows(user: User, found: Sequence[Waited]) -> tuple[LongestRow, ...]:
     return tuple(LongestRow(works[one.pk], one) for one in first if one.pk in works)[:SHOWN]
 
 
-def _causes(found: Iterable[Waited]) -> tuple[CauseRow, ...]:
+def _causes(found: Iterable[WorkloadWait]) -> tuple[CauseRow, ...]:
     hours: dict[str, float] = defaultdict(float)
     counts: dict[str, int] = defaultdict(int)
     for one in found:
@@ -242,7 +242,7 @@ def _causes(found: Iterable[Waited]) -> tuple[CauseRow, ...]:
     return tuple(sorted((row for row in rows if row.workloads), key=lambda row: -row.hours))
 
 
-def _queues(scope: Scope, found: Iterable[Waited]) -> tuple[tuple[str, float, int], ...]:
+def _queues(scope: Scope, found: Iterable[WorkloadWait]) -> tuple[tuple[str, float, int], ...]:
     hours: dict[int, float] = defaultdict(float)
     counts: dict[int, int] = defaultdict(int)
     for one in found:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from portal.display.csv import Table
-from portal.reports.evicted import Prices
+from portal.reports.evictions import Prices
 from portal.reports.filters import OTHERS, OUTSIDE
 from portal.reports.scope import Scope
 from scheduling.models import EvictionRule
@@ -20,7 +20,7 @@ SHOWN = 7
 """Queues with a line of their own in the matrix; the rest are one line."""
 
 
-class Evicting(NamedTuple):
+class EvictionRow(NamedTuple):
     """One eviction; fields in the order of COLUMNS."""
 
     at: datetime
@@ -51,7 +51,7 @@ class Losses:
     costs: list[float] | None
 
     @classmethod
-    def of(cls, scope: Scope, rows: Sequence[Evicting], known: Prices) -> Losses:
+    def of(cls, scope: Scope, rows: Sequence[EvictionRow], known: Prices) -> Losses:
         weights = scope.unit.weights
         hours = [row.lost_gpu_s / 3600 * weights[row.gpu_class] for row in rows]
         costs = [known.cost(row.gpu_class, row.at, row.lost_gpu_s) for row in rows]
@@ -92,7 +92,7 @@ class Matrix:
         return max((cell for row in self.counts for cell in row), default=0)
 
 
-def matrix_of(scope: Scope, rows: Sequence[Evicting], losses: Losses) -> Matrix:
+def matrix_of(scope: Scope, rows: Sequence[EvictionRow], losses: Losses) -> Matrix:
     pairs = {
         i: (_name(scope, row.queue), _name(scope, row.for_queue))
         for i, row in enumerate(rows)

@@ -14,12 +14,12 @@ from portal.display.csv import Cell, Table
 from portal.display.periods import Periods, epochs
 from portal.display.spread import Spread, share
 from portal.reports import samples
-from portal.reports.evicted import Evicted, Prices, evictions_in, money_of
+from portal.reports.evictions import EvictionList, Prices, evictions_in, money_of
 from portal.reports.filters import ReportFilters
 from portal.reports.matrix import (
     BETWEEN,
     COLUMNS,
-    Evicting,
+    EvictionRow,
     Losses,
     Matrix,
     matrix_of,
@@ -88,7 +88,7 @@ class PreemptionsReport:
     queues: tuple[QueueLoss, ...]
     rules: tuple[RuleLoss, ...]
     """By what let each go, most often first."""
-    evicted: Evicted
+    evicted: EvictionList
     """The evictions one by one."""
 
     @property
@@ -181,7 +181,7 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
         matrix=matrix_of(scope, rows, losses),
         queues=_by_queue(scope, rows, losses),
         rules=_by_what_allowed(rows, losses),
-        evicted=Evicted.of(scope, filters, user, known),
+        evicted=EvictionList.of(scope, filters, user, known),
     )
 
 
@@ -192,12 +192,12 @@ def _count_before(scope: Scope, filters: ReportFilters) -> int | None:
     return evictions_in(scope, before).count()
 
 
-def _rows(scope: Scope, filters: ReportFilters) -> list[Evicting]:
+def _rows(scope: Scope, filters: ReportFilters) -> list[EvictionRow]:
     found = evictions_in(scope, filters).order_by("at", "pk")
-    return [Evicting._make(values) for values in found.values_list(*COLUMNS)]
+    return [EvictionRow._make(values) for values in found.values_list(*COLUMNS)]
 
 
-def _per_asked(rows: Sequence[Evicting]) -> tuple[float | None, float | None]:
+def _per_asked(rows: Sequence[EvictionRow]) -> tuple[float | None, float | None]:
     """(mean, worst) of GPUs evicted per GPU asked. One request may have several victims."""
     evicted: dict[tuple[int | None, int | None], int] = defaultdict(int)
     requests: dict[tuple[int | None, int | None], int] = {}
@@ -212,7 +212,7 @@ def _per_asked(rows: Sequence[Evicting]) -> tuple[float | None, float | None]:
     return sum(evicted.values()) / sum(requests.values()), max(ratios)
 
 
-def _by_rule(rows: Sequence[Evicting], periods: Periods) -> dict[str, tuple[int, ...]]:
+def _by_rule(rows: Sequence[EvictionRow], periods: Periods) -> dict[str, tuple[int, ...]]:
     index = periods.index(epochs([row.at for row in rows]))
     rules = np.array([row.rule for row in rows], dtype=object)
     count = len(periods.starts)
@@ -221,7 +221,7 @@ def _by_rule(rows: Sequence[Evicting], periods: Periods) -> dict[str, tuple[int,
     }
 
 
-def _by_queue(scope: Scope, rows: Sequence[Evicting], losses: Losses) -> tuple[QueueLoss, ...]:
+def _by_queue(scope: Scope, rows: Sequence[EvictionRow], losses: Losses) -> tuple[QueueLoss, ...]:
     sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
     for i, row in enumerate(rows):
         assert row.queue is not None  # noqa: S101 - rows are chosen by queue
@@ -246,14 +246,14 @@ def _by_queue(scope: Scope, rows: Sequence[Evicting], losses: Losses) -> tuple[Q
     return tuple(sorted(found, key=lambda row: (-row.lost, row.path)))
 
 
-def _allowed(row: Evicting) -> str:
+def _allowed(row: EvictionRow) -> str:
     """'preempt: lower priority', by which the rows of the table add up to the chart's; its rule alone where
     nobody said which row of the rules it was."""
     rule, row_of_rules = EvictionRule(row.rule).label, label_of(row.rule, row.allowed_by)
     return rule if row_of_rules == rule else f"{rule}: {row_of_rules}"
 
 
-def _by_what_allowed(rows: Sequence[Evicting], losses: Losses) -> tuple[RuleLoss, ...]:
+def _by_what_allowed(rows: Sequence[EvictionRow], losses: Losses) -> tuple[RuleLoss, ...]:
     found: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for row, hours in zip(rows, losses.hours, strict=True):
         found[_allowed(row)].append((hours, row.in_vain in IN_VAIN))

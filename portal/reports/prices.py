@@ -9,10 +9,10 @@ from portal.accounts.models import User
 from portal.reports.scope import Scope
 from portal.teams.access import own_queues
 from portal.teams.rights import rights_of
-from scheduling.services.ledger.prices import Change, Stretch, changes_of, cut
+from scheduling.services.ledger.prices import Change, PricePeriod, changes_of, cut
 
 
-def stretches(scope: Scope, start: datetime, end: datetime) -> list[Stretch]:
+def stretches(scope: Scope, start: datetime, end: datetime) -> list[PricePeriod]:
     """[start, end) cut where a price of a class of the scope changed. One query a scope."""
     return cut(scope.classes, changes_in(scope), start, end)
 

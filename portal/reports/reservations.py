@@ -11,7 +11,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.display.csv import Table
 from portal.display.format import counted, number, percent
-from portal.reports.declared import Finding, Letter, Report
+from portal.reports.declaration import Finding, Letter, Report
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, report_scope
 from portal.reports.timelines import workload_filter

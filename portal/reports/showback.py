@@ -25,15 +25,15 @@ from portal.reports.costs import Cells, Costs, cells_of
 from portal.reports.filters import ReportFilters
 from portal.reports.focus import focus
 from portal.reports.scope import Scope, report_scope
-from portal.reports.worked import gpu_seconds
+from portal.reports.work import gpu_seconds
 from scheduling.models import Cluster, WorkloadType
-from scheduling.services.ledger.prices import Stretch
+from scheduling.services.ledger.prices import PricePeriod
 
 SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRow:
+class QueueCosts:
     name: str
     path: str
     costs: Costs
@@ -68,7 +68,7 @@ class Money:
         return Money(self.used + other.used, self.idle + other.idle, self.lost + other.lost)
 
 
-def _rounded(leaves: Sequence[QueueRow]) -> list[Money]:
+def _rounded(leaves: Sequence[QueueCosts]) -> list[Money]:
     """Of the leaves of a department, which costs what it does to the nearest unit, as its budget has it."""
     costs = [row.costs for row in leaves]
     charged = shared_out([one.charged for one in costs], round(sum(one.charged for one in costs)))
@@ -76,7 +76,7 @@ def _rounded(leaves: Sequence[QueueRow]) -> list[Money]:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRow:
+class ClassCosts:
     """``price`` of one GPU or slice an hour: the newest; ``changed`` where it was another in the range."""
 
     name: str
@@ -108,8 +108,8 @@ class ShowbackReport:
     """Whether the person reads costs; without it there is nothing else."""
     total: Costs
     before: float | None
-    queues: tuple[QueueRow, ...]
-    classes: tuple[ClassRow, ...]
+    queues: tuple[QueueCosts, ...]
+    classes: tuple[ClassCosts, ...]
     users: tuple[UserRow, ...]
     budgets: tuple[Spending, ...]
     exports: Mapping[str, Callable[[], Table]] = field(default_factory=dict, compare=False)
@@ -193,12 +193,12 @@ def _before(scope: Scope, filters: ReportFilters) -> float | None:
     return sum(costs.charged for costs in cells_of(scope, earlier, parts).values())
 
 
-def _queue_rows(scope: Scope, cells: Cells) -> tuple[QueueRow, ...]:
+def _queue_rows(scope: Scope, cells: Cells) -> tuple[QueueCosts, ...]:
     """By department, the costliest first, and in it by leaf."""
     sums: dict[int, Costs] = defaultdict(Costs)
     for (queue, _), costs in cells.items():
         sums[queue] += costs
-    rows = [QueueRow(scope.queues[pk].name, scope.queues[pk].path, c) for pk, c in sums.items()]
+    rows = [QueueCosts(scope.queues[pk].name, scope.queues[pk].path, c) for pk, c in sums.items()]
     above: dict[str, float] = defaultdict(float)
     for row in rows:
         above[row.department] += row.costs.charged
@@ -207,17 +207,17 @@ def _queue_rows(scope: Scope, cells: Cells) -> tuple[QueueRow, ...]:
     )
 
 
-def _class_rows(scope: Scope, cells: Cells, parts: list[Stretch]) -> tuple[ClassRow, ...]:
+def _class_rows(scope: Scope, cells: Cells, parts: list[PricePeriod]) -> tuple[ClassCosts, ...]:
     rows = []
     for pk, c in scope.classes.items():
         costs = sum((each for (_, name), each in cells.items() if name == pk), Costs())
         known = {part.prices[pk] for part in parts}
-        rows.append(ClassRow(c.name, c.position, parts[-1].prices[pk], len(known) > 1, costs))
+        rows.append(ClassCosts(c.name, c.position, parts[-1].prices[pk], len(known) > 1, costs))
     return tuple(rows)
 
 
 def _user_rows(
-    scope: Scope, filters: ReportFilters, parts: list[Stretch], total: Costs
+    scope: Scope, filters: ReportFilters, parts: list[PricePeriod], total: Costs
 ) -> tuple[UserRow, ...]:
     """Those with the highest costs, services as one, and all others as the rest of the total."""
     found = costs_of_users(scope, filters, parts)
@@ -238,7 +238,7 @@ def _user_rows(
 
 
 @dataclass(slots=True)
-class _Paid:
+class _Payment:
     """By one user's services, or by all else of theirs."""
 
     user: str
@@ -253,13 +253,15 @@ class _Paid:
         return sorted(self.by_queue, key=lambda name: (-self.by_queue[name], name))
 
 
-def costs_of_users(scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]) -> list[_Paid]:
+def costs_of_users(
+    scope: Scope, filters: ReportFilters, parts: Iterable[PricePeriod]
+) -> list[_Payment]:
     """From the workloads' own timelines."""
-    found: dict[tuple[str, bool], _Paid] = {}
+    found: dict[tuple[str, bool], _Payment] = {}
     for part in parts:
         for kin, gpu_s in gpu_seconds(scope, filters, part.start, part.end).items():
             key = (kin.user, kin.type == WorkloadType.INFERENCE)
-            paid = found.setdefault(key, _Paid(*key))
+            paid = found.setdefault(key, _Payment(*key))
             gpu_hours = gpu_s / 3600
             cost = gpu_hours / scope.unit.weights[kin.gpu_class] * part.prices[kin.gpu_class]
             paid.gpu_hours += gpu_hours

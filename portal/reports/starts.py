@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.display.csv import Table
 from portal.display.format import counted, duration, percent
 from portal.display.spread import Spread
-from portal.reports.declared import Finding, Letter, Report
+from portal.reports.declaration import Finding, Letter, Report
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import report_scope
 from portal.reports.waits import spreads_by_hour

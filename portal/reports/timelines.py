@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import Q, QuerySet
 
 from portal.display.periods import HOUR_S, Floats, Ints, epochs, step_s
-from portal.reports import measured, samples
+from portal.reports import measurements, samples
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, ClassOverTime, Readings, Spans, Usage
@@ -29,7 +29,7 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
     if not len(whole.starts_s):
         whole = _unsampled(filters)
     spells = _Spells(scope, filters, whole.spans)
-    found = measured.read(scope, filters, workload_filter(filters, "workload__"))
+    found = measurements.read(scope, filters, workload_filter(filters, "workload__"))
     origin, count = whole.starts_s[0], len(whole.starts_s)
     lines, classes = {}, {}
     for pk in scope.classes:
@@ -40,9 +40,9 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
         used = found.line(pk, whole.starts_s, mean)
         lines[pk] = _line(whole.lines.get(pk), mean, used)
         usage = whole.classes.get(pk, Usage()).of_known(float(gpu_s.sum()) / PER_GPU_HOUR)
-        classes[pk] = measured.within(usage, found.of_class(pk))
+        classes[pk] = measurements.within(usage, found.of_class(pk))
     queues = {
-        key: measured.within(usage, found.queues.get(key, (0.0, 0.0)))
+        key: measurements.within(usage, found.queues.get(key, (0.0, 0.0)))
         for key, usage in spells.by_queue(whole).items()
     }
     return replace(whole, lines=lines, classes=classes, queues=queues, source="workloads")
@@ -61,9 +61,9 @@ def class_usage(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     resolution = samples.best_resolution(scope, filters)
     capacity = samples.class_usage(scope, filters, resolution)
     spells = _Spells(scope, filters, samples.spans_of(scope, filters, resolution))
-    found = measured.read(scope, filters, workload_filter(filters, "workload__"))
+    found = measurements.read(scope, filters, workload_filter(filters, "workload__"))
     return {
-        pk: measured.within(
+        pk: measurements.within(
             usage.of_known(spells.gpu_hours(spells.classes == pk)), found.of_class(pk)
         )
         for pk, usage in capacity.items()

@@ -13,12 +13,12 @@ from portal.accounts.models import User
 from portal.display.csv import Table
 from portal.display.periods import HOUR_S, Floats
 from portal.reports import samples, timelines
-from portal.reports.evicted import evictions_in
+from portal.reports.evictions import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.usage import Readings, Usage
-from portal.reports.worked import Breakdown, Hours, breakdown, hours_held, worked
-from portal.reports.worked import gpu_seconds as held_in
+from portal.reports.work import Breakdown, Hours, breakdown, hours_held, worked
+from portal.reports.work import gpu_seconds as held_in
 from scheduling.models import Cluster
 
 READY = "ready"

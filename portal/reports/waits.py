@@ -58,7 +58,7 @@ class SizeWaits:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingWork:
     """Work that had not started when the range ended. Its wait is at least what it is so far."""
 
     count: int = 0
@@ -87,7 +87,7 @@ class WaitsReport:
     sizes: tuple[SizeWaits, ...]
     week: tuple[Spread, ...]
     """By hour of the week of the submission, Monday 00:00 local first."""
-    waiting: Waiting
+    waiting: PendingWork
 
     @property
     def is_empty(self) -> bool:
@@ -137,7 +137,7 @@ class WaitsReport:
 
 
 @dataclass(frozen=True)
-class _Started:
+class _StartColumns:
     """Columns of the workloads that started; ``sizes`` in milli-GPU of the smallest gang."""
 
     submitted: Floats
@@ -191,7 +191,7 @@ def _work(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
     ).order_by()
 
 
-def _started(scope: Scope, filters: ReportFilters) -> _Started:
+def _started(scope: Scope, filters: ReportFilters) -> _StartColumns:
     rows = _work(scope, filters).filter(
         first_started_at__gte=filters.start, first_started_at__lt=filters.end
     )
@@ -199,7 +199,7 @@ def _started(scope: Scope, filters: ReportFilters) -> _Started:
         Epoch("submitted_at"), Epoch("first_started_at"), "gpu_class_id", _SIZE
     )
     table = np.array([*columns, *_evicted_since(scope, rows)], dtype=np.float64).reshape(-1, 4)
-    return _Started(
+    return _StartColumns(
         # Milliseconds: what the database adds beyond is rounding.
         table[:, 0].round(3),
         table[:, 1].round(3),
@@ -235,7 +235,7 @@ def _grouped(values: Floats, index: Ints, count: int) -> tuple[Spread, ...]:
     return tuple(Spread.of(part) for part in np.split(values[order], cuts))
 
 
-def _by_class(scope: Scope, work: _Started, seconds: Floats) -> tuple[ClassWaits, ...]:
+def _by_class(scope: Scope, work: _StartColumns, seconds: Floats) -> tuple[ClassWaits, ...]:
     rows = []
     for pk, gpu_class in scope.classes.items():
         own = np.sort(seconds[work.classes == pk])
@@ -243,13 +243,13 @@ def _by_class(scope: Scope, work: _Started, seconds: Floats) -> tuple[ClassWaits
     return tuple(rows)
 
 
-def _by_size(work: _Started, seconds: Floats) -> tuple[SizeWaits, ...]:
+def _by_size(work: _StartColumns, seconds: Floats) -> tuple[SizeWaits, ...]:
     bounds = np.array([most * 1000 for most, _ in SIZES if most is not None])
     groups = _grouped(seconds, np.searchsorted(bounds, work.sizes).astype(np.int64), len(SIZES))
     return tuple(SizeWaits(label, s) for (_, label), s in zip(SIZES, groups, strict=True))
 
 
-def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
+def _waiting(scope: Scope, filters: ReportFilters) -> PendingWork:
     """As of the end of the range: submitted by then, and neither started nor ended by then."""
     unstarted = Q(first_started_at=None) | Q(first_started_at__gte=filters.end)
     open_end = Q(finished_at=None) | Q(finished_at__gte=filters.start)
@@ -272,7 +272,7 @@ def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
     so_far = filters.end.timestamp() - epochs(since)
     longest = float(so_far.max()) if since else None
     again = [asks.gpus(names, gpus) for names, gpus in _again(scope, filters) if asks.counts(names)]
-    return Waiting(
+    return PendingWork(
         len(since), gpus, Spread.of(so_far), longest, cancelled, len(again), math.fsum(again)
     )
 

@@ -22,8 +22,8 @@ from portal.display.sentences import and_list
 from portal.display.spread import LEAST, share
 from portal.display.units import gpus_each
 from portal.reports import samples
-from portal.reports.declared import Finding
-from portal.reports.entitled import Entitlement
+from portal.reports.declaration import Finding
+from portal.reports.entitlements import Entitlement
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import LAST_MONTH, PRESETS, ReportFilters
 from portal.reports.forecast import ClassAhead, ForecastReport
@@ -240,7 +240,8 @@ def lead_of(seconds: float) -> str:
 
 
 def fairness_finding(report: FairnessReport) -> Finding:
-    """Who received what it was entitled to, where that was sampled; then what sharing was worth."""
+    """Queues that received what they were entitled to, where that was sampled; then what sharing was
+    worth."""
     lead = _lead_finding(report) if report.ended else Finding("")
     found = report.entitlement
     if found is None or not found.queues:

@@ -14,7 +14,7 @@ from portal.display.format import counted
 from portal.selectors.costs import Cost, amount_of
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import run_times
-from scheduling.services.run_times import Expected, HeldBack
+from scheduling.services.run_times import ExpectedRunTime, HeldBack
 from scheduling.services.starts.tell import predicted_start as said_now
 
 Span = tuple[datetime, datetime]
@@ -79,7 +79,7 @@ def question_elsewhere(work: Workload, gpu_classes: Sequence[str]) -> dict[str, 
 
 
 def elsewhere(
-    work: Workload, gpu_classes: Sequence[str], runs: Mapping[str, Expected], now: datetime
+    work: Workload, gpu_classes: Sequence[str], runs: Mapping[str, ExpectedRunTime], now: datetime
 ) -> dict[str, Elsewhere]:
     """By class, what a start now on each of ``gpu_classes`` would mean for the end of ``work``, which waits
     and would run as long as ``runs`` says of each class; empty where nothing is known."""
@@ -96,7 +96,7 @@ def elsewhere(
     }
 
 
-def _end(one: Expected | None, now: datetime) -> Span | None:
+def _end(one: ExpectedRunTime | None, now: datetime) -> Span | None:
     return end_after((now, now), one.p50_s, one.p90_s) if one and one.compares else None
 
 
@@ -110,7 +110,7 @@ def _forecast(work: Workload, now: datetime) -> tuple[Span | None, str]:
     return (start.p50 or now, start.p90), row.gpu_class.name if row.gpu_class else first
 
 
-def evidence(one: Expected | None) -> str:
+def evidence(one: ExpectedRunTime | None) -> str:
     """How it is known how fast it is there."""
     if one is None or not one.compares:
         return "nothing has run on both, so nobody knows how long it would take there"

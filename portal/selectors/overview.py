@@ -19,9 +19,9 @@ from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.format import zone
 from portal.display.units import gpus_each, unit
+from portal.selectors.hidden_queues import Others, hidden_below, sum_of
 from portal.selectors.loans import loans_in
-from portal.selectors.lost import lost_in
-from portal.selectors.unseen import Others, hidden_below, sum_of
+from portal.selectors.losses import lost_in
 from portal.teams.access import queues_of_own_work, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
@@ -310,7 +310,7 @@ def longest_waits(
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Backlog:
     """All that waits in a cluster."""
 
     count: int
@@ -319,7 +319,7 @@ class Waiting:
     since: datetime | None
 
 
-def waiting(cluster: Cluster, classes: Iterable[GpuClass]) -> Waiting:
+def waiting(cluster: Cluster, classes: Iterable[GpuClass]) -> Backlog:
     """One query, of everybody, whoever asks: a count tells nothing of anybody's work."""
     each = {c.name: float(gpus_each(c)) for c in classes}
     every = waiting_since(Workload.objects.filter(cluster=cluster)).order_by()
@@ -328,7 +328,7 @@ def waiting(cluster: Cluster, classes: Iterable[GpuClass]) -> Waiting:
             n=Count("id"), asked=Sum(F("gpus") * F("min_members")), first=Min("since")
         )
     )
-    return Waiting(
+    return Backlog(
         sum(row["n"] for row in rows),
         sum(row["asked"] * each.get(next(iter(row["gpu_classes"]), ""), 1.0) for row in rows),
         min((row["first"] for row in rows), default=None),
@@ -371,7 +371,7 @@ def _share(part: float, whole: float) -> str:
 
 
 @dataclass(frozen=True)
-class Sums:
+class GpuTotals:
     """Physical GPUs of all classes together, milli-GPU: seven slices are one GPU."""
 
     installed: float
@@ -386,9 +386,9 @@ class Sums:
         return self.allocated / self.installed if self.installed else 0.0
 
 
-def sums(parts: Iterable[Capacity]) -> Sums:
+def sums(parts: Iterable[Capacity]) -> GpuTotals:
     rows = list(parts)
-    return Sums(
+    return GpuTotals(
         installed=float(sum(one.installed * gpus_each(one.gpu_class) for one in rows)),
         allocated=float(sum(one.allocated * gpus_each(one.gpu_class) for one in rows)),
         down=float(sum(one.down * gpus_each(one.gpu_class) for one in rows)),

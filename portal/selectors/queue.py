@@ -89,7 +89,7 @@ def division(
 
 
 @dataclass(frozen=True)
-class Pending:
+class NextInLine:
     """The first in planned order, and how many there are of which demand."""
 
     rows: list[WithAnnotations[Workload, Since]]
@@ -133,17 +133,17 @@ def _accepts(gpu_class: GpuClass) -> Q:
     return Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
 
 
-def pending(queue: Queue, user: User, gpu_class: GpuClass, of: Sums) -> Pending:
+def pending(queue: Queue, user: User, gpu_class: GpuClass, of: Sums) -> NextInLine:
     """What waits in the subtree and accepts the class: by queue, then in the plan's order. One query."""
     mine = waiting_since(visible_workloads(user).filter(subtree(queue)))
     mine = mine.annotate(classes=NAMES).filter(_accepts(gpu_class))
     place = F("position").asc(nulls_last=True)
     ordered = mine.order_by("queue__path", place, "since", "id")
-    return Pending(first_of(ordered, ROWS) if of.waiting else [], of.waiting, of.asked_gpus)
+    return NextInLine(first_of(ordered, ROWS) if of.waiting else [], of.waiting, of.asked_gpus)
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningWorkload:
     """A workload that holds GPUs, and what protects it from reclaim."""
 
     workload: Workload
@@ -153,7 +153,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Holding:
-    rows: list[Running]
+    rows: list[RunningWorkload]
     count: int
     gpus: int
 
@@ -169,7 +169,7 @@ def running(
     mine = visible_workloads(user).filter(subtree(queue), state__in=HOLDING, gpu_class=gpu_class)
     ordered = mine.select_related("queue", "priority_class").order_by("started_at", "id")
     first = ordered[:ROWS] if of.holding else ()
-    rows = [Running(w, *protection(w, by.share(w.queue), now)) for w in first if w.queue]
+    rows = [RunningWorkload(w, *protection(w, by.share(w.queue), now)) for w in first if w.queue]
     return Holding(rows, of.holding, of.held_gpus)
 
 
@@ -246,7 +246,7 @@ def _spread(seconds: Sequence[float]) -> Spread:
 
 
 @dataclass(frozen=True)
-class Moved:
+class QueueEviction:
     """An eviction seen from one queue."""
 
     eviction: Eviction
@@ -256,7 +256,7 @@ class Moved:
 
 def evictions(
     cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, tree: Iterable[Queue]
-) -> list[Moved]:
+) -> list[QueueEviction]:
     """The newest of the class from, for and inside the subtree."""
     inside = [one.pk for one in tree if one.is_within(queue)]
     either = Q(queue__in=inside) | Q(for_queue__in=inside)
@@ -264,7 +264,7 @@ def evictions(
     shown = rows.select_related(
         "workload__queue", "queue", "for_queue", "for_workload__queue", "gpu_class"
     )[:8]
-    return [Moved(row, _direction(row, queue)) for row in shown]
+    return [QueueEviction(row, _direction(row, queue)) for row in shown]
 
 
 def _direction(row: Eviction, top: Queue) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from portal.display.format import counted, duration, number
 from scheduling.models import Prediction, State, Workload
-from scheduling.services.run_times import Expected
+from scheduling.services.run_times import ExpectedRunTime
 
 OF = {
     "recipe": "of this name, size and limit by {user}, in its queue",
@@ -27,7 +27,7 @@ OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedRunTime:
     """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare the classes that work which
     waits may use."""
 
@@ -37,18 +37,18 @@ class Learned:
     paces: Sequence[str] = ()
 
 
-def learned_of(work: Workload) -> Learned | None:
+def learned_of(work: Workload) -> LearnedRunTime | None:
     """None where nothing was learned yet."""
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None:
         return None
     source = source_of(said.evidence, work.user)
     if work.state == State.FINISHED:
-        return Learned("Run time, as first told", _range_in_words(said), source)
+        return LearnedRunTime("Run time, as first told", _range_in_words(said), source)
     forecast = quantiles(said.p10_s, said.p50_s, said.p90_s)
     if work.state == State.RUNNING:
-        return Learned("Run time left", forecast, source)
-    return Learned("Expected to run", forecast, source, _paces(said))
+        return LearnedRunTime("Run time left", forecast, source)
+    return LearnedRunTime("Expected to run", forecast, source, _paces(said))
 
 
 def quantiles(p10_s: float, p50_s: float, p90_s: float) -> str:
@@ -65,7 +65,7 @@ def source_of(evidence: dict[str, Any], user: str) -> str:
     return f"from the last {number(runs)} runs {of}" if runs > 1 else f"from one run {of}"
 
 
-def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
+def expected_words(one: ExpectedRunTime, user: str, gpu_class: str) -> tuple[str, str]:
     """Quantiles, and what they rest on."""
     source = source_of({"runs": one.runs, "group": one.group}, user)
     if one.pace is not None:
@@ -82,7 +82,7 @@ def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
     return quantiles(one.p10_s, one.p50_s, one.p90_s), source
 
 
-def short_limit(one: Expected, limit_s: int | None) -> str:
+def short_limit(one: ExpectedRunTime, limit_s: int | None) -> str:
     """A warning where a run-time limit ends such runs before they are done; else empty."""
     if not limit_s or not one.runs or one.free_p90_s < limit_s:
         return ""

@@ -14,7 +14,7 @@ class Name(models.TextChoices):
 
 
 class Stream(models.Model):
-    """One row a stream that was ever set. Whoever sends it holds ``claim`` until ``claimed_until``, and only
+    """One row a stream that was ever set. A sender holds ``claim`` until ``claimed_until``, and only
     the holder of that very claim moves the cursor."""
 
     name = models.CharField(max_length=8, choices=Name.choices, primary_key=True)

@@ -1,8 +1,8 @@
 """What a person may see and touch: querysets narrowed to the user. To authorise is to fetch.
 
 A member sees names and figures of the whole subtree of their teams' queues and of the queues above it;
-whose workloads, and what they may do to them, their personas say. Whoever is not signed in, or in no team,
-sees nothing.
+whose workloads, and what they may do to them, their personas say. A person who is not signed in, or in no
+team, sees nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduling.models.queues import above, below
 
 NOTHING = Q(pk__in=[])
 WIDE = (Capability.SEE, Capability.OPERATE, Capability.ADMINISTER)
-"""Whoever has one of them everywhere sees every cluster."""
+"""A person who has one of them everywhere sees every cluster."""
 
 
 def is_operator(user: Person) -> bool:

@@ -18,7 +18,7 @@ from scheduling.services.queues import judge
 from scheduling.services.words import sentences
 from scheduling.services.workloads import change as changes
 from scheduling.services.workloads import turns
-from scheduling.services.workloads.change import Change, Draft
+from scheduling.services.workloads.change import Change, WorkloadDraft
 
 FIELDS = {
     "run_time_limit_s": "run_time_limit",
@@ -31,7 +31,7 @@ SIZES = {"gpus_per_pod", "gpu_classes", "priority_class"}
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class Outlook:
     """What becomes of it, as it is or as it would be; a ``sentence`` in the reader's words."""
 
     answer: Answer
@@ -51,22 +51,26 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    draft: Draft
-    before: Foreseen
-    after: Foreseen
+class Comparison:
+    draft: WorkloadDraft
+    before: Outlook
+    after: Outlook
 
 
-def preview(user: User, work: Workload, change: Change, *, asker: str = "") -> Compared:
+def preview(user: User, work: Workload, change: Change, *, asker: str = "") -> Comparison:
     """What ``change`` would do to ``work``, by the next plan; ``asker`` as for ``asking.ask``. Raises
     SubmissionError with every fault at its field, or the service's ServiceError."""
     draft, later = drafted(user, work, change)
     now = turns.kept_back(work.cluster, draft.before)
     before, after = asking.compare(work, draft.after, on_hold=later is not None, asker=asker)
-    return Compared(draft, _foreseen(user, work, before, now), _foreseen(user, work, after, later))
+    return Comparison(
+        draft, _foreseen(user, work, before, now), _foreseen(user, work, after, later)
+    )
 
 
-def drafted(user: User, work: Workload, change: Change) -> tuple[Draft, tuple[Reason, str] | None]:
+def drafted(
+    user: User, work: Workload, change: Change
+) -> tuple[WorkloadDraft, tuple[Reason, str] | None]:
     """``work`` as it is and as it would be, and what it would say itself then to wait for. Raises as
     ``preview`` does."""
     draft = _judged(user, work, change)
@@ -79,7 +83,7 @@ def change(user: User, work: Workload, wanted: Change) -> None:
     changes.apply(work, wanted, user=user.get_username())
 
 
-def _judged(user: User, work: Workload, wanted: Change) -> Draft:
+def _judged(user: User, work: Workload, wanted: Change) -> WorkloadDraft:
     _refuse_unknown(work, wanted)
     draft = changes.draft(work, wanted)
     if found := list(_faults(user, work, wanted, draft)):
@@ -106,7 +110,9 @@ def _refuse_unknown(work: Workload, wanted: Change) -> None:
         )
 
 
-def _faults(user: User, work: Workload, wanted: Change, drafted: Draft) -> Iterator[ServiceError]:
+def _faults(
+    user: User, work: Workload, wanted: Change, drafted: WorkloadDraft
+) -> Iterator[ServiceError]:
     """What forbids it to be so: what is new, and what it says of the very parts that are changed."""
     queue, cluster = work.queue, work.cluster
     if queue is None:
@@ -131,13 +137,13 @@ def _faults(user: User, work: Workload, wanted: Change, drafted: Draft) -> Itera
 
 def _foreseen(
     user: User, work: Workload, answer: Answer, kept_back: tuple[Reason, str] | None
-) -> Foreseen:
+) -> Outlook:
     if kept_back is not None:
         reason, sentence = kept_back
-        return Foreseen(answer, reason.value, sentence, keeps_back=True)
+        return Outlook(answer, reason.value, sentence, keeps_back=True)
     decision = answer.decision
     if decision.reason is Reason.HELD and work.reason:
         # What a cycle found of it, which no plan knows: what its persona allows, a start that failed.
-        return Foreseen(answer, work.reason, sentences.readable(work, Reading(user)).sentence)
+        return Outlook(answer, work.reason, sentences.readable(work, Reading(user)).sentence)
     case = asking.said_of(work, decision)
-    return Foreseen(answer, decision.reason.value, sentences.tell(case, Reading(user)).sentence)
+    return Outlook(answer, decision.reason.value, sentences.tell(case, Reading(user)).sentence)

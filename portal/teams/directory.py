@@ -71,7 +71,7 @@ def keep_in_step(user: User, groups: Iterable[str], request: Asked) -> PersonaCh
 def add_rule(
     by: User, *, group: str, team: Team, persona: Persona, order: int, request: Asked
 ) -> GroupRule:
-    """Whoever was in the group at their last sign-in has the membership at once.
+    """A person who was in the group at their last sign-in has the membership at once.
 
     Raises ServiceError: ``forbidden`` where ``by`` may not rule, ``name_taken`` where the group has a rule
     for this team, ``not_yours`` where ``by`` may not give this persona, ``past_your_own_end``

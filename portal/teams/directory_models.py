@@ -9,7 +9,7 @@ LONGEST_GROUP = 255
 
 
 class GroupRule(models.Model):
-    """Whoever is in a group of the directory is in a team, with a persona, from their next sign-in on."""
+    """People in a group of the directory are in a team, with a persona, from their next sign-in on."""
 
     group = models.CharField(max_length=LONGEST_GROUP)
     """As the provider's claim says it, letter by letter."""

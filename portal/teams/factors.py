@@ -1,4 +1,4 @@
-"""Who must have a second factor, and what keeps somebody without one from everything else.
+"""People who must have a second factor, and what keeps somebody without one from everything else.
 
 The installation's setting ``WEIR_SECOND_FACTOR`` says whom it asks: nobody, everybody, or whoever holds one
 of the capabilities that it lists. A session that began at the organisation's provider is the provider's

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
 
 from portal.accounts.models import Persona, User
+from portal.boundary.fields import LastDayField
 from portal.boundary.forms import WeirForm
 from portal.boundary.reading import one_line
 from portal.teams.directory_models import LONGEST_GROUP
@@ -85,7 +85,7 @@ class ServiceAccountForm(WeirForm):
 
 
 class MemberForm(WeirForm):
-    """Who has which persona in a team, and until when."""
+    """The members of a team: their persona, and until when."""
 
     user = forms.CharField(
         max_length=150,
@@ -102,16 +102,17 @@ class MemberForm(WeirForm):
             "invalid_choice": "Choose one of the personas that you may hand out.",
         },
     )
-    until = forms.DateField(
+    until = LastDayField(
         required=False,
-        widget=forms.DateInput(attrs={"type": "date"}),
         help_text="Last day; empty is open",
         error_messages={"invalid": "Write a day as 2026-12-31, or leave it empty."},
     )
 
-    def __init__(self, *args: Any, personas: list[Persona], **kwargs: Any) -> None:
-        """``personas`` are those that the person who fills it in may hand out."""
+    def __init__(self, *args: Any, personas: list[Persona], zone: str, **kwargs: Any) -> None:
+        """``personas`` are those that the person who fills it in may hand out; the last day ends in
+        ``zone``."""
         super().__init__(*args, **kwargs)
+        self.fields["until"].zone = ZoneInfo(zone)  # type: ignore[attr-defined]
         named = Persona.objects.filter(pk__in=[persona.pk for persona in personas])
         self.fields["persona"].queryset = named  # type: ignore[attr-defined]
 
@@ -122,13 +123,6 @@ class MemberForm(WeirForm):
                 "Nobody has that user name. Add them on the page People first."
             )
         return found
-
-    def ends(self, zone: str) -> datetime | None:
-        """The end of the last day."""
-        day = self.cleaned_data["until"]
-        if day is None:
-            return None
-        return datetime.combine(day + timedelta(days=1), time(), ZoneInfo(zone))
 
 
 class TeamForm(WeirForm):

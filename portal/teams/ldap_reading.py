@@ -50,7 +50,7 @@ def note_groups(
 
 
 def read() -> Passage:
-    """Whoever is not found leaves, with their sessions and tokens; whom it has again comes back."""
+    """A person who is not found leaves, with their sessions and tokens; one whom it has again comes back."""
     directory: ldap.Directory | None = settings.WEIR_LDAP
     if directory is None:
         return Passage()

@@ -47,7 +47,7 @@ def _is_at_or_below(path: str, top: str) -> bool:
 
 
 def reader_of(request: Any) -> Reader:
-    """Who reads the answer to ``request``: one reader a request, of Django or of the API."""
+    """The reader of the answer to ``request``: one reader a request, of Django or of the API."""
     plain = getattr(request, "_request", request)
     known: Reader | None = getattr(plain, "reader", None)
     if known is None or known.user != request.user.get_username():

@@ -152,7 +152,7 @@ def keep_rights(user: Person) -> Person:
 
 
 class RightsMiddleware:
-    """Whoever is signed in has their rights read once a request, and not at all where nothing asks."""
+    """A person who is signed in has their rights read once a request, and not at all where nothing asks."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -100,7 +100,7 @@ def issue_token(
 ) -> tuple[ApiToken, str]:
     """As for a person; the log says who asked.
 
-    Whoever has the token acts as the account: raises ServiceError ``not_yours`` where ``by`` may not give
+    A holder of the token acts as the account: raises ServiceError ``not_yours`` where ``by`` may not give
     its persona, ``only_admins`` for a token of the directory, ``past_your_own_end`` for a token that
     outlives their own right to, else as ``doors.issue_token`` does.
     """

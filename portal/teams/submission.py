@@ -1,4 +1,4 @@
-"""Who may submit what: checked before a manifest goes to the cluster. Pages and API submit through here.
+"""Rights to submit: checked before a manifest goes to the cluster. Pages and API submit through here.
 
 A manifest is read by the adapters, as the engine's worker reads what was created, and judged by the same
 judge. What only people who submit are told comes on top: an image that is none, and what the engine says
@@ -169,7 +169,7 @@ def _read(
     try:
         found = workloads.read(cluster, manifest, in_reach=not astray)
     except ServiceError as unread:
-        # Who names a place is told first what is wrong with that.
+        # A person who names a place is told first what is wrong with that.
         if named and astray and unread.code == "invalid":
             return None, astray
         raise

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from portal.display.format import zone
-from portal.display.line_labels import Label, roomy
+from portal.display.line_labels import LineLabel, roomy
 from portal.display.timeline import TICK_STEPS_S
 
 LEAST, MOST = timedelta(hours=2), timedelta(days=7)
@@ -48,15 +48,17 @@ class Ahead:
             run = (left, round(max(0.0, stop - left), 3))
         return Box(left, round(right - left, 3), run, p90 > self.end)
 
-    def ticks(self, zone_name: str, *, wide_px: float = 560, narrow_px: float = 300) -> list[Label]:
+    def ticks(
+        self, zone_name: str, *, wide_px: float = 560, narrow_px: float = 300
+    ) -> list[LineLabel]:
         return roomy(self._ticks(zone_name), wide_px=wide_px, narrow_px=narrow_px)
 
-    def _ticks(self, zone_name: str) -> Iterator[Label]:
+    def _ticks(self, zone_name: str) -> Iterator[LineLabel]:
         local, seconds = zone(zone_name), (self.end - self.now).total_seconds()
         step = next((s for s in TICK_STEPS_S if seconds / s <= MOST_TICKS), TICK_STEPS_S[-1])
         at = self.now.astimezone(local).replace(hour=0, minute=0, second=0, microsecond=0)
         while at < self.end:
             if at > self.now:
                 text = f"{at:%a} {at.day}" if at.hour == at.minute == 0 else f"{at:%H:%M}"
-                yield Label(self.x(at), text, "middle")
+                yield LineLabel(self.x(at), text, "middle")
             at += timedelta(seconds=step)

@@ -84,7 +84,7 @@ class NodeSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoweredQuota:
     """A quota as it was before it was lowered. Until ``until`` nobody is evicted whom it would protect."""
 
     until: datetime
@@ -105,7 +105,7 @@ class Quota:
     borrowing_limit: int | None = None
     lending_limit: int | None = None
     weight: float = 1.0
-    lowered: Lowered | None = None
+    lowered: LoweredQuota | None = None
     budget_gpu_hours: float | None = None
     used_gpu_hours: float = 0.0
     period_ends: datetime | None = None
@@ -209,7 +209,7 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedRunTime:
     """Quantiles of the whole run time, in seconds from the start of the run."""
 
     p50: float
@@ -259,7 +259,7 @@ class Workload:
     gpu_classes: tuple[str, ...] = ()
     topology: Topology = Topology()
     elastic: bool = False
-    predicted: Predicted | None = None
+    predicted: PredictedRunTime | None = None
     held: bool = False
     phase: Phase = Phase.PENDING
     started: datetime | None = None

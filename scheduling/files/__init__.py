@@ -13,8 +13,8 @@ from typing import Any
 
 from yaml import events as e
 
+from .bounds import parse_events, read
 from .faults import BrokenFileError, Fault, plain
-from .structured import parse_events, read
 
 
 def lines_of(text: str, paths: Iterable[str]) -> dict[str, int]:

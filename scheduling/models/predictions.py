@@ -44,7 +44,7 @@ class Predictor(models.Model):
     took_s = models.FloatField(default=0)
     """CPU seconds that learning took."""
     state = models.BinaryField()
-    """As ``scheduling.prediction.stored`` writes it: compressed JSON, which holds numbers and no code."""
+    """As ``scheduling.prediction.storage`` writes it: compressed JSON, which holds numbers and no code."""
     calibration = models.JSONField(default=dict)
     """On runs that began after what it was fitted to had ended: {runs, median_abs_log2_error, pinball,
     p10_p90_pct, p50_p90_pct, simple: {name of a one-line predictor: {median_abs_log2_error, pinball}}}."""

@@ -154,7 +154,7 @@ class Variant(models.Model):
 
 
 class Result(models.Model):
-    """One life of a variant. Whoever holds the claim works on it, until real time ``held_until``."""
+    """One life of a variant. The holder of the claim works on it, until real time ``held_until``."""
 
     variant = models.ForeignKey(Variant, on_delete=models.CASCADE, related_name="results")
     seed = models.PositiveIntegerField()

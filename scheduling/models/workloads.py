@@ -67,7 +67,7 @@ class PriorityClass(models.Model):
         default=WorkloadType.TRAINING.value,
     )
     max_wait_s = models.PositiveIntegerField(null=True, blank=True)
-    """Whoever has waited longer goes first in its leaf; NULL is never."""
+    """Work that has waited longer goes first in its leaf; NULL is never."""
     is_default = models.BooleanField(default=False)
 
     class Meta:

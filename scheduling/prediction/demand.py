@@ -59,7 +59,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class DemandScore:
     """How forecasts so many days ahead did on what came.
 
     GPUs off on average, beside the same hour of the last known week, and the part of hours within P10 to P90
@@ -85,7 +85,7 @@ class EarlierForecast:
 @dataclass(frozen=True)
 class Forecast:
     outlook: Outlook
-    scores: tuple[Score, ...]
+    scores: tuple[DemandScore, ...]
     earlier: EarlierForecast | None
 
 
@@ -251,13 +251,13 @@ def _bands(trials: Sequence[_Trial], step: int) -> Floats:
     return bands
 
 
-def _scores(series: Floats, trials: Sequence[_Trial]) -> tuple[Score, ...]:
+def _scores(series: Floats, trials: Sequence[_Trial]) -> tuple[DemandScore, ...]:
     return tuple(
         score for days in SCORED_DAYS if (score := _score(series, trials, days)) is not None
     )
 
 
-def _score(series: Floats, trials: Sequence[_Trial], days: int) -> Score | None:
+def _score(series: Floats, trials: Sequence[_Trial], days: int) -> DemandScore | None:
     """Of the day that ends ``days`` ahead."""
     errors, naive, inside = [], [], []
     span = slice((days - 1) * DAY, days * DAY)
@@ -274,7 +274,7 @@ def _score(series: Floats, trials: Sequence[_Trial], days: int) -> Score | None:
             inside.append((low[span] <= came) & (came <= high[span]))
     if not errors:
         return None
-    return Score(
+    return DemandScore(
         days, float(np.mean(errors)), float(np.mean(naive)),
         float(np.mean(inside)) if inside else None, len(errors),
     )  # fmt: skip

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import boosted
-from .boosted import Forest
+from . import gradient_boosting
 from .calibration import Calibrator
 from .features import Submissions, features_of
+from .gradient_boosting import Forest
 from .history import Estimate, History
 from .quantiles import LEVELS, MOST, Quantiles, in_order, log2_s
 from .runs import Run, Work
@@ -193,7 +193,7 @@ class Learner:
         targets = np.array([target for _, target in self.rows])
         if self.models.forest is not None:
             self.before = self.models.forest, list(self.rows)[-self.unseen :]
-        self.models.forest, self.unseen = boosted.fit(table, targets), 0
+        self.models.forest, self.unseen = gradient_boosting.fit(table, targets), 0
         self.fitted_at, self.fits = self.ended, self.fits + 1
 
 

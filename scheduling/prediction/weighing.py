@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .boosted import Forest
 from .features import LEVELS_SEEN, NAMES, OF_GROUP, SAID
+from .gradient_boosting import Forest
 from .history import GROUPS
 from .learner import Learner
 from .quantiles import LEVELS

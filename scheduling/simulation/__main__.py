@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from scheduling.engine import GpuClass, Node, PriorityClass, Queue, Snapshot, Workload
 from scheduling.engine.model import MILLI, Quota
-from scheduling.simulation.compiled.lives import live_submissions
+from scheduling.simulation.loop.lives import live_submissions
 from scheduling.simulation.run.jobs import Submission
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

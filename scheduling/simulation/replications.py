@@ -1,8 +1,9 @@
 """What several replays of one question tell: means with their intervals, and differences that are not noise.
 
-One life is chaotic, so a figure is a mean over lives. The intervals are Student's (Biometrika 6, 1908). Who
-looks at k differences at once finds one of them by chance k times as often; Bonferroni's inequality, as Dunn
-(JASA 56, 1961) uses it, widens each interval to the level 1 - 0.05 / k, so that all k hold together at 95 %.
+One life is chaotic, so a figure is a mean over lives. The intervals are Student's (Biometrika 6, 1908). A
+reader who looks at k differences at once finds one of them by chance k times as often; Bonferroni's
+inequality, as Dunn (JASA 56, 1961) uses it, widens each interval to the level 1 - 0.05 / k, so that all k
+hold together at 95 %.
 """
 
 from __future__ import annotations

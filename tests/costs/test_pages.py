@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from portal.accounts.models import User
-from portal.web.frame.remembered import remembered
+from portal.web.frame.revision_cache import remembered
 from tests.costs.counting import counted
 from tests.costs.scenario import busy_cluster
 from workshop.benches.worker.large import Person

@@ -13,7 +13,7 @@ import yaml
 from django.conf import settings
 
 from scheduling.services.clusters.checkup import OLDEST, SUPPORTED
-from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
+from scheduling.services.worker.deployment import DEPLOYED, MIGRATE
 from tests.deploy.charts import (
     CHART,
     EXTERNAL,

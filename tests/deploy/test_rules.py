@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client.core import Metric
 
-from portal.config.exported import Weir
+from portal.config.own_metrics import Weir
 from portal.config.probes import Answers
 from scheduling.services.worker.probes import OfProcess
 from tests.deploy.charts import CHART, ROOT, tools

@@ -9,7 +9,7 @@ import yaml
 
 from portal.web.operations.processes import STARTED_BY
 from scheduling.models import Role
-from scheduling.services.worker.deployed import DEPLOYED, MIGRATE
+from scheduling.services.worker.deployment import DEPLOYED, MIGRATE
 from tests.deploy.charts import CHART, ROOT
 from tests.parts import deployment
 

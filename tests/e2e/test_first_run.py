@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.setup import inviting
-from portal.teams.shipped import ensure_personas, ensure_priority_classes
+from portal.teams.shipped_personas import ensure_personas, ensure_priority_classes
 from scheduling import tasks
 from scheduling.models import Cluster, Guardrail, Standing, Workload
 from scheduling.services.worker.cluster_turns import close_all

@@ -31,7 +31,7 @@ from portal.teams.people import add_person
 from portal.teams.personas import PersonaValues, save_persona
 from portal.teams.rights import rights_of
 from portal.teams.service import grant_of
-from portal.teams.shipped import SHIPPED, ensure_personas, ensure_priority_classes
+from portal.teams.shipped_personas import SHIPPED, ensure_personas, ensure_priority_classes
 from scheduling.models import PriorityClass, Queue
 from scheduling.services.errors import ServiceError
 from tests.factories import make_cluster, make_user

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
 
-from portal.web.frame.remembered import remembered
+from portal.web.frame.revision_cache import remembered
 from tests.walk.world import World
 
 PLANNED: list[str] = []

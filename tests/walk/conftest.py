@@ -7,7 +7,7 @@ from django.db import transaction
 
 from portal.plans import asking
 from portal.web.cycles import views as cycles
-from portal.web.frame.remembered import remembered
+from portal.web.frame.revision_cache import remembered
 from scheduling.engine import planner
 from scheduling.services.snapshot import build as snapshots
 from tests.walk.asking import PLANNED, one_connection

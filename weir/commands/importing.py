@@ -13,7 +13,7 @@ from weir.commands.trees import TAKING, differences, print_differences, put_tree
 from weir.faults import Fault
 from weir.importing import kueue as of_kueue
 from weir.importing import slurm as of_slurm
-from weir.importing.found import Found
+from weir.importing.findings import Findings
 from weir.printing import safe, table
 
 FILE = click.argument("file", type=click.File())
@@ -76,7 +76,7 @@ def _classes(given: Options, named: Sequence[str]) -> dict[str, str]:
 
 
 def _carry_out(
-    given: Options, found: Found, really: bool, reason: str, taking: Sequence[str], *, yes: bool
+    given: Options, found: Findings, really: bool, reason: str, taking: Sequence[str], *, yes: bool
 ) -> None:
     """Classes first, since quotas name them; where the tree is refused they stay for the next try."""
     if not really and printed(given, found.document()):
@@ -109,7 +109,7 @@ def _levels_now(api: Api) -> str:
     return str(next(row["value"] for row in rows if row["field"] == "topology_levels"))
 
 
-def _compare(found: Found, row: Mapping[str, Any], there: Mapping[str, Any] | None) -> None:
+def _compare(found: Findings, row: Mapping[str, Any], there: Mapping[str, Any] | None) -> None:
     """A class that is there stays; that its nodes are others is said."""
     if there and there.get("node_labels") != row["node_labels"]:
         found.leave(
@@ -117,7 +117,7 @@ def _compare(found: Found, row: Mapping[str, Any], there: Mapping[str, Any] | No
         )
 
 
-def _show(found: Found, new: Sequence[Mapping[str, Any]], changes: Sequence[Any]) -> None:
+def _show(found: Findings, new: Sequence[Mapping[str, Any]], changes: Sequence[Any]) -> None:
     columns = [
         ("NEW GPU CLASS", lambda row: row["name"]),
         ("RESOURCE", lambda row: row["resource_name"]),

@@ -45,7 +45,7 @@ def logout() -> None:
 @click.command()
 @click.pass_obj
 def whoami(given: Options) -> None:
-    """Who you are: teams and personas."""
+    """The signed-in person: teams and personas."""
     me = given.api().get("me")
     if printed(given, me):
         return

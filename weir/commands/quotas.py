@@ -124,7 +124,7 @@ for command in (export, diff, apply):
 @quota.command("changes")
 @click.pass_obj
 def changes(given: Options, /) -> None:
-    """Who changed which quotas, when and why, newest first, with what was expected of it."""
+    """Changes of quotas, with author, time and reason, newest first, with what was expected of it."""
     api = given.api()
     rows = api.pages(api.within("quota-changes"))
     columns = [

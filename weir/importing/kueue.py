@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from weir.faults import Fault
-from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
+from weir.importing.findings import NO_GPUS, Findings, Names, plain, without_empty
 
 Object = Mapping[str, Any]
 Figures = dict[str, float]
@@ -47,9 +47,9 @@ OF_KINDS = {
 }
 
 
-def translate(objects: Sequence[Any]) -> Found:
+def translate(objects: Sequence[Any]) -> Findings:
     """Raises Fault where there is no ClusterQueue, or cohorts hang in a circle."""
-    reader = _Reader(list(_flat(objects)))
+    reader = _KueueReader(list(_flat(objects)))
     if not reader.kinds["ClusterQueue"]:
         raise Fault(
             "There is no ClusterQueue in it.",
@@ -68,9 +68,9 @@ def _flat(objects: Sequence[Any]) -> Iterator[Object]:
             yield obj
 
 
-class _Reader:
+class _KueueReader:
     def __init__(self, objects: Sequence[Object]) -> None:
-        self.found = Found()
+        self.found = Findings()
         self.names = Names(self.found)
         self.kinds: dict[str, dict[str, Object]] = {kind: {} for kind in KINDS}
         self.local: dict[str, list[str]] = {}
@@ -90,7 +90,7 @@ class _Reader:
         else:
             self.found.leave(f"{kind} {name}", "the object", OF_KINDS.get(kind, "none"))
 
-    def read(self) -> Found:
+    def read(self) -> Findings:
         below: dict[str, list[str]] = {}
         cohorts = self.kinds["Cohort"]
         for spec in self.kinds["ClusterQueue"].values():

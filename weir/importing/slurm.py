@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weir.faults import Fault
-from weir.importing.found import NO_GPUS, Found, Names, plain, without_empty
+from weir.importing.findings import NO_GPUS, Findings, Names, plain, without_empty
 from weir.printing import counted
 
 LINE = re.compile(r"(Cluster|QOS|Parent|Account|User)\s+-\s+(?:'([^']*)'|([^:\s]+))\s*:?(.*)")
@@ -56,14 +56,14 @@ class _Account:
     users: list[Mapping[str, str]] = field(default_factory=list)
 
 
-def translate(text: str, classes: Mapping[str, str]) -> Found:
+def translate(text: str, classes: Mapping[str, str]) -> Findings:
     """``classes`` is the type of a GPU in Slurm -> the GPU class. Raises Fault with the line."""
     if not classes:
         raise Fault(
             "Slurm shares GPUs, and no GPU class is known to share here.",
             "Make the GPU classes first, or name them: --class h100=h100-80gb",
         )
-    reader = _Reader(classes)
+    reader = _SlurmReader(classes)
     accounts = _accounts(text, reader.found)
     if not accounts:
         raise Fault("There is no account in it.", "Write it with: sacctmgr dump CLUSTER file=FILE")
@@ -71,7 +71,7 @@ def translate(text: str, classes: Mapping[str, str]) -> Found:
     return reader.found
 
 
-def _accounts(text: str, found: Found) -> list[_Account]:
+def _accounts(text: str, found: Findings) -> list[_Account]:
     accounts: dict[str, _Account] = {"root": _Account("root", {}, "")}
     parent = "root"
     for number, line in enumerate(text.splitlines(), 1):
@@ -116,14 +116,14 @@ def _options(text: str) -> Iterator[tuple[str, str]]:
         yield option
 
 
-def _leave_options(found: Found, at: str, options: Mapping[str, str]) -> None:
+def _leave_options(found: Findings, at: str, options: Mapping[str, str]) -> None:
     for key in sorted(options.keys() - set(SAYS_NOTHING)):
         found.leave(at, key, INSTEAD.get(key, "none"))
 
 
-class _Reader:
+class _SlurmReader:
     def __init__(self, classes: Mapping[str, str]) -> None:
-        self.classes, self.found = classes, Found()
+        self.classes, self.found = classes, Findings()
         self.names = Names(self.found)
 
     def queue(self, account: _Account, accounts: Sequence[_Account]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class _Reader:
         return several.pop() if len(several) == 1 else None
 
 
-def _share(options: Mapping[str, str], at: str, found: Found) -> float:
+def _share(options: Mapping[str, str], at: str, found: Findings) -> float:
     share = options.get("FairShare", "1").strip("'")
     if share.isdigit() and int(share) < 2**31 - 1:
         return float(share)

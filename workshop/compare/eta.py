@@ -19,9 +19,9 @@ from scheduling.simulation.ahead.forward import live_on
 from scheduling.simulation.ahead.opening import Newcomers, Opening, picked, twin
 from scheduling.simulation.ahead.rhythm import Rhythm
 from scheduling.simulation.ahead.runs import Question, RunTimes
-from scheduling.simulation.compiled.life import new_jobs
-from scheduling.simulation.compiled.lives import Course
-from scheduling.simulation.compiled.loop import SHORT, live
+from scheduling.simulation.loop.life import new_jobs
+from scheduling.simulation.loop.lives import Course
+from scheduling.simulation.loop.loop import SHORT, live
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import EVERY_EVENT, Options
 from scheduling.simulation.traces import Trace

@@ -32,7 +32,7 @@ SHARINGS: Mapping[Sharing, Sequence[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
+class SharingLife:
     """One life under a policy, and the same jobs each alone in the static part of its queue."""
 
     result: Replay
@@ -61,14 +61,14 @@ def jittered(trace: Trace, seed: int) -> Trace:
 
 def live_all(
     trace: Trace, sharing: Sharing, nodes: int, count: int, tell: Callable[[str], None]
-) -> list[Lived]:
+) -> list[SharingLife]:
     """The lives on ``nodes`` pooled nodes."""
     run = EngineRun(policy=Policy(sharing=sharing))
     lived = []
     for number, each in enumerate(lives(trace, count)):
         tell(f"{sharing}, {nodes} nodes, life {number}")
         alone = replay(each, Rival.FIFO_SKIP, None)
-        lived.append(Lived(run.replay(each, nodes), alone))
+        lived.append(SharingLife(run.replay(each, nodes), alone))
     return lived
 
 
@@ -76,7 +76,7 @@ def mean(values: Sequence[float | int | None]) -> float:
     return float(np.mean([float(value or 0.0) for value in values]))
 
 
-def wait_figures(lived: Sequence[Lived], prefix: str) -> dict[str, float]:
+def wait_figures(lived: Sequence[SharingLife], prefix: str) -> dict[str, float]:
     """Means over the lives; ``trace_`` is the first of them."""
     every = [life.figures() for life in lived]
     return {
@@ -100,7 +100,7 @@ def fairness_figures(found: Sequence[Metrics], prefix: str = "") -> dict[str, fl
     }
 
 
-def months(lived: Sequence[Lived], trace: Trace, prefix: str = "") -> dict[str, float]:
+def months(lived: Sequence[SharingLife], trace: Trace, prefix: str = "") -> dict[str, float]:
     """The figures of what was submitted before and since ``JUDGED_FROM``, apart."""
     later = trace.submit_s >= (JUDGED_FROM - trace.origin).total_seconds()
     return {

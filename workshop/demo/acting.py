@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-from workshop.demo.asked import ask_all
-from workshop.demo.edited import edit_quotas, look_after
-from workshop.demo.failing import fail
+from workshop.demo.edits import edit_quotas, look_after
+from workshop.demo.failures import fail
+from workshop.demo.requests import ask_all
 
 log = logging.getLogger(__name__)
 

@@ -29,10 +29,10 @@ from scheduling.services.worker.children import Part
 from scheduling.services.worker.parts import are_studies_on
 from workshop.demo import experiment
 from workshop.demo.acting import act
-from workshop.demo.past.foretold import Moment, tell_past
+from workshop.demo.past.forecasts import Moment, tell_past
 from workshop.demo.past.live import DEMAND, SEED, capacity, demand_of
 from workshop.demo.past.older import write_older
-from workshop.demo.studied import study
+from workshop.demo.studies import study
 
 MOST_CPU_S = 120.0
 """Of all its processes. Forecasts of starts come last: those that it does not reach are never made."""

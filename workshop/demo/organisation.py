@@ -108,7 +108,7 @@ USERS: Mapping[str, tuple[str, ...]] = {
     "translate": ("v.horvat",),
     "assistant": ("q.nguyen", "z.ali"),
 }
-"""Who submits to each leaf."""
+"""The people who submit to each leaf."""
 
 PRIORITY_CLASSES = (
     # name, value, preemptible, min run time in seconds, type, default

@@ -10,7 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from portal.config.serving import PortTakenError, listen, server_config
-from workshop.demo.cluster.furnish import Played
+from workshop.demo.cluster.furnish import SimulatedCluster
 from workshop.demo.work.arrivals import Arrival
 from workshop.demo.work.feed import Stream
 
@@ -19,7 +19,7 @@ __all__ = ["PortTakenError", "listen", "serve"]
 
 def serve(
     listener: socket.socket,
-    played: Played,
+    played: SimulatedCluster,
     arrivals: Iterator[Arrival],
     position: Path,
     announce: Callable[[], None],

@@ -8,7 +8,7 @@ from decimal import Decimal
 from portal.accounts.capabilities import SUBTREE, Capability, Grants, ordered
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership, Team
-from portal.teams.shipped import ensure_personas
+from portal.teams.shipped_personas import ensure_personas
 from scheduling.models import MILLI, Cluster, GpuClass, Node, NodePool, PriorityClass, Queue, Quota
 from workshop.demo import organisation as org
 from workshop.demo.cluster.furnish import Machine

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from scheduling.models import Cluster, ClusterMode, Sharing
 from scheduling.services.studies.adapting import trials
-from workshop.demo import lending, seed, seed_trace, spending, studied, watched
-from workshop.demo.cluster.furnish import Played, furnish
+from workshop.demo import alert_rules, lending, seed, seed_trace, spending, studies
+from workshop.demo.cluster.furnish import SimulatedCluster, furnish
 from workshop.demo.cluster.paths import DemoFolder
 from workshop.demo.cluster.venue import Venue
 from workshop.demo.later import put_off
@@ -40,12 +40,12 @@ second of a machine that may be busy."""
 
 
 class Setting(Protocol):
-    def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
+    def open(self, folder: DemoFolder, speed: float, say: Say) -> SimulatedCluster:
         """The running cluster; the caller stops it."""
         ...
 
     def fill(
-        self, played: Played, folder: DemoFolder, password: str, say: Say
+        self, played: SimulatedCluster, folder: DemoFolder, password: str, say: Say
     ) -> Iterator[Arrival]:
         """What arrives next; seeds on the first start only."""
         ...
@@ -55,13 +55,13 @@ class Setting(Protocol):
 class OrganisationSetting:
     venue: Venue
 
-    def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
+    def open(self, folder: DemoFolder, speed: float, say: Say) -> SimulatedCluster:
         now = datetime.now(UTC).replace(microsecond=0)
         cluster = _cluster(CLUSTER, display_time_zone="Europe/Berlin", **CALM)
         return self.venue.open(cluster, folder, speed=speed, start=now, say=say)
 
     def fill(
-        self, played: Played, folder: DemoFolder, password: str, say: Say
+        self, played: SimulatedCluster, folder: DemoFolder, password: str, say: Say
     ) -> Iterator[Arrival]:
         cluster = played.cluster
         if not folder.is_seeded:
@@ -78,8 +78,8 @@ class OrganisationSetting:
             lending.lend(cluster)
             spending.budget(cluster)
             spending.tell_of_idle(cluster)
-            watched.watch(cluster)
-            studied.promise(cluster)
+            alert_rules.watch(cluster)
+            studies.promise(cluster)
             trials.switch(cluster=cluster, is_on=True, author=None)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
@@ -90,13 +90,13 @@ class TraceSetting:
     venue: Venue
     stream: TraceStream
 
-    def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
+    def open(self, folder: DemoFolder, speed: float, say: Say) -> SimulatedCluster:
         start = self.stream.time_of(self._next(folder))
         cluster = _cluster(self.stream.name)
         return self.venue.open(cluster, folder, speed=speed, start=start, say=say)
 
     def fill(
-        self, played: Played, folder: DemoFolder, password: str, say: Say
+        self, played: SimulatedCluster, folder: DemoFolder, password: str, say: Say
     ) -> Iterator[Arrival]:
         stream, cluster = self.stream, played.cluster
         if not folder.is_seeded:
@@ -110,7 +110,7 @@ class TraceSetting:
             folder.mark_seeded()
         return stream.arrivals(cluster, self._next(folder))
 
-    def _live(self, played: Played, folder: DemoFolder, say: Say) -> None:
+    def _live(self, played: SimulatedCluster, folder: DemoFolder, say: Say) -> None:
         stream = self.stream
         days = (stream.start - stream.origin).total_seconds() / 86400
         if not stream.first:

@@ -14,8 +14,8 @@ from scheduling.services.queues import rows as policy
 from scheduling.services.starts.accuracy import score
 from workshop.demo import seed
 from workshop.demo.past import live
+from workshop.demo.past.lessons import JudgedRun, PastLessons
 from workshop.demo.past.live import DEMAND, Say
-from workshop.demo.past.taught import Judged, Taught
 from workshop.demo.setting import CALM, CLUSTER
 from workshop.scenario import generate
 from workshop.simulator.simulator import simulate
@@ -48,7 +48,7 @@ def lived(days: int, say: Say) -> list[Day]:
     )
     seed.seed_cluster(cluster, since=BEGIN - timedelta(days=60))
     until = BEGIN + timedelta(days=days)
-    past = Taught(cluster, BEGIN)
+    past = PastLessons(cluster, BEGIN)
     template = snapshot(cluster)
     organisation = live.demand_of(cluster, template, **DEMAND)
     demand = live.sensible(cluster, generate(organisation, BEGIN, days, live.SEED))
@@ -83,7 +83,7 @@ def snapshot(cluster: Cluster) -> m.Snapshot:
 
 
 def by_day(
-    judged: Sequence[Judged], starts: Sequence[ForecastOutcome], days: int, zone: ZoneInfo
+    judged: Sequence[JudgedRun], starts: Sequence[ForecastOutcome], days: int, zone: ZoneInfo
 ) -> Iterator[Day]:
     for number in range(days):
         begin = BEGIN + timedelta(days=number)

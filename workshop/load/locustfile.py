@@ -1,7 +1,7 @@
 """People of a large organisation at the portal, for locust: `manage.py load` starts it.
 
 Each opens a live page, keeps its stream open, and reads on: a researcher their work, a lead the queues and
-quotas of a department, an admin reports of the whole. Who they are is in the file that
+quotas of a department, an admin reports of the whole. Their names are in the file that
 WEIR_LOAD_PEOPLE names.
 """
 

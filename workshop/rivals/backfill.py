@@ -65,7 +65,7 @@ def live(
     deepest: int,
     spare: bool,
 ) -> Ints:
-    """The event loop; returns each job's start second. Who waits stands in ``queue`` by arrival."""
+    """The event loop; returns each job's start second. Waiting work stands in ``queue`` by arrival."""
     jobs = len(submit_s)
     start_s = np.full(jobs, NEVER, dtype=np.int64)
     ends, running = np.empty(jobs, dtype=np.int64), 0
@@ -96,7 +96,7 @@ def live(
 def leave_line(
     queue: Ints, now: int, duration_s: Ints, start_s: Ints, ends: Ints, running: int
 ) -> Any:
-    """Who has started ``now`` is expected to end; how many still wait, and how many run."""
+    """When work that has started ``now`` is expected to end; how many still wait, and how many run."""
     left = 0
     for job in queue:
         if start_s[job] == now:
@@ -119,7 +119,8 @@ def seat(job: int, now: int, gpus: Ints, start_s: Ints, floor: Floor) -> bool:
 
 @inner
 def expected_ends(now: int, asked_s: Ints, start_s: Ints, ends: Ints, seated: Ints) -> Any:
-    """Who holds GPUs and when each is expected to let go, soonest first. ``seated`` have started just now."""
+    """Work that holds GPUs and when each is expected to let go, soonest first. ``seated`` have started just
+    now."""
     jobs, running = len(asked_s), len(ends)
     who = np.empty(running + len(seated), dtype=np.int64)
     for i in range(running):

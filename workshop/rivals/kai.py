@@ -4,8 +4,8 @@ priority.
 *Division* (``resource_division.go``): each queue gets what it asks for up to its deserved quota; what is left
 goes by weight to whoever asks for more, in whole GPUs, then one by one to whom rounding down took most.
 *Order* (``queue_order.go``): first who is not over its fair share, then who stays inside its deserved quota
-with its next work, then the least share of what it may have, with that work. Whoever fits starts; who does
-not keeps nobody waiting.
+with its next work, then the least share of what it may have, with that work. Work that fits starts; work that
+does not keeps nobody waiting.
 
 *Reclaim* (``actions/reclaim``, ``reclaimable.go``): who stays within its fair share may evict. The last queue
 of the order loses what it started last, as long as it holds more than its fair share, or more than it
@@ -145,7 +145,7 @@ def order_of(
 
 @inner
 def of_share(gpus: int, may_have: float) -> float:
-    """Who may have nothing and holds something is put behind all others."""
+    """A queue that may have nothing and holds something is put behind all others."""
     return gpus / may_have if may_have > 0 else gpus * 1000.0
 
 

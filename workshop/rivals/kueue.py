@@ -65,7 +65,7 @@ def cycle(now: int, world: World) -> bool:
     found = winner(named, world)
     any_named = found >= 0
     while found >= 0:
-        # Who was evicted from this line meanwhile may stand before whom it named.
+        # Work that was evicted from this line meanwhile may stand before whom it named.
         bucket = world.lines.bucket[named[found]]
         job, named[found] = world.lines.heaps[world.lines.base[bucket]], -1
         if not start(job, now, world):

@@ -2,9 +2,9 @@
 
 As in kube-scheduler (``pkg/scheduler/backend/queue``, plugins PrioritySort and NodeResourcesFit): pods go by
 priority (equal here), then by when they joined the queue; each takes the node with most free
-(least-allocated; lowest index on ties, where Kubernetes draws). Who fits nowhere is parked, and whenever GPUs
-are freed all who are parked come back, but not before their back-off of 1 s, doubled at each failure up to
-10 s. Every 30 s who has been parked for 5 min comes back too. Nobody is evicted among equals.
+(least-allocated; lowest index on ties, where Kubernetes draws). A pod that fits nowhere is parked, and
+whenever GPUs are freed all who are parked come back, but not before their back-off of 1 s, doubled at each
+failure up to 10 s. Every 30 s who has been parked for 5 min comes back too. Nobody is evicted among equals.
 
 Work begins when the last pod of a job runs. A gang that is not whole after ``GIVES_UP_S`` fails (the default
 ``join_timeout`` of torchrun), lets go, and its Job makes the pods anew after 10 s, doubled each time up to
@@ -254,7 +254,7 @@ def give_up(job: int, now: int, state: State) -> bool:
 
 @inner
 def come_back(now: int, freed: bool, pods: Pods, lines: Lines) -> None:
-    """Who is parked comes back where GPUs were freed or it has been long, else when its back-off ends."""
+    """A parked pod comes back where GPUs were freed or it has been long, else when its back-off ends."""
     moved = 0
     while moved < lines.size[2]:
         pod = lines.parked[moved]

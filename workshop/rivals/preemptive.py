@@ -65,7 +65,7 @@ class Rules(NamedTuple):
 
 
 class Present(NamedTuple):
-    """Who has arrived and not ended, in ``jobs``; ``counts``: so many of them, so many that wait."""
+    """Jobs that have arrived and not ended, in ``jobs``; ``counts``: so many of them, so many that wait."""
 
     jobs: Ints
     key: Floats  # rank, by job of the trace
@@ -175,7 +175,7 @@ def choose(now: int, work: Work, floor: Floor, present: Present) -> None:
 
 @inner
 def passed_over(ranked: Ints, now: int, work: Work, floor: Floor) -> Any:
-    """Down the ranking while GPUs last; who runs and is not among them is evicted. Who is, by rank."""
+    """Jobs by rank while GPUs last; those that run and are not among them are evicted."""
     left = len(floor.free) * floor.per_node
     chosen = np.zeros(len(ranked), dtype=np.bool_)
     for i in range(len(ranked)):

@@ -15,9 +15,9 @@ from .costs import USUAL, Costs
 from .kai import replay_kai
 from .kueue import replay_kueue
 from .native import replay_native
-from .noised import replay_qssf
-from .predicted import replay_predicted
+from .predicted_service import replay_predicted
 from .preemptive import Preemption, Rank, replay_preemptive
+from .qssf import replay_qssf
 from .queues import Rival, replay_pooled
 
 Run = Callable[[Trace, int, Costs], Replay]
@@ -114,7 +114,7 @@ RULES: Mapping[str, Rule] = {
         ),
         Rule(
             "tiresias",
-            "Who has received up to 18,000 GPU-s goes before who has more, by arrival in each; evicts.",
+            "Work with up to 18,000 GPU-s received goes before work with more, by arrival in each; evicts.",
             "Gu et al., NSDI 2019 (Tiresias), discretised two-dimensional LAS",
             _evicting(Preemption(Rank.ATTAINED, LOOKED_EVERY_S, TIRESIAS_GPU_S)),
         ),
@@ -126,7 +126,7 @@ RULES: Mapping[str, Rule] = {
         ),
         Rule(
             "kueue",
-            "Who borrows least for its weight goes first, and evicts who borrows more; gangs whole.",
+            "The queue that borrows least for its weight goes first and evicts one with more; gangs whole.",
             "Kueue, KEP-1714 (fair sharing): fair_sharing_iterator.go, preemption/fair_strategy.go",
             replay_kueue,
         ),

@@ -43,8 +43,8 @@ class Quotas(NamedTuple):
     weight: Floats
 
 
-class Lines(NamedTuple):
-    """Who waits: by queue and size a heap of jobs, which are numbered by arrival."""
+class WaitLines(NamedTuple):
+    """Jobs that wait: by queue and size a heap of jobs, which are numbered by arrival."""
 
     bucket: Ints  # of each job
     heaps: Ints
@@ -63,7 +63,7 @@ class World(NamedTuple):
 
     work: Work
     floor: Floor
-    lines: Lines
+    lines: WaitLines
     quotas: Quotas
     queue: Ints
     used: Ints
@@ -113,11 +113,11 @@ def new_world(trace: Trace, nodes: int, quotas: Quotas, costs: Costs) -> World:
     )
 
 
-def lines_of(trace: Trace) -> Lines:
+def lines_of(trace: Trace) -> WaitLines:
     sizes, size = np.unique(trace.gpus, return_inverse=True)
     kinds, bucket = np.unique(trace.queue * len(sizes) + size, return_inverse=True)
     counts = np.bincount(bucket, minlength=len(kinds))
-    return Lines(
+    return WaitLines(
         bucket=bucket.astype(np.int64),
         heaps=np.empty(len(trace), np.int64),
         base=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
@@ -164,14 +164,14 @@ def drop_stopped(before: int, world: World) -> None:
 
 
 @inner
-def join(job: int, lines: Lines) -> None:
+def join(job: int, lines: WaitLines) -> None:
     bucket = lines.bucket[job]
     lines.waits[bucket] = push(lines.heaps, lines.base[bucket], lines.waits[bucket], job)
 
 
 @inner
-def head(queue: int, lines: Lines) -> int:
-    """Who came first of those that wait in ``queue`` and are not parked, or -1."""
+def head(queue: int, lines: WaitLines) -> int:
+    """The first of those that wait in ``queue`` and are not parked, or -1."""
     found = -1
     for bucket in range(lines.first[queue], lines.first[queue + 1]):
         if lines.waits[bucket] == 0 or lines.parked[bucket]:
@@ -209,7 +209,7 @@ def fits(job: int, world: World) -> bool:
 def youngest(queue: int, below: int, now: int, world: World) -> int:
     """Where in ``runs``, below a position, the last of ``queue`` to start stands that could leave, or -1.
 
-    Who has started this second stays: else two could evict each other for ever within it.
+    A job that has started this second stays: else two could evict each other for ever within it.
     """
     for i in range(below - 1, -1, -1):
         job = world.runs[i]
@@ -230,7 +230,7 @@ def pick(job: int, world: World) -> None:
 
 @inner
 def put_back(at: int, world: World) -> None:
-    """Who is picked at this place stays; the last of the picked takes its place."""
+    """The job picked at this place stays; the last of the picked takes its place."""
     job, floor = world.picked[at], world.floor
     for k in range(floor.used[job]):
         floor.free[floor.nodes[job, k]] -= floor.sizes[job, k]
@@ -248,7 +248,7 @@ def keep_all(world: World) -> None:
 
 @inner
 def spare(job: int, world: World) -> None:
-    """Who need not leave for ``job`` stays, from the last but one to the first picked."""
+    """A job that need not leave for ``job`` stays, from the last but one to the first picked."""
     for at in range(world.counts[1] - 2, -1, -1):
         other = world.picked[at]
         put_back(at, world)

@@ -1,4 +1,4 @@
-"""Who asks for what: the description from which a stream of workloads is drawn."""
+"""The demand: the description from which a stream of workloads is drawn."""
 
 from __future__ import annotations
 

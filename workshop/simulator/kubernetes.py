@@ -30,7 +30,7 @@ Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """POSIX seconds."""
 
     submit_s: int
@@ -80,7 +80,7 @@ def read_kubernetes(
 
 
 def trace_of(
-    file: Path, runs: list[Run], seen: int, begin: datetime | None, end: datetime | None
+    file: Path, runs: list[RecordedRun], seen: int, begin: datetime | None, end: datetime | None
 ) -> Trace:
     def column(name: str) -> Ints:
         return np.array([getattr(run, name) for run in runs], dtype=np.int64)
@@ -155,7 +155,7 @@ def job_of(each: Object) -> str:
     return ""
 
 
-def run_of(each: Object, path: str, index: int, started: Mapping[str, int]) -> Run | None:
+def run_of(each: Object, path: str, index: int, started: Mapping[str, int]) -> RecordedRun | None:
     """None for what asks for no GPU, never ran or is not over. Raises PathError."""
     submit_s = instant(each, f"{path}.metadata.creationTimestamp")
     if submit_s is None:
@@ -179,7 +179,7 @@ def run_of(each: Object, path: str, index: int, started: Mapping[str, int]) -> R
     notes = at(each, f"{path}.metadata.annotations", dict) or {}
     queue = next((str(labels[key]) for key in QUEUE_LABELS if labels.get(key)), "")
     limit_s = at(each, f"{path}.spec.activeDeadlineSeconds", int, 0)
-    return Run(
+    return RecordedRun(
         submit_s=submit_s,
         duration_s=max(1, end_s - begin_s),
         gpus=gpus,

@@ -25,9 +25,9 @@ from scheduling.engine.model import (
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import GPUS, PENDING
-from scheduling.simulation.compiled.life import Jobs, new_jobs
-from scheduling.simulation.compiled.lives import Life, live_through
-from scheduling.simulation.compiled.outlook import Outlook, outlook_on
+from scheduling.simulation.loop.life import Jobs, new_jobs
+from scheduling.simulation.loop.lives import Life, live_through
+from scheduling.simulation.loop.outlook import Outlook, outlook_on
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S, Submission
 from scheduling.simulation.traces import Trace, TraceJob, gang
 from workshop.simulator.jobs import Job

@@ -268,7 +268,7 @@ class Simulator:
             self._agenda.add(outage.down_s, Turn.END, partial(self._break, outage, outages))
 
     def _break(self, outage: Outage, outages: Iterator[Outage]) -> None:
-        """Who leaves anyway goes on leaving; promised seats there are forgotten."""
+        """Work that leaves anyway goes on leaving; promised seats there are forgotten."""
         self._expect_outage(outages)
         self._set_ready(outage.node, ready=False)
         for job in list(self._open.values()):

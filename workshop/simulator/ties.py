@@ -19,7 +19,7 @@ import numpy.typing as npt
 from numba import njit
 
 from scheduling.simulation.traces import Trace, in_file_order
-from workshop.simulator.recorded import read_recorded
+from workshop.simulator.recordings import read_recorded
 
 Ints = npt.NDArray[np.int64]
 SMALL = 16

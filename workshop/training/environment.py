@@ -25,7 +25,7 @@ from scheduling.engine.model import (
     Phase,
     Plan,
     Policy,
-    Predicted,
+    PredictedRunTime,
     Sharing,
     Snapshot,
     Workload,
@@ -146,7 +146,7 @@ class PolicyEnv(gymnasium.Env[Floats, Choices]):
 
     def _expecting(self, work: Workload) -> Workload:
         median_s = self._clerk.expected_s(work)
-        return replace(work, rank_s=median_s, predicted=Predicted(median_s, TAIL * median_s))
+        return replace(work, rank_s=median_s, predicted=PredictedRunTime(median_s, TAIL * median_s))
 
     def step(self, action: Choices) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         self._policy = policy_of(action)

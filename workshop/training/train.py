@@ -57,7 +57,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TrainedRule:
     """The rule of least cost, that cost (1 is the shipped policy), and the least of each generation."""
 
     rule: Rule
@@ -75,7 +75,9 @@ def waited_h(rule: Rule, env: PolicyEnv, seed: int) -> float:
     return total
 
 
-def train(training: Training, windows: Sequence[Window], tell: Tell = lambda line: None) -> Found:
+def train(
+    training: Training, windows: Sequence[Window], tell: Tell = lambda line: None
+) -> TrainedRule:
     """The same for one seed. The shipped policy is kept where nothing is better."""
     dice = np.random.default_rng(training.seed)
     envs = [PolicyEnv(window) for window in windows]
@@ -96,7 +98,7 @@ def train(training: Training, windows: Sequence[Window], tell: Tell = lambda lin
             best, least = rules[order[0]], costs[order[0]]
         course.append(costs[order[0]])
         tell(f"generation {generation + 1} of {training.generations}: least cost {least:.4f}")
-    return Found(best, least, tuple(course))
+    return TrainedRule(best, least, tuple(course))
 
 
 def _drawn(chances: Sequence[npt.NDArray[np.float64]], dice: np.random.Generator) -> Rule:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NOTICE_H = 24
 
 
-class Left(TypedDict):
+class Remainder(TypedDict):
     left: int
     """Milli-GPU that nobody has taken."""
 
@@ -59,7 +59,7 @@ class LoanOffer(models.Model):
 
 
 if TYPE_CHECKING:
-    OpenOffer = WithAnnotations[LoanOffer, Left]
+    OpenOffer = WithAnnotations[LoanOffer, Remainder]
 
 
 class QuotaLoan(models.Model):

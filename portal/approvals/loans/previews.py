@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from portal.approvals.loans.models import QuotaLoan
-from portal.approvals.unplanned import or_fault
+from portal.approvals.plan_faults import or_fault
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
 from scheduling.services.queues.lending import guaranteed, moved_at, parts, places_of
 from scheduling.services.studies.whatif.preview import preview

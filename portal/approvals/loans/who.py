@@ -1,4 +1,4 @@
-"""Who sees a loan, and who may take which step: the leads of its two sides, each for their own."""
+"""People who see a loan and may take its steps: the leads of its two sides, each for their own."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def verbs(loan: QuotaLoan, led: Collection[int]) -> set[LoanVerb]:
 
 
 def leads_of(queue: Queue) -> QuerySet[User]:
-    """Who decides for the queue, the nearest: by the personas of its own team, else of the next above."""
+    """The people who decide for the queue, the nearest: by the personas of its own team, else of the next
+    above."""
     over = Queue.objects.filter(Q(pk=queue.pk) | above(queue.cluster_id, queue.path))
     memberships = Membership.objects.in_force(timezone.now()).filter(
         team__queue__in=over,

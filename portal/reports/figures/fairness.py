@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from portal.reports.entitled import Chosen, Entitlement
+from portal.reports.entitlements import Entitlement, QueueCourse
 from portal.reports.figures import Figure, theme
 
 HEIGHT = 252
 TOP, BOTTOM = 16, 32
 
 
-def received(one: Chosen, zone: ZoneInfo) -> Figure:
+def received(one: QueueCourse, zone: ZoneInfo) -> Figure:
     """Received as an area, entitled as a line above it, nominal dotted."""
     layout = theme.layout(left=40, right=112, top=TOP, bottom=BOTTOM)
     top = max(1.0, *(float(np.nanmax(v)) for v in (one.received, one.entitled, one.nominal))) * 1.1

@@ -15,7 +15,7 @@ from portal.alerts import words
 from portal.alerts.figure import drawn, is_drawable
 from portal.alerts.firing import RuleState
 from portal.alerts.models import Figure, Rule, Tell
-from portal.alerts.page import RuleRow, Tried, rows, tried
+from portal.alerts.page import RuleRow, Trial, rows, tried
 from portal.alerts.rules import Wish, acknowledge_rule, led, may_watch, save, visible
 from portal.alerts.rules import delete as delete_it
 from portal.boundary.forms import WeirForm
@@ -210,7 +210,7 @@ def _tried(
     return {"tried": seen, "told": _outcome(seen), "figure": figure}
 
 
-def _outcome(seen: Tried) -> tuple[str, str]:
+def _outcome(seen: Trial) -> tuple[str, str]:
     """(what it would have done, beside what the rule did as it is)."""
     if not seen.is_kept:
         return "Its past is not kept, so nobody knows what it would have done.", ""

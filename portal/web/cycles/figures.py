@@ -32,7 +32,7 @@ BADGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DecisionLine:
     """One decision. ``lost_gpu_s`` is None where nothing is thrown away."""
 
     decision: Decision
@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class QueueChange:
     """A queue of a class before and after the plan, both on the axis of its page."""
 
     queue: Queue
@@ -88,11 +88,11 @@ class Pass:
         )
 
     @cached_property
-    def acts(self) -> list[Line]:
+    def acts(self) -> list[DecisionLine]:
         return [_line(d) for d in self._seen if d.action in ACTS]
 
     @cached_property
-    def waits(self) -> list[Line]:
+    def waits(self) -> list[DecisionLine]:
         """Those who were told a new reason."""
         return [_line(d) for d in self._seen if d.action in WAITS]
 
@@ -106,7 +106,7 @@ class Pass:
         return sum(line.lost_gpu_s or 0 for line in self.acts)
 
     @cached_property
-    def sides(self) -> list[Side]:
+    def sides(self) -> list[QueueChange]:
         record, cluster = self.record, self.cycle.cluster
         if record is None:
             return []
@@ -150,10 +150,10 @@ class Pass:
         return Cycle.objects.filter(cluster=self.cycle.cluster_id)
 
 
-def _line(decision: Decision) -> Line:
+def _line(decision: Decision) -> DecisionLine:
     action = Action(decision.action)
     lost = decision.numbers.get("lost_gpu_s") if action in (Action.EVICT, Action.MOVE) else None
-    return Line(decision, *BADGES[action], lost)
+    return DecisionLine(decision, *BADGES[action], lost)
 
 
 def _figures(row: dict[str, Any]) -> tuple[Figures, Figures]:
@@ -164,9 +164,9 @@ def _figures(row: dict[str, Any]) -> tuple[Figures, Figures]:
     return before, replace(before, allocated=usage, pending=pending)
 
 
-def _side(row: dict[str, Any], queue: Queue, gpu_class: GpuClass, on: Axis) -> Side:
+def _side(row: dict[str, Any], queue: Queue, gpu_class: GpuClass, on: Axis) -> QueueChange:
     before, after = _figures(row)
-    return Side(
+    return QueueChange(
         queue=queue,
         gpu_class=gpu_class,
         change=row["change"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from portal.display.format import counted
 from portal.display.format import gpus as gpus_of
 from portal.display.sentences import and_list
-from portal.web.cycles.figures import Line, Pass
+from portal.web.cycles.figures import DecisionLine, Pass
 from scheduling.models import Action, Workload
 from scheduling.services.words.sentences import Reader, home_of
 
@@ -82,7 +82,7 @@ def _waits(seen: Pass, reader: Reader) -> list[str]:
     ]
 
 
-def _in_queues(lines: Sequence[Line], total: int, reader: Reader) -> str:
+def _in_queues(lines: Sequence[DecisionLine], total: int, reader: Reader) -> str:
     """As ``: 3 in vision, 1 in search and 2 in other queues``; the most first."""
     by_queue = Counter(_queue(line.decision.workload, reader) for line in lines)
     by_queue.pop(ELSEWHERE, None)

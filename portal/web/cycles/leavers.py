@@ -1,4 +1,4 @@
-"""Who could have left, as one reader may have it."""
+"""Workloads that could have left, as one reader may have it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LeaverRow:
     name: str
     queue: str
     gpus: int
@@ -43,7 +43,7 @@ class Search:
     queue: str
     need: int
     gpu_class: str
-    rows: Sequence[Row]
+    rows: Sequence[LeaverRow]
     hidden: int
     more: int
 
@@ -76,9 +76,9 @@ def _search(
     )
 
 
-def _row(one: Candidate, hunt: VictimSearch) -> Row:
+def _row(one: Candidate, hunt: VictimSearch) -> LeaverRow:
     label, tone = WORDS[one.verdict]
-    return Row(
+    return LeaverRow(
         name=_short(one.work.name),
         queue=one.work.queue,
         gpus=one.gpus,

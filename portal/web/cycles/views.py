@@ -13,8 +13,8 @@ from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.finding import finding
 from portal.web.cycles.leavers import searches
-from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import PersonRequest, attached, page_view
+from portal.web.frame.revision_cache import remembered
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
 from scheduling.services.cycle.record.records import unpacked

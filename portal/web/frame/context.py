@@ -18,9 +18,9 @@ from portal.display.units import gpus_each
 from portal.notices.inbox import unread
 from portal.teams.access import clusters_of, is_operator
 from portal.teams.factors import asked_of, must_have
-from portal.web.frame.divided import last_cycle
+from portal.web.frame.division import last_cycle
 from portal.web.frame.menu import Section, begin, menu_facts, sections
-from portal.web.frame.remembered import remembered
+from portal.web.frame.revision_cache import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
 from scheduling.services.starts.accuracy import held_of
 from scheduling.services.starts.tell import Held

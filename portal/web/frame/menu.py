@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from portal.accounts.models import User
+from portal.approvals.inbox import needing, to_decide
 from portal.approvals.loans.who import leads_in
-from portal.approvals.waiting import needing, to_decide
 from portal.audit.reading import may_audit
 from portal.teams.access import (
     editable_queues,
@@ -22,7 +22,7 @@ from portal.teams.access import (
     visible_queues,
 )
 from portal.teams.rights import Person, rights_of
-from portal.web.frame.remembered import remembered
+from portal.web.frame.revision_cache import remembered
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.models.workloads import State
 

@@ -17,7 +17,7 @@ LIMIT = 6
 
 
 @dataclass(frozen=True)
-class Found:
+class Hits:
     queues: list[Queue]
     workloads: list[Workload]
     users: list[str]
@@ -34,15 +34,15 @@ class Found:
         return bool(self.queues or self.workloads or self.users)
 
 
-def find(cluster: Cluster, user: User, text: str) -> Found:
+def find(cluster: Cluster, user: User, text: str) -> Hits:
     """At most six of each kind whose name holds ``text``; newest workloads first."""
     if not text:
-        return Found([], [], [])
+        return Hits([], [], [])
     queues = visible_queues(user).filter(cluster=cluster, path__icontains=text)
     workloads = visible_workloads(user).filter(cluster=cluster)
     users = workloads.filter(user__icontains=text).order_by("user").values_list("user", flat=True)
     named = workloads.filter(name__icontains=text).select_related("queue")
-    return Found(
+    return Hits(
         list(queues.order_by("path")[:LIMIT]),
         list(named.order_by("-submitted_at")[:LIMIT]),
         list(users.distinct()[:LIMIT]),

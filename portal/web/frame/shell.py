@@ -26,7 +26,7 @@ def get_cluster(request: HttpRequest, name: str) -> Cluster:
 
 
 def answers_for_others(user: Person) -> bool:
-    """Whoever divides quotas or sees all begins with everybody's work, the others with their own."""
+    """People who divide quotas or see all begin with everybody's work, the others with their own."""
     return sees_everything(user) or bool(tops(user, Capability.EDIT_QUOTAS))
 
 

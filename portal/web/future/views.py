@@ -30,7 +30,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class PredictedEnd:
     """A run, its predicted end, and who starts with it most often."""
 
     work: Workload
@@ -41,7 +41,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class LikelyStart:
     work: Workload
     forecast: StartForecast | None
     said: PredictedStart
@@ -65,8 +65,8 @@ class Move:
 class Future:
     now: datetime
     axis: Ahead
-    ends: Sequence[End]
-    starts: Sequence[Start]
+    ends: Sequence[PredictedEnd]
+    starts: Sequence[LikelyStart]
     open_ended: int
     """Milli-GPU of runs that no end is in sight of."""
     allocated: int
@@ -228,7 +228,7 @@ def _ends(
     waiting: Sequence[Workload],
     axis: Ahead,
     seen: set[int],
-) -> list[End]:
+) -> list[PredictedEnd]:
     """Those whose end is in sight, the first first."""
     goes_to: dict[int, list[Workload]] = {}
     for work in waiting:
@@ -240,20 +240,22 @@ def _ends(
         if work.pk in spans:
             p50, p90 = (max(axis.now, at) for at in spans[work.pk])
             if p50 <= axis.end:
-                found.append(End(work, p50, p90, axis.box(p50, p90), goes_to.get(work.pk, ())))
+                found.append(
+                    PredictedEnd(work, p50, p90, axis.box(p50, p90), goes_to.get(work.pk, ()))
+                )
     return sorted(found, key=lambda end: (end.p50, end.work.pk))
 
 
 def _start(
     work: Workload, row: StartForecast | None, axis: Ahead, seen: set[int], now: datetime
-) -> Start:
+) -> LikelyStart:
     start = predicted_start(row, now)
     box = axis.box(start.p50 or now, start.p90, row.run_s) if row and start.p90 else None
     after = row.after if row and row.after_id in seen else None
-    return Start(work, row, start, box, after)
+    return LikelyStart(work, row, start, box, after)
 
 
-def _free(ends: Sequence[End], which: str, axis: Ahead) -> list[Point]:
+def _free(ends: Sequence[PredictedEnd], which: str, axis: Ahead) -> list[Point]:
     """(percent of the axis, milli-GPU that have come free by then)."""
     total, points = 0.0, [(0.0, 0.0)]
     for end in sorted(ends, key=lambda one: getattr(one, which)):
@@ -265,7 +267,7 @@ def _free(ends: Sequence[End], which: str, axis: Ahead) -> list[Point]:
 
 def _planned(
     allocated: int,
-    ends: Sequence[End],
+    ends: Sequence[PredictedEnd],
     waiting: Sequence[Workload],
     forecasts: dict[int, StartForecast],
     axis: Ahead,

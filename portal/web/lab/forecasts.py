@@ -12,7 +12,7 @@ from django.db.models import Min, QuerySet
 
 from portal.display.adding_up import rounded
 from portal.display.format import duration, number, zone
-from portal.display.line_labels import Label, roomy
+from portal.display.line_labels import LineLabel, roomy
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cause, Cluster, ForecastOutcome, ForecastRun, Workload
 from scheduling.services.starts.accuracy import Score, Share, groups, score, scored
@@ -35,7 +35,7 @@ class AskedForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class ShareDot:
     """A share with its whiskers, percent of the axis; hollow where what was told was missed."""
 
     x: float
@@ -47,8 +47,8 @@ class Dot:
 @dataclass(frozen=True, slots=True)
 class ForecastRow:
     score: Score
-    p50: Dot
-    p90: Dot
+    p50: ShareDot
+    p90: ShareDot
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ForecastsPage:
     lines: Sequence[tuple[str, str]]
     """(class of the line, points of a polyline 0-100 by 0-100) of the error by day."""
     most_pct: float
-    day_ticks: Sequence[Label]
+    day_ticks: Sequence[LineLabel]
     unscored: int
     run: ForecastRun | None
 
@@ -143,9 +143,9 @@ def _row(one: Score) -> ForecastRow:
     return ForecastRow(one, _dot(one.before_p50, 50, one), _dot(one.before_p90, 90, one))
 
 
-def _dot(share: Share, target: float, one: Score) -> Dot:
+def _dot(share: Share, target: float, one: Score) -> ShareDot:
     low, high = share.bounds
-    return Dot(x(share.pct), x(low), x(high), not one.is_few and not low <= target <= high)
+    return ShareDot(x(share.pct), x(low), x(high), not one.is_few and not low <= target <= high)
 
 
 def _misses(rows: Sequence[ForecastOutcome], seen: set[int]) -> list[Miss]:
@@ -202,14 +202,14 @@ def _line(values: Sequence[float | None], most: float) -> str:
     return " ".join(points)
 
 
-def _day_ticks(days: Sequence[Day]) -> list[Label]:
+def _day_ticks(days: Sequence[Day]) -> list[LineLabel]:
     """The first and the last day, then as many between as have room."""
     last = len(days) - 1
     if last < 1:
         return []
-    ends = [Label(0, days[0].label), Label(100, days[-1].label, "end")]
+    ends = [LineLabel(0, days[0].label), LineLabel(100, days[-1].label, "end")]
     between = [
-        Label(round(100 * i / last, 2), days[i].label, "middle")
+        LineLabel(round(100 * i / last, 2), days[i].label, "middle")
         for step in (max(1, round(last / parts)) for parts in TICK_PARTS)
         for i in range(step, last, step)
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from portal.display.format import number
-from portal.display.line_labels import Label
+from portal.display.line_labels import LineLabel
 from portal.web.ahead import Ahead
 from scheduling.models import Cluster, Prediction, Predictor, PredictorKind, PredictorState
 from scheduling.services.run_times import hits
@@ -22,7 +22,7 @@ PANEL_PX = 560
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class VersionBar:
     """While ``version`` served; ``label`` where it has room."""
 
     version: Predictor
@@ -36,7 +36,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class VersionDot:
     """How one version held when it was learned: percent of the panel from its top, with whiskers."""
 
     version: Predictor
@@ -52,12 +52,12 @@ class Dot:
 class ErrorFigure:
     """``line`` joins the errors; ``most_error`` is the top of their panel, in powers of two."""
 
-    bars: Sequence[Bar]
-    dots: Sequence[Dot]
+    bars: Sequence[VersionBar]
+    dots: Sequence[VersionDot]
     told_y: float
     line: str
     most_error: float
-    ticks: Sequence[Label]
+    ticks: Sequence[LineLabel]
 
 
 def figure(versions: Sequence[Predictor], now: datetime, zone_name: str) -> ErrorFigure | None:
@@ -79,18 +79,18 @@ def figure(versions: Sequence[Predictor], now: datetime, zone_name: str) -> Erro
     )
 
 
-def _bar(one: Predictor, axis: Ahead, now: datetime) -> Bar:
+def _bar(one: Predictor, axis: Ahead, now: datetime) -> VersionBar:
     left, right = axis.x(one.served_from or now), axis.x(one.served_until or now)
     width = round(right - left, 3)
     label = f"v{one.version}" if width / 100 * PANEL_PX >= LABEL_PX else ""
-    return Bar(one, left, width, label)
+    return VersionBar(one, left, width, label)
 
 
-def _dot(one: Predictor, axis: Ahead, most: float) -> Dot:
+def _dot(one: Predictor, axis: Ahead, most: float) -> VersionDot:
     calibration = one.calibration
     runs = int(calibration["runs"])
     low, high = Share(round(calibration["p10_p90_pct"] / 100 * runs), runs).bounds
-    return Dot(
+    return VersionDot(
         version=one,
         x=axis.x(one.window_to),
         held_y=_held_y(calibration["p10_p90_pct"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -11,10 +10,10 @@ from django.shortcuts import get_object_or_404, redirect
 
 from portal.approvals.loans import doors
 from portal.approvals.loans.acts import LoanTerms, act_of
+from portal.approvals.loans.forms import LoanActForm
 from portal.approvals.loans.who import leads, open_offers
 from portal.web.frame.requests import PersonRequest, act_view, acted
 from portal.web.loans.views import get_loan, opened, show
-from scheduling.models import MILLI
 from scheduling.services.errors import ServiceError
 
 SAID: Mapping[str, str] = {
@@ -29,7 +28,7 @@ SAID: Mapping[str, str] = {
 
 @act_view
 def act(request: PersonRequest, cluster: str, pk: int, verb: str) -> HttpResponse:
-    """Whoever comes too late is told what happened."""
+    """A person who comes too late is told what happened."""
     found = opened(request, cluster)
     loan = get_loan(request, found, pk)
     do = act_of(request.user, loan, verb)
@@ -45,14 +44,11 @@ def act(request: PersonRequest, cluster: str, pk: int, verb: str) -> HttpRespons
 
 def _terms(request: PersonRequest) -> LoanTerms:
     """What was not typed is all of it. Raises ServiceError."""
-    text = request.POST.get("gpus", "").strip()
-    try:
-        gpus = round(Decimal(text) * MILLI) if text else None
-    except (ArithmeticError, ValueError) as error:
-        raise ServiceError(
-            "no_number", "That is no number of GPUs.", "Write one, such as 4.", field="gpus"
-        ) from error
-    return LoanTerms(gpus, request.POST.get("note", ""))
+    form = LoanActForm(request.POST)
+    if form.is_valid():
+        return LoanTerms(**form.cleaned_data)
+    field, faults = next(iter(form.errors.items()))
+    raise ServiceError("bad_terms", "It cannot be read.", faults[0], field=field)
 
 
 @act_view

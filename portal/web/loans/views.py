@@ -43,7 +43,7 @@ Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LoanSide:
     """A queue of a loan: its figures with what is lent, and its bar; None while the newest division is older
     than what it is guaranteed, and says nothing of its fair share."""
 
@@ -55,8 +55,8 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class LoanRow:
     loan: QuotaLoan
-    lender: Side
-    borrower: Side
+    lender: LoanSide
+    borrower: LoanSide
     axis: Axis
     ends_at: datetime | None
 
@@ -137,9 +137,9 @@ NOTHING = (Figures(0, 0, 0, 0, 0), False)
 
 def _side(
     queue: Queue, loan: QuotaLoan, sides: Mapping[Key, tuple[Figures, bool]], on: Axis
-) -> Side:
+) -> LoanSide:
     own, is_divided = sides.get((queue.pk, loan.gpu_class_id), NOTHING)
-    return Side(queue, own, bar(queue.name, own, on) if is_divided else None)
+    return LoanSide(queue, own, bar(queue.name, own, on) if is_divided else None)
 
 
 def figures(cluster: Cluster, queues: Iterable[Queue]) -> dict[Key, tuple[Figures, bool]]:

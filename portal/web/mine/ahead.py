@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from portal.display.format import zone
-from portal.display.line_labels import Label, roomy
+from portal.display.line_labels import LineLabel, roomy
 from portal.display.timeline import TICK_STEPS_S
 
 WIDE_PX, NARROW_PX = 300, 320
@@ -39,7 +39,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class BarParts:
     """(x, width) of each part; None where there is none."""
 
     waited: tuple[float, float] | None
@@ -75,10 +75,10 @@ class TimeAxis:
     def now_x(self) -> float:
         return self.x(self.now)
 
-    def draw(self, one: Span) -> Drawn:
+    def draw(self, one: Span) -> BarParts:
         past = self.between(one.since, self.now)
         until = one.p50 or one.latest
-        return Drawn(
+        return BarParts(
             waited=None if one.is_running else past,
             ran=past if one.is_running else None,
             ahead=self.between(self.now, until) if one.is_running and until else None,
@@ -86,17 +86,17 @@ class TimeAxis:
             latest=self.x(one.latest) if one.latest and self.now < one.latest <= self.end else None,
         )
 
-    def ticks(self, zone_name: str) -> list[Label]:
+    def ticks(self, zone_name: str) -> list[LineLabel]:
         """Round local times that stand clear of each other."""
         return roomy(self._ticks(zone_name), wide_px=WIDE_PX, narrow_px=NARROW_PX)
 
-    def _ticks(self, zone_name: str) -> Iterator[Label]:
+    def _ticks(self, zone_name: str) -> Iterator[LineLabel]:
         local, seconds = zone(zone_name), (self.end - self.begin).total_seconds()
         step = next((s for s in TICK_STEPS_S if seconds / s <= MOST_TICKS), TICK_STEPS_S[-1])
         at = self.begin.astimezone(local).replace(hour=0, minute=0, second=0, microsecond=0)
         while at < self.end:
             if at > self.begin:
-                yield Label(self.x(at), _tick(at), "middle")
+                yield LineLabel(self.x(at), _tick(at), "middle")
             at += timedelta(seconds=step)
 
 

@@ -12,9 +12,9 @@ from portal.display.units import gpus_each
 from portal.selectors.queue import protection
 from portal.selectors.reasons import Ends, ended_by
 from portal.selectors.workloads import Row, rows
-from portal.web.frame.divided import shares_of
+from portal.web.frame.division import shares_of
 from portal.web.mine.active import Active
-from portal.web.mine.ahead import Drawn, Span, TimeAxis
+from portal.web.mine.ahead import BarParts, Span, TimeAxis
 from scheduling.models import Cluster, Share, State, Workload
 from scheduling.services.starts.tell import predicted_start
 
@@ -30,7 +30,7 @@ class WorkOnAxis:
 
     row: Row
     span: Span
-    drawn: Drawn
+    drawn: BarParts
     protection: str = ""
     protected_until: datetime | None = None
 

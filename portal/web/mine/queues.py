@@ -10,18 +10,18 @@ from datetime import datetime
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.sentences import and_list
-from portal.display.sums import Summed
+from portal.display.sums import NumericLine
 from portal.display.units import unit
 from portal.selectors.overview import figures_of
 from portal.teams.access import team_queues
 from portal.teams.rights import rights_of
-from portal.web.frame.divided import last_cycle, shares_of, tree_of
+from portal.web.frame.division import last_cycle, shares_of, tree_of
 from portal.web.mine.active import Active, ended_after
 from scheduling.models import Cluster, GpuClass, Queue
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts(Summed):
+class OwnAmounts(NumericLine):
     """Milli-GPU of one line of the table. Those of all lines add up to the last."""
 
     allocated: float = 0
@@ -40,7 +40,7 @@ class Amounts(Summed):
 class OwnQueueRow:
     queue: Queue
     figures: Figures
-    amounts: Amounts
+    amounts: OwnAmounts
     bar: Bar
 
 
@@ -49,10 +49,10 @@ class OwnQueues:
     gpu_class: GpuClass
     axis: Axis
     lines: Sequence[OwnQueueRow]
-    others: Amounts
+    others: OwnAmounts
     others_count: int
     """Queues that hold workloads and are not the person's."""
-    total: Amounts
+    total: OwnAmounts
 
     @property
     def unit(self) -> str:
@@ -77,9 +77,9 @@ def own_share(
     on = axis(figures.values())
     lines = [_line(q, figures[q.pk], every, usage, wanted, on) for q in mine]
     first = [q for q in every if q.parent_id is not None and _depth(q) == 0]
-    own_sum = sum((line.amounts for line in lines), Amounts())
-    total = sum((_amounts(figures_of(shares.get(q.pk))) for q in first), Amounts())
-    total += Amounts(mine=own_sum.mine, mine_pending=own_sum.mine_pending)
+    own_sum = sum((line.amounts for line in lines), OwnAmounts())
+    total = sum((_amounts(figures_of(shares.get(q.pk))) for q in first), OwnAmounts())
+    total += OwnAmounts(mine=own_sum.mine, mine_pending=own_sum.mine_pending)
     total += _elsewhere(
         usage, wanted, {q.pk for q in every if any(q.is_within(one) for one in mine)}
     )
@@ -138,16 +138,16 @@ def _line(
 
 def _elsewhere(
     usage: Mapping[int | None, int], wanted: Mapping[int | None, int], inside: set[int]
-) -> Amounts:
+) -> OwnAmounts:
     """What the person holds and asks for outside the queues of the lines."""
     mine, pending = (
         sum(gpus for pk, gpus in by.items() if pk not in inside) for by in (usage, wanted)
     )
-    return Amounts(mine=mine, mine_pending=pending)
+    return OwnAmounts(mine=mine, mine_pending=pending)
 
 
-def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> Amounts:
-    return Amounts(
+def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> OwnAmounts:
+    return OwnAmounts(
         figures.allocated, mine, figures.fair_share, figures.nominal, figures.pending, mine_pending
     )
 

@@ -22,12 +22,12 @@ from portal.reports.prices import stretches
 from portal.reports.scope import Scope, classes_of, report_scope
 from portal.reports.showback import costs_of_users
 from portal.reports.waits import spread_of_waits
-from portal.reports.worked import worked
-from portal.selectors.waited import class_wished
+from portal.reports.work import worked
+from portal.selectors.default_class import class_wished
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.mine.active import Active, active_of, own
-from portal.web.mine.ended import Ended, ended
+from portal.web.mine.endings import EndedWork, ended
 from portal.web.mine.now import Now, now_and_next
 from portal.web.mine.queues import own_share, teams_of
 from portal.web.overview.views import chosen_class
@@ -125,7 +125,7 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/mine/home.html", context)
 
 
-def _needing(now: Now, past: Ended) -> int:
+def _needing(now: Now, past: EndedWork) -> int:
     """What waits for the person: it failed, or it can't start as it is."""
     return len(past.failed) + sum(line.needs_owner for line in now.lines)
 

@@ -22,14 +22,14 @@ from portal.web.nodes.tiles import Run, Seat, runs
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
-from scheduling.services.clusters.consolidation import MOST_NODES, Freed, Move
+from scheduling.services.clusters.consolidation import MOST_NODES, ConsolidationEffect, Move
 from scheduling.services.explain import asking
 
 NOT_A_NUMBER = f"Ask for 1 to {MOST_NODES} nodes, as a whole number."
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class NodeMove:
     """One workload on its way; nodes by name."""
 
     work: Workload
@@ -73,7 +73,7 @@ def consolidation(request: PersonRequest, cluster: str) -> HttpResponse:
     elif chosen is not None:
         context |= _answer(request, found, chosen, nodes)
         answer = context.get("answer")
-        if request.method == "POST" and isinstance(answer, Freed):
+        if request.method == "POST" and isinstance(answer, ConsolidationEffect):
             refused = ordering.order(request, found, chosen, answer)
             if refused is None:
                 return redirect("web:consolidation", cluster=found.name)
@@ -105,7 +105,7 @@ def _answer(
     rows = {asking.name_in_plan(work): work for work in asking.rows_of(cluster, names)}
     hours = hours_column([m.lost_gpu_s / 3600 for m in answer.moves], answer.lost_gpu_s / 3600)
     moving = [
-        Moving(rows[m.workload], m, text)
+        NodeMove(rows[m.workload], m, text)
         for m, text in zip(answer.moves, hours.parts, strict=True)
         if m.workload in rows
     ]
@@ -122,7 +122,7 @@ def _answer(
     }
 
 
-def _changed(drawn: Map, moving: Sequence[Moving], answer: Freed) -> list[Before]:
+def _changed(drawn: Map, moving: Sequence[NodeMove], answer: ConsolidationEffect) -> list[Before]:
     """The nodes that somebody leaves or comes to, by name."""
     names = {name for move in answer.moves for name in (*move.origin, *move.target)}
     return [
@@ -132,7 +132,7 @@ def _changed(drawn: Map, moving: Sequence[Moving], answer: Freed) -> list[Before
     ]
 
 
-def _runs_after(drawn: Map, node: Node, moving: Sequence[Moving]) -> list[Run]:
+def _runs_after(drawn: Map, node: Node, moving: Sequence[NodeMove]) -> list[Run]:
     """The tiles of ``node`` once all of ``moving`` sit where they go."""
     seats = list(drawn.seats.get((node.name, node.gpu_class_id), ()))
     owners = {h.uid: h.owner for there in drawn.seats.values() for h in there}

@@ -13,7 +13,7 @@ from portal.web.frame.requests import PersonRequest, act_view
 from portal.web.operations.mode import operated
 from scheduling.models import PARTLY_DONE, Cluster, Consolidation, ConsolidationState, GpuClass
 from scheduling.services.clusters import consolidation_orders
-from scheduling.services.clusters.consolidation import Freed
+from scheduling.services.clusters.consolidation import ConsolidationEffect
 from scheduling.services.errors import ServiceError
 
 TONES = {
@@ -32,7 +32,7 @@ ENDED = "There is nothing to move any more."
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderEntry:
     """One of the list: how it stands, and the moves that came to nothing."""
 
     order: Consolidation
@@ -62,11 +62,11 @@ class Ordered:
         return [row for row in self.order.moves if row["moved"]]
 
 
-def listed(cluster: Cluster) -> list[Ordered]:
-    return [Ordered(order) for order in consolidation_orders.latest(cluster)]
+def listed(cluster: Cluster) -> list[OrderEntry]:
+    return [OrderEntry(order) for order in consolidation_orders.latest(cluster)]
 
 
-def refusal(sent: QueryDict, answer: Freed) -> str:
+def refusal(sent: QueryDict, answer: ConsolidationEffect) -> str:
     """Why what was sent does not confirm ``answer``; empty when it does."""
     if not answer.moves:
         return ENDED
@@ -76,7 +76,7 @@ def refusal(sent: QueryDict, answer: Freed) -> str:
 
 
 def order(
-    request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, answer: Freed
+    request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, answer: ConsolidationEffect
 ) -> str | None:
     """Have the next cycle do what ``answer`` foresees; None when it is ordered, else why it is not."""
     if fault := refusal(request.POST, answer):

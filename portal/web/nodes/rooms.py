@@ -33,7 +33,7 @@ NOWHERE_NAMED = "no domain"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """One node with its tiles; ``short`` is what tells it from its neighbours."""
 
     node: Node
@@ -61,7 +61,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Domain:
     name: str
-    places: list[Place]
+    places: list[NodePlace]
 
     @property
     def usage(self) -> int:
@@ -223,9 +223,9 @@ class Map:
             for name, found in sorted(by_name.items())
         ]
 
-    def _place(self, node: Node, wanted: int) -> Place:
+    def _place(self, node: Node, wanted: int) -> NodePlace:
         seats = self.seats.get((node.name, node.gpu_class_id), ())
-        return Place(node, _short(node.name), runs(node, seats, wanted))
+        return NodePlace(node, _short(node.name), runs(node, seats, wanted))
 
 
 def _owners(queues: Iterable[Queue]) -> tuple[dict[str, Owner], dict[str, str]]:

@@ -125,7 +125,7 @@ ORDER = list(WORDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class NodeTrouble:
     """One trouble as a reader may have it. ``detail`` is the cluster's own text, empty but for operators."""
 
     code: str
@@ -162,10 +162,10 @@ def short_of(node: Node) -> str:
     return found[0].short + more
 
 
-def causes(parts: Iterable[Node], *, tells_all: bool) -> list[Cause]:
+def causes(parts: Iterable[Node], *, tells_all: bool) -> list[NodeTrouble]:
     """Why the machine of ``parts`` (its rows, one a class) stands as it does, the worst first; with the
     cluster's own texts where ``tells_all``."""
-    found: dict[tuple[str, str], Cause] = {}
+    found: dict[tuple[str, str], NodeTrouble] = {}
     for node in parts:
         troubles = node.troubles or ([] if node.ready else [{"code": ""}])
         for trouble in troubles:
@@ -174,17 +174,17 @@ def causes(parts: Iterable[Node], *, tells_all: bool) -> list[Cause]:
     return sorted(found.values(), key=_rank)
 
 
-def _rank(cause: Cause) -> int:
+def _rank(cause: NodeTrouble) -> int:
     return ORDER.index(cause.code) if cause.code in WORDS else len(ORDER)
 
 
-def _cause(node: Node, trouble: Json, tells_all: bool) -> Cause:
+def _cause(node: Node, trouble: Json, tells_all: bool) -> NodeTrouble:
     code = str(trouble["code"])
     words = WORDS.get(code, NO_WORD)
     sentence, short = words.sentence, words.short
     if amount := int(trouble.get("gpus", 0)):
         short, sentence = _counted(code, show.gpus_counted(amount))
-    return Cause(
+    return NodeTrouble(
         code,
         short,
         sentence,

@@ -108,7 +108,7 @@ def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class DrainEnd:
     """When all ``work`` on a closed node has ended: at ``latest``, but for those ``without_limit``."""
 
     work: int
@@ -116,7 +116,7 @@ class End:
     without_limit: int
 
 
-def _end(work: Iterable[Workload]) -> End:
+def _end(work: Iterable[Workload]) -> DrainEnd:
     """By the run-time limits of ``work``."""
     ends = [
         one.started_at + timedelta(seconds=one.run_time_limit_s)
@@ -124,4 +124,4 @@ def _end(work: Iterable[Workload]) -> End:
         if one.started_at and one.run_time_limit_s
     ]
     total = len(list(work))
-    return End(total, max(ends, default=None), total - len(ends))
+    return DrainEnd(total, max(ends, default=None), total - len(ends))

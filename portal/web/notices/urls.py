@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from portal.web.notices import dead, hooks, sent, views
+from portal.web.notices import dead, demo_mail, hooks, views
 
 urlpatterns = [
     path("notices/", views.notices, name="notices"),
@@ -15,6 +15,6 @@ urlpatterns = [
     path("notices/dead/", dead.letters, name="dead_letters"),
     path("notices/dead/<int:pk>/again/", dead.again, name="dead_letter_again"),
     path("notices/dead/<int:pk>/drop/", dead.drop, name="dead_letter_drop"),
-    path("notices/sent/", sent.sent, name="sent"),
-    path("notices/sent/sink/", sent.sink, name="sent_sink"),
+    path("notices/sent/", demo_mail.sent, name="sent"),
+    path("notices/sent/sink/", demo_mail.sink, name="sent_sink"),
 ]

@@ -21,7 +21,7 @@ from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
 
 
 @dataclass(frozen=True)
-class Place:
+class WebhookRow:
     """A webhook, and the letter that was tried last."""
 
     webhook: Webhook
@@ -34,7 +34,7 @@ class Place:
 
 def ways_card(request: PersonRequest) -> dict[str, Any]:
     last = last_of(request.user)
-    places = [Place(one, last.get(one.pk)) for one in request.user.webhooks.all()]
+    places = [WebhookRow(one, last.get(one.pk)) for one in request.user.webhooks.all()]
     return {
         "mail_is_set_up": is_mail_set_up(),
         "mail_last": last.get(None),

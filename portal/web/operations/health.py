@@ -13,7 +13,7 @@ from django.utils import timezone
 from portal.audit.kinds import kind_of
 from portal.audit.reading import may_audit, visible_entries
 from portal.display.format import counted, duration, when
-from portal.selectors.lost import lost_in
+from portal.selectors.losses import lost_in
 from portal.teams.rights import Person
 from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
 from portal.web.operations.processes import Processes, processes_of

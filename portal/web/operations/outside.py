@@ -25,7 +25,7 @@ MOST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OutsideGroup:
     """What one person has in one namespace; ``user`` is empty of what names nobody."""
 
     namespace: str
@@ -65,11 +65,11 @@ def outside(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/operations/outside.html", shown)
 
 
-def grouped(work: Sequence[Outside]) -> Iterator[Group]:
+def grouped(work: Sequence[Outside]) -> Iterator[OutsideGroup]:
     """By namespace and person; within them what holds most first."""
     ordered = sorted(work, key=lambda one: (one.namespace, one.user))
     for (space, user), rows in groupby(ordered, key=lambda one: (one.namespace, one.user)):
-        yield Group(space, user, list(rows))
+        yield OutsideGroup(space, user, list(rows))
 
 
 def _adopt(request: PersonRequest, cluster: Cluster) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from portal.display.format import counted, duration
 from scheduling.models import Cluster, Process, Role
-from scheduling.services.worker.deployed import DEPLOYED
+from scheduling.services.worker.deployment import DEPLOYED
 from scheduling.services.worker.lanes import LaneNow
-from scheduling.services.worker.processes import LOST_S, Standing, missing, standings
+from scheduling.services.worker.processes import LOST_S, ProcessState, missing, standings
 
 STUCK_S = 120.0
 """A worker that is busy, or a machine that is, leaves tasks for a while."""
@@ -84,7 +84,7 @@ def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> P
     )
 
 
-def _row(one: Standing, cluster: Cluster, roles: int) -> ProcessRow:
+def _row(one: ProcessState, cluster: Cluster, roles: int) -> ProcessRow:
     process, role = one.process, Role(one.process.role)
     return ProcessRow(
         role=role.label,
@@ -118,7 +118,7 @@ def _does(process: Process, cluster: Cluster) -> str:
     return f"stands by; {lag}"
 
 
-def _leader(processes: Sequence[Standing], cluster: Cluster) -> dict[str, Any] | None:
+def _leader(processes: Sequence[ProcessState], cluster: Cluster) -> dict[str, Any] | None:
     """What the engine worker that leads holds of the cluster; of one that looks on where none leads, as
     in observe mode."""
     turns = [
@@ -129,7 +129,7 @@ def _leader(processes: Sequence[Standing], cluster: Cluster) -> dict[str, Any] |
     return max(turns, key=lambda one: (one["leads"], -one["lag_s"]), default=None)
 
 
-def _silent(processes: Sequence[Standing], now: datetime) -> Iterator[str]:
+def _silent(processes: Sequence[ProcessState], now: datetime) -> Iterator[str]:
     for role in missing(processes):
         last = max(
             (one.process.seen_at for one in processes if one.process.role == role), default=None

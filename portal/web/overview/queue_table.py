@@ -14,12 +14,12 @@ from typing import Any, Final
 from django.db.models import Count, Q
 
 from portal.accounts.models import User
-from portal.display.sums import Summed
+from portal.display.sums import NumericLine
 from portal.display.units import gpus_each, unit
 from portal.selectors.overview import depth_first
 from portal.teams.access import visible_queues
-from portal.web.frame.divided import shares_of, tree_of
-from portal.web.frame.remembered import remembered
+from portal.web.frame.division import shares_of, tree_of
+from portal.web.frame.revision_cache import remembered
 from portal.web.sorting import Column, Sort
 from scheduling.models import Cluster, GpuClass, Queue, Workload
 from scheduling.models.workloads import HOLDING, WAITING
@@ -38,7 +38,7 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts(Summed):
+class Amounts(NumericLine):
     nominal: float = 0
     fair_share: float = 0
     held: float = 0

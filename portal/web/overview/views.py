@@ -17,12 +17,12 @@ from portal.display.entitlement import Figures, axis, bar
 from portal.display.units import unit
 from portal.selectors import overview as figures
 from portal.selectors import queue as queue_figures
-from portal.selectors.waited import class_waited_for
+from portal.selectors.default_class import class_waited_for
 from portal.teams.access import sees_everything, visible_queues
 from portal.teams.rights import rights_of
-from portal.web.frame.divided import shares_of, tree_of
-from portal.web.frame.remembered import remembered
+from portal.web.frame.division import shares_of, tree_of
 from portal.web.frame.requests import PersonRequest, page_view
+from portal.web.frame.revision_cache import remembered
 from portal.web.frame.shell import get_cluster
 from portal.web.overview.queue_table import COLUMNS, TREE, queue_table
 from portal.web.sorting import PARAMETER, Sort, heads

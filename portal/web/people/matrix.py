@@ -12,7 +12,7 @@ from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import Persona, User
 from portal.display.format import duration
 from portal.teams.people import visible_personas
-from portal.teams.shipped import SHIPPED
+from portal.teams.shipped_personas import SHIPPED
 from portal.teams.sight import visible_memberships
 from scheduling.models import MILLI
 
@@ -20,7 +20,7 @@ NONE = "–"
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PersonaHead:
     persona: Persona
     people: int
     own: bool
@@ -36,7 +36,7 @@ class GrantRow:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    heads: Sequence[Head]
+    heads: Sequence[PersonaHead]
     groups: Sequence[tuple[str, Sequence[GrantRow]]]
     people: int
     memberships: int
@@ -53,20 +53,20 @@ def matrix(reader: User, about: User) -> Matrix:
     own = set(memberships.filter(user=about).values_list("persona", flat=True))
     rows = visible_personas(reader).prefetch_related("priority_classes", "gpu_classes")
     ranked = sorted(rows, key=_rank)
-    heads = [Head(p, counts.get(p.pk, 0), p.pk in own) for p in ranked]
+    heads = [PersonaHead(p, counts.get(p.pk, 0), p.pk in own) for p in ranked]
     people = memberships.order_by().values("user").distinct().count()
     return Matrix(heads, [*_capabilities(heads), _service(heads)], people, sum(counts.values()))
 
 
 def _rank(persona: Persona) -> tuple[bool, int, str]:
-    """Who submits before the others, the shipped ones in their order."""
+    """Personas that submit before the others, the shipped ones in their order."""
     grants = persona.grants
     names = [spec.name for spec in SHIPPED]
     place = names.index(persona.name) if persona.name in names else len(names)
     return Capability.SUBMIT not in grants, place, persona.name
 
 
-def _capabilities(heads: Sequence[Head]) -> list[tuple[str, list[GrantRow]]]:
+def _capabilities(heads: Sequence[PersonaHead]) -> list[tuple[str, list[GrantRow]]]:
     groups: dict[str, list[GrantRow]] = {}
     for capability, meaning in MEANINGS.items():
         cells = [(_reach(head.persona, capability), head.own) for head in heads]
@@ -82,7 +82,7 @@ def _reach(persona: Persona, capability: Capability) -> str:
     return str(reach)
 
 
-def _service(heads: Sequence[Head]) -> tuple[str, list[GrantRow]]:
+def _service(heads: Sequence[PersonaHead]) -> tuple[str, list[GrantRow]]:
     def row(name: str, of: Callable[[Persona], str]) -> GrantRow:
         submits = [Capability.SUBMIT in head.persona.grants for head in heads]
         return GrantRow(

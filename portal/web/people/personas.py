@@ -1,4 +1,4 @@
-"""Personas side by side, and the form of one. Whoever administers edits them."""
+"""Personas side by side, and the form of one. Admins edit them."""
 
 from __future__ import annotations
 

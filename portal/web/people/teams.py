@@ -47,8 +47,7 @@ def team(request: PersonRequest, team: str) -> HttpResponse:
     if request.method == "POST":
         if form is None:
             raise Http404
-        zone = request.user.display_time_zone or found.queue.cluster.display_time_zone
-        if give(request, found, form, zone):
+        if give(request, found, form):
             return redirect("web:team", found.name)
     members = found.memberships.select_related("user", "persona")
     context = {
@@ -61,17 +60,17 @@ def team(request: PersonRequest, team: str) -> HttpResponse:
 
 
 def _member_form(request: PersonRequest, team: Team) -> MemberForm:
-    return MemberForm(request.POST or None, personas=givable(request.user, team))
+    zone = request.user.display_time_zone or team.queue.cluster.display_time_zone
+    return MemberForm(request.POST or None, personas=givable(request.user, team), zone=zone)
 
 
-def give(request: PersonRequest, team: Team, form: MemberForm, zone: str) -> bool:
-    """Whether the person has the persona now; its last day ends in ``zone``."""
+def give(request: PersonRequest, team: Team, form: MemberForm) -> bool:
+    """Whether the person has the persona now."""
 
     def save() -> Membership:
-        person, persona = form.cleaned_data["user"], form.cleaned_data["persona"]
-        return set_member(
-            by=request.user, team=team, person=person, persona=persona, until=form.ends(zone)
-        )
+        typed = form.cleaned_data
+        person, persona, until = typed["user"], typed["persona"], typed["until"]
+        return set_member(by=request.user, team=team, person=person, persona=persona, until=until)
 
     made = saved(request, form, save, lambda one: f"{one.user} is {one.persona} in {team}.")
     return made is not None

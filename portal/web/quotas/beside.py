@@ -20,7 +20,7 @@ from portal.web.frame.shell import get_cluster
 from portal.web.quotas.edit_form import PostedEdit, read
 from portal.web.quotas.place import get_queue, may_divide
 from portal.web.quotas.preview import EditPreview, lowered, planned, readable, with_grace
-from portal.web.quotas.replayed import replayed
+from portal.web.quotas.replay import replayed
 from scheduling.models import Queue, Study, StudyKind
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.save import Grid, grid

@@ -14,8 +14,8 @@ from portal.approvals.edits import expectation
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.queues.coming import Step
-from scheduling.services.queues.coming import coming as steps_of
+from scheduling.services.queues.coming_changes import Step
+from scheduling.services.queues.coming_changes import coming as steps_of
 from scheduling.services.queues.faults import WORDS
 from scheduling.services.queues.save import Field, history, may_revert
 
@@ -55,7 +55,7 @@ def entry(change: QuotaChange, queue: Queue, user: User, now: datetime) -> Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class ComingChange:
     """Figures that change at a moment to come."""
 
     step: Step
@@ -63,7 +63,7 @@ class Coming:
     may_revert: bool
 
 
-def coming(queue: Queue, reading: Reading) -> list[Coming]:
+def coming(queue: Queue, reading: Reading) -> list[ComingChange]:
     """What is to come of the subtree, the soonest first, as far as the reader sees its queues."""
     return [one for step in steps_of(queue, reading.now) if (one := reading.coming(step))]
 
@@ -87,11 +87,11 @@ class Reading:
         revertible = change.queue_id in self.divided and may_revert(change, self.now)
         return Entry(change, lines, revertible) if lines else None
 
-    def coming(self, step: Step) -> Coming | None:
+    def coming(self, step: Step) -> ComingChange | None:
         lines = list(_lines(cell for cell in step.cells if cell["queue"] in self.seen))
         change = step.change
         mine = change is not None and change.queue_id in self.divided
-        return Coming(step, lines, mine and not step.is_end) if lines else None
+        return ComingChange(step, lines, mine and not step.is_end) if lines else None
 
 
 def _in(queues: QuerySet[Queue], queue: Queue) -> QuerySet[Queue]:

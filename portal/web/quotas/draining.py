@@ -16,7 +16,7 @@ CONFIRMED = "confirm_drain"
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaver:
     """One who would be evicted: milli-GPU that it gives back, GPU-seconds of work that are lost."""
 
     workload: Workload
@@ -26,11 +26,11 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
-class Draining:
+class DrainPreview:
     """``fault`` says why nobody could be asked whom it evicts."""
 
     queue: Queue
-    leaving: Sequence[Leaving] = ()
+    leaving: Sequence[Leaver] = ()
     fault: str = ""
 
     @property
@@ -42,21 +42,21 @@ class Draining:
         return sum(one.lost_gpu_s for one in self.leaving)
 
 
-def draining(queue: Queue, reader: Reader) -> Draining:
+def draining(queue: Queue, reader: Reader) -> DrainPreview:
     """What the plan says of ``queue`` drained now, as ``reader`` may have it."""
     try:
         decisions = asking.drained(queue)
     except ServiceError as fault:
-        return Draining(queue, fault=str(fault))
+        return DrainPreview(queue, fault=str(fault))
     rows = {
         asking.name_in_plan(work): work
         for work in asking.rows_of(queue.cluster, [decision.workload for decision in decisions])
     }
-    return Draining(
+    return DrainPreview(
         queue, [_leaving(d, rows[d.workload], reader) for d in decisions if d.workload in rows]
     )
 
 
-def _leaving(decision: Any, work: Workload, reader: Reader) -> Leaving:
+def _leaving(decision: Any, work: Workload, reader: Reader) -> Leaver:
     back = decision.numbers.get("gives_back") or 0
-    return Leaving(work, name_of(work, reader) or "", round(back * MILLI), decision.lost_gpu_s)
+    return Leaver(work, name_of(work, reader) or "", round(back * MILLI), decision.lost_gpu_s)

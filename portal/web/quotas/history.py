@@ -27,8 +27,8 @@ from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import Reading, backwards, entries, entry
 from portal.web.quotas.place import crumbs, get_queue
 from portal.web.quotas.preview import lowered, readable, with_grace
-from portal.web.quotas.replayed import Replayed, replayed
-from portal.web.quotas.replayed import Waits as Expected
+from portal.web.quotas.replay import Replay, replayed
+from portal.web.quotas.replay import ReplayWaits as Expected
 from scheduling.models import (
     Eviction,
     Outcome,
@@ -58,7 +58,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class PastWaits:
     """P50 and P90 of the jobs of one queue, in hours and minutes: (before, expected) and since."""
 
     queue: str
@@ -76,8 +76,8 @@ class Outcomes:
 
     plan: ReadablePreview | None
     lines: Sequence[Effect]
-    replay: Replayed | None
-    waits: Sequence[Waits]
+    replay: Replay | None
+    waits: Sequence[PastWaits]
     until: datetime
 
 
@@ -149,8 +149,8 @@ def _waited(change: QuotaChange, queues: Sequence[str], start: datetime, until: 
     return {queue: Spread.of(np.array(found)) for queue, found in waits.items()}
 
 
-def _beside(row: Expected, since: Spread) -> Waits:
-    return Waits(row.queue, row.p50, row.p90, since.count, hmin(since.p50), hmin(since.p90))
+def _beside(row: Expected, since: Spread) -> PastWaits:
+    return PastWaits(row.queue, row.p50, row.p90, since.count, hmin(since.p50), hmin(since.p90))
 
 
 @page_view

@@ -10,11 +10,11 @@ from typing import Any
 
 from portal.accounts.models import User
 from portal.approvals import edits
+from portal.approvals.plan_faults import fault
 from portal.approvals.previews import ReadablePreview, ShareRow, seen_by
-from portal.approvals.unplanned import fault
 from portal.display.format import number
-from portal.web.frame.remembered import remembered
-from portal.web.quotas.replayed import Replayed
+from portal.web.frame.revision_cache import remembered
+from portal.web.quotas.replay import Replay
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.faults import WORDS, QuotaCell, as_typed
@@ -29,7 +29,7 @@ NOTHING = "A budget of GPU-hours starts and stops nobody by itself."
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoweredQuota:
     """``what`` a queue is lowered by, and who has to go once the grace is over."""
 
     queue: str
@@ -46,9 +46,9 @@ class EditPreview:
 
     plan: ReadablePreview | None = None
     shares: Sequence[tuple[str, Sequence[ShareRow]]] = ()
-    lowered: Sequence[Lowered] = ()
+    lowered: Sequence[LoweredQuota] = ()
     ends: datetime | None = None
-    replay: Replayed | None = None
+    replay: Replay | None = None
     refused: ServiceError | None = None
     """Why the last days are not lived again."""
     why: str = ""
@@ -92,7 +92,7 @@ def tried(person: User, cluster: Cluster, changes: Sequence[Json]) -> EditPrevie
         return readable(person, cluster, fault(refused))
 
 
-def with_grace(edit: EditPreview, lowered: Iterable[Lowered]) -> EditPreview:
+def with_grace(edit: EditPreview, lowered: Iterable[LoweredQuota]) -> EditPreview:
     """``told`` with who has to go when."""
     lines = edit.plan.lines if edit.plan else ()
     leaving = (line.work for line in lines if line.kind == LEAVES and line.is_late)
@@ -100,22 +100,22 @@ def with_grace(edit: EditPreview, lowered: Iterable[Lowered]) -> EditPreview:
     return replace(edit, lowered=[replace(one, leaving=_of(one, mine)) for one in lowered])
 
 
-def _of(one: Lowered, leaving: Sequence[Workload]) -> list[Workload]:
+def _of(one: LoweredQuota, leaving: Sequence[Workload]) -> list[Workload]:
     """Those that run in the queue or below it."""
     return [work for work in leaving if work.queue and one.queue in work.queue.path.split("/")]
 
 
-def lowered(grid: Grid, cells: Iterable[QuotaCell], start: datetime) -> list[Lowered]:
+def lowered(grid: Grid, cells: Iterable[QuotaCell], start: datetime) -> list[LoweredQuota]:
     """The queues that ``cells`` give less from ``start`` on; nothing of theirs is evicted for it within the
     cluster's grace."""
     until = start + timedelta(seconds=grid.queue.cluster.lowering_grace_s)
     before = {(row.queue.name, name): v for row in grid.rows for name, v in row.values.items()}
-    found: dict[tuple[str, str], Lowered] = {}
+    found: dict[tuple[str, str], LoweredQuota] = {}
     for cell in cells:
         at = (cell.queue, cell.gpu_class)
         what = _less(cell, as_typed(cell.field, before[at].get(cell.field))) if at in before else ""
         if what and (at not in found or cell.field == Field.NOMINAL):
-            found[at] = Lowered(*at, what, until)
+            found[at] = LoweredQuota(*at, what, until)
     return list(found.values())
 
 

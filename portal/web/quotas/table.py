@@ -18,7 +18,7 @@ HEADS = {"Nominal": Field.NOMINAL, "Borrow": Field.BORROWING_LIMIT,
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ClassColumn:
     """A GPU class over its figures."""
 
     gpu_class: GpuClass
@@ -43,10 +43,10 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CellGroup:
     """The cells of one queue and class, or, in a sum row, the sum."""
 
-    column: Column
+    column: ClassColumn
     cells: Sequence[Cell] = ()
     sum: Total | None = None
 
@@ -83,7 +83,7 @@ class Total:
 class QuotaRow:
     queue: Queue
     depth: int
-    groups: Sequence[Group]
+    groups: Sequence[CellGroup]
     editable: bool = False
     children: int = 0
     """Above zero: the sum row of so many children."""
@@ -94,7 +94,7 @@ class Table:
     """All that the grid's template needs; ``faults`` are those of cells, in the grid's order."""
 
     grid: Grid
-    columns: Sequence[Column]
+    columns: Sequence[ClassColumn]
     rows: list[QuotaRow]
     heads: Mapping[str, Field] = field(default_factory=lambda: HEADS)
 
@@ -116,7 +116,7 @@ class Table:
 @dataclass(slots=True)
 class _Maker:
     grid: Grid
-    columns: Sequence[Column]
+    columns: Sequence[ClassColumn]
     typed: PostedEdit
     faults: Mapping[tuple[str | None, str | None, str], Fault]
     editable: bool
@@ -127,17 +127,17 @@ class _Maker:
     def rows(self, row: GridRow) -> Iterator[QuotaRow]:
         """The row of a queue, then its children, then their sum, unless some of them are hidden."""
         top = row is self.grid.rows[0]
-        groups = [Group(column, self._cells(row, column)) for column in self.columns]
+        groups = [CellGroup(column, self._cells(row, column)) for column in self.columns]
         yield QuotaRow(row.queue, row.depth, groups, editable=self.editable and not top)
         children = self.grid.children(row.queue)
         shown = [child for child in children if child.queue.pk in self.seen]
         for child in shown:
             yield from self.rows(child)
         if shown and len(shown) == len(children):
-            sums = [Group(c, sum=self._sum(row, children, c.gpu_class)) for c in self.columns]
+            sums = [CellGroup(c, sum=self._sum(row, children, c.gpu_class)) for c in self.columns]
             yield QuotaRow(row.queue, row.depth + 1, sums, children=len(children))
 
-    def _cells(self, row: GridRow, column: Column) -> list[Cell]:
+    def _cells(self, row: GridRow, column: ClassColumn) -> list[Cell]:
         return [self._cell(row, column.gpu_class, each) for each in Field]
 
     def _cell(self, row: GridRow, gpu_class: GpuClass, each: Field) -> Cell:
@@ -203,7 +203,7 @@ def make_table(
 
 def _columns(
     classes: Sequence[GpuClass], chosen: Sequence[str], faulty: set[str | None]
-) -> list[Column]:
+) -> list[ClassColumn]:
     names = [c.name for c in classes]
     shown = {name for name in names if name in chosen} or set(names[:2])
     shown |= {name for name in names if name in faulty}
@@ -211,7 +211,7 @@ def _columns(
     for gpu_class in classes:
         others = shown ^ {gpu_class.name} or {gpu_class.name}
         toggle = "&".join(f"class={name}" for name in names if name in others)
-        columns.append(Column(gpu_class, gpu_class.name in shown, f"?{toggle}"))
+        columns.append(ClassColumn(gpu_class, gpu_class.name in shown, f"?{toggle}"))
     return columns
 
 

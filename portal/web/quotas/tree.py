@@ -16,7 +16,7 @@ from portal.teams.access import dividable_queues, is_admin, is_operator, visible
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import act_view, acted, form_view
 from portal.web.frame.shell import get_cluster
-from portal.web.quotas.draining import CONFIRMED, Draining, draining
+from portal.web.quotas.draining import CONFIRMED, DrainPreview, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import EditPreview, tried
 from portal.web.studies.drafts import DRAFT
@@ -289,7 +289,7 @@ def _page(
     form: QueueForm,
     *,
     is_new: bool,
-    draining: Draining | None = None,
+    draining: DrainPreview | None = None,
     seen: EditPreview | None = None,
 ) -> HttpResponse:
     context = {

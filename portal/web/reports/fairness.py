@@ -9,7 +9,7 @@ import numpy as np
 
 from portal.display.format import duration
 from portal.reports import words
-from portal.reports.entitled import Entitlement, Received
+from portal.reports.entitlements import Entitlement, LeafBalance
 from portal.reports.fairness import FairnessReport
 from portal.reports.figures import fairness as figures
 from portal.web.reports.pages import SHADES, Meter, part_of
@@ -35,12 +35,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    row: Received
+    row: LeafBalance
     bars: tuple[Bar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HourCell:
     hours: float
     shade: int
 
@@ -75,7 +75,7 @@ def _entitled(found: Entitlement, report: FairnessReport) -> dict[str, Any]:
         "lent_rows": [
             (
                 lender,
-                [Cell(hours, _shade(hours, highest)) for hours in found.lending.of[i].tolist()],
+                [HourCell(hours, _shade(hours, highest)) for hours in found.lending.of[i].tolist()],
                 float(found.lending.of[i].sum()),
             )
             for i, lender in enumerate(found.lending.lenders)
@@ -88,7 +88,7 @@ def _shade(hours: float, highest: float) -> int:
     return -int(-hours * SHADES // highest) if hours > 0 else 0
 
 
-def _bars(row: Received, scale: float) -> tuple[Bar, ...]:
+def _bars(row: LeafBalance, scale: float) -> tuple[Bar, ...]:
     """Up and filled above its share, down and framed below."""
     step = 100 / len(row.difference)
     found = []

@@ -43,7 +43,7 @@ class _Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Tab:
+class ReportTab:
     title: str
     url: str
     current: bool
@@ -61,7 +61,7 @@ def frame(
         "form": form,
         "filters": filters,
         "tabs": [
-            Tab(
+            ReportTab(
                 kind.title,
                 f"{reverse(f'reports:{kind.name}', args=[cluster.name])}?{narrow}",
                 kind.name == name,
@@ -98,7 +98,7 @@ def _inputs(filters: ReportFilters, form: FilterForm) -> dict[str, str]:
 
 
 def _users(form: FilterForm) -> list[str]:
-    """Who has work in the queues that the person may report on."""
+    """Users who have work in the queues that the person may report on."""
     rows = Workload.objects.filter(queue__in=form.queues).exclude(user="")
     return list(rows.order_by("user").values_list("user", flat=True).distinct()[:USERS])
 

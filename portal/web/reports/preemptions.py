@@ -8,7 +8,7 @@ from typing import Any
 
 from portal.display.adding_up import hours_column, percent_column
 from portal.display.format import counted, hours, money, number, whole_money
-from portal.reports.evicted import FEW, SHOWN
+from portal.reports.evictions import FEW, SHOWN
 from portal.reports.figures import preemptions as figures
 from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
 from portal.reports.matrix import Matrix

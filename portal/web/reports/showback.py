@@ -14,7 +14,7 @@ from portal.display.spread import share
 from portal.reports import words
 from portal.reports.budgets import Spending, editable
 from portal.reports.figures import budget as figures
-from portal.reports.showback import ClassRow, Money, QueueRow, ShowbackReport, UserRow
+from portal.reports.showback import ClassCosts, Money, QueueCosts, ShowbackReport, UserRow
 from portal.web.reports.pages import Meter, part_of
 
 
@@ -31,7 +31,7 @@ class CostLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Budgeted:
+class BudgetLine:
     one: Spending
     part: float | None
     left_at_end: float | None
@@ -77,7 +77,7 @@ def _lines(report: ShowbackReport) -> list[CostLine]:
 
 
 def _department(
-    name: str, leaves: list[tuple[QueueRow, str, Money]], most: float
+    name: str, leaves: list[tuple[QueueCosts, str, Money]], most: float
 ) -> Iterator[CostLine]:
     """``leaves`` with their GPU-hours and money as they are shown."""
     if len(leaves) > 1:
@@ -90,7 +90,7 @@ def _department(
         yield CostLine(inner or row.path, row.name, hours, money, bar)
 
 
-def _class_rows(rows: Sequence[ClassRow], total: int) -> list[tuple[ClassRow, int, int]]:
+def _class_rows(rows: Sequence[ClassCosts], total: int) -> list[tuple[ClassCosts, int, int]]:
     """(row, colour, charged), of which the last add up to ``total``."""
     charged = shared_out([row.costs.charged for row in rows], total)
     return [
@@ -116,6 +116,6 @@ def _most_pressing(budgets: Sequence[Spending]) -> Spending | None:
     )
 
 
-def _budgeted(one: Spending) -> Budgeted:
+def _budgeted(one: Spending) -> BudgetLine:
     end = one.at_end
-    return Budgeted(one, share(one.spent, one.amount), None if end is None else one.amount - end)
+    return BudgetLine(one, share(one.spent, one.amount), None if end is None else one.amount - end)

@@ -1,16 +1,16 @@
 from django.urls import path
 
 from portal.reports.kinds import REPORTS
-from portal.web.reports import budgets, saved, use
+from portal.web.reports import budgets, saved_views, use
 from portal.web.reports.views import report
 
 app_name = "reports"
 urlpatterns = [
     path("use/idle/<str:uid>/nudge", use.nudge, name="use_nudge"),
     path("use/idle/<str:uid>/keep", use.keep, name="use_keep"),
-    path("views", saved.views, name="views"),
-    path("views/save", saved.save, name="view_save"),
-    path("views/<int:pk>", saved.change, name="view_change"),
+    path("views", saved_views.views, name="views"),
+    path("views/save", saved_views.save, name="view_save"),
+    path("views/<int:pk>", saved_views.change, name="view_change"),
     path("showback/budgets", budgets.edit, name="budgets"),
     path("showback/budgets/<int:pk>/drop", budgets.drop, name="budget_drop"),
 ]

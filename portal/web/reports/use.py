@@ -41,7 +41,7 @@ class IdleLine:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAndUsed:
+class UseLine:
     row: AskedRow
     colour: int
     memory: str
@@ -104,11 +104,11 @@ def _fate(row: IdleRow) -> str:
     return "service, only told" if kind == WorkloadType.INFERENCE else "only told"
 
 
-def _asked_and_used(report: UseReport, row: AskedRow) -> AskedAndUsed:
+def _asked_and_used(report: UseReport, row: AskedRow) -> UseLine:
     part = share(row.memory_mib, row.memory_total_mib)
     text = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
     saves = "" if row.saves is None else money(row.saves, report.cluster.currency)
-    return AskedAndUsed(
+    return UseLine(
         row,
         class_number(row.position),
         text,

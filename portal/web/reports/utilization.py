@@ -11,7 +11,7 @@ from portal.reports import words
 from portal.reports.figures import utilization as figures
 from portal.reports.usage import Usage
 from portal.reports.utilization import UtilizationReport
-from portal.reports.worked import WorkRow
+from portal.reports.work import WorkRow
 from portal.web.reports.pages import ROWS, Meter, part_of
 
 

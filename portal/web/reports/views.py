@@ -26,22 +26,22 @@ from portal.display.csv import Cell, Table, csv_lines
 from portal.display.format import class_number
 from portal.reports import words
 from portal.reports.cells import as_text, head, is_number
-from portal.reports.declared import Computed, Report, exported
+from portal.reports.declaration import Report, ReportContent, exported
 from portal.reports.figures import fragmentation as figures
 from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm, form_of
 from portal.reports.fragmentation import SHOWN, FragmentationReport, lost_of
 from portal.reports.kinds import REPORTS
 from portal.reports.samples import known_since
-from portal.reports.saved import views_of
-from portal.web.frame.remembered import remembered
+from portal.reports.saved_views import views_of
 from portal.web.frame.requests import page_view
+from portal.web.frame.revision_cache import remembered
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
 from portal.web.reports.forecast import forecast_page
 from portal.web.reports.preemptions import preemptions_page
-from portal.web.reports.saved import address_of
+from portal.web.reports.saved_views import address_of
 from portal.web.reports.showback import showback_page
 from portal.web.reports.use import use_page
 from portal.web.reports.utilization import utilization_page
@@ -74,7 +74,7 @@ class ShownTable:
 
 
 def tables_page(
-    report: Computed, *, cluster: str, filters: ReportFilters, show_all: bool
+    report: ReportContent, *, cluster: str, filters: ReportFilters, show_all: bool
 ) -> dict[str, Any]:
     shown = [
         _table_on_page(table, cluster, filters, show_all) for table in report.tables() if table.rows
@@ -209,7 +209,7 @@ def _page(
     request: HttpRequest,
     declared: Report,
     context: dict[str, Any],
-    computed: Computed,
+    computed: ReportContent,
     cluster: Cluster,
 ) -> HttpResponse:
     context |= {"report": computed, "title": declared.title}

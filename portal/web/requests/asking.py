@@ -182,7 +182,7 @@ def effects(user: User, wish: Wish) -> dict[str, Any]:
     }
 
 
-def _below(quota_request: QuotaRequest, passing: automatic.Passing) -> str:
+def _below(quota_request: QuotaRequest, passing: automatic.RuleVerdict) -> str:
     """The whole amount that the rule would let pass at once, where this one is too large for it."""
     rule = passing.rule
     if rule is None or passing.passes:

@@ -9,10 +9,10 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
+from portal.approvals.inbox import narrowed
 from portal.approvals.models import QuotaRequest
 from portal.approvals.moves import title
 from portal.approvals.states import DECIDABLE, EDITABLE, ENDED, GRANTED, Kind, State
-from portal.approvals.waiting import narrowed
 from portal.approvals.who import Decider, visible_requests
 from scheduling.models import Cluster
 
@@ -63,7 +63,7 @@ class RequestEntry:
 
 
 @dataclass(slots=True)
-class Group:
+class RequestGroup:
     name: str
     entries: list[RequestEntry] = field(default_factory=list)
     of: int | None = None
@@ -71,8 +71,8 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    groups: list[Group]
+class RequestPage:
+    groups: list[RequestGroup]
     chosen: str
     total: int
     more: bool
@@ -103,7 +103,7 @@ def entry(request: QuotaRequest, user: User, decider: Decider) -> RequestEntry:
     )  # fmt: skip
 
 
-def listed(user: User, cluster: Cluster, chosen: str) -> Listed:
+def listed(user: User, cluster: Cluster, chosen: str) -> RequestPage:
     """The requests that ``chosen`` names, grouped; those of which somebody has to act come first."""
     chosen = chosen if chosen in FILTERS else "open"
     rows = visible_requests(user).filter(cluster=cluster)
@@ -114,11 +114,11 @@ def listed(user: User, cluster: Cluster, chosen: str) -> Listed:
     groups = _grouped(found[:MOST])
     if chosen == "open":
         groups += _last_ended(rows, user, decider)
-    return Listed(groups, chosen, rows.count(), len(found) > MOST)
+    return RequestPage(groups, chosen, rows.count(), len(found) > MOST)
 
 
-def _grouped(entries: Iterable[RequestEntry]) -> list[Group]:
-    groups = {name: Group(name) for name in GROUPS}
+def _grouped(entries: Iterable[RequestEntry]) -> list[RequestGroup]:
+    groups = {name: RequestGroup(name) for name in GROUPS}
     for one in entries:
         groups[_group_of(one)].entries.append(one)
     return [group for group in groups.values() if group.entries]
@@ -135,13 +135,13 @@ def _group_of(one: RequestEntry) -> str:
     return "Scheduled and in force" if state in GRANTED else "Ended"
 
 
-def _last_ended(rows: QuerySet[QuotaRequest], user: User, decider: Decider) -> list[Group]:
+def _last_ended(rows: QuerySet[QuotaRequest], user: User, decider: Decider) -> list[RequestGroup]:
     over = rows.filter(state__in=ENDED)
     count = over.count()
     if not count:
         return []
     last = [entry(row, user, decider) for row in over[:LAST_ENDED]]
-    return [Group("Ended", last, count)]
+    return [RequestGroup("Ended", last, count)]
 
 
 def ended_boost(user: User, cluster: Cluster, queue_id: int, now: datetime) -> QuotaRequest | None:

@@ -28,7 +28,7 @@ def _request_of(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
 
 
 def _may(request: PersonRequest, quota_request: QuotaRequest, verb: str) -> None:
-    """Whoever sees it and could never do that gets what is absent; whoever comes too late is told by the
+    """A person who sees it and could never do that gets what is absent; one who comes too late is told by the
     door."""
     if verb not in verbs(request.user, quota_request) and not _acts_on(
         request, quota_request, verb

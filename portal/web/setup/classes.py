@@ -34,7 +34,7 @@ def classes(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str
     # Each is asked, so that every fault is shown at once.
     sound = not [form for form in forms if not form.is_valid()]
     if act == "save" and sound and _save(request, cluster, forms):
-        if "cluster" in request.GET:  # Who came from the engine's page has no next step.
+        if "cluster" in request.GET:  # A person who came from the engine's page has no next step.
             return redirect(request.get_full_path())
         return redirect("web:set_up_step", "queues")
     if act == "add" and new.is_valid() and _add(request, cluster, new):

@@ -13,7 +13,7 @@ from scheduling.models import MILLI, Cluster, Guardrail
 from scheduling.services.clusters import discovery
 from scheduling.services.clusters.add import find_classes
 from scheduling.services.clusters.checkup import check
-from scheduling.services.clusters.lacking import Grade, Item
+from scheduling.services.clusters.gaps import Grade, Item
 from scheduling.services.errors import ServiceError
 
 

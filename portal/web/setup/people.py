@@ -22,13 +22,17 @@ def people(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str,
     if act == "teams":
         _make_teams(request, cluster)
         return redirect("web:set_up_step", "people")
-    form = MemberForm(request.POST if act == "give" else None, personas=list(Persona.objects.all()))
+    form = MemberForm(
+        request.POST if act == "give" else None,
+        personas=list(Persona.objects.all()),
+        zone=cluster.display_time_zone,
+    )
     teams = Team.objects.filter(queue__cluster=cluster).select_related("queue")
     if act == "give" and form.is_valid():
         team = teams.filter(name=request.POST.get("team", "")).first()
         if team is None:
             form.add_error(None, "Choose one of the listed teams.")
-        elif give(request, team, form, cluster.display_time_zone):
+        elif give(request, team, form):
             return redirect("web:set_up_step", "people")
     return {
         "teams": teams.prefetch_related("memberships__user", "memberships__persona"),

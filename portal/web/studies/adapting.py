@@ -15,7 +15,7 @@ from portal.teams.rights import Person
 from scheduling.models import Cluster, TrialState
 from scheduling.services.studies.adapting.documents import (
     Adapting,
-    Standing,
+    ParameterState,
     adapting,
     row_document,
 )
@@ -51,7 +51,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class ParameterRow:
-    standing: Standing
+    standing: ParameterState
     now: str
     scale: Scale
     changed: str
@@ -65,7 +65,7 @@ class ParameterRow:
 
 
 def context(cluster: Cluster, person: Person) -> dict[str, Any]:
-    """Everything that ``web/lab/_adapting.html`` reads. Whoever edits the policy may switch and pin."""
+    """Everything that ``web/lab/_adapting.html`` reads. People who edit the policy may switch and pin."""
     found = adapting(cluster)
     return {
         "cluster": cluster,
@@ -77,7 +77,7 @@ def context(cluster: Cluster, person: Person) -> dict[str, Any]:
     }
 
 
-def _row(cluster: Cluster, one: Standing) -> ParameterRow:
+def _row(cluster: Cluster, one: ParameterState) -> ParameterRow:
     parameter, trial = one.parameter, one.trial
     return ParameterRow(
         standing=one,
@@ -109,7 +109,7 @@ def _place(parameter: Parameter, value: Value) -> float:
     return round(100 * min(1.0, max(0.0, share)), 2)
 
 
-def _changed(one: Standing, zone_name: str) -> str:
+def _changed(one: ParameterState, zone_name: str) -> str:
     row, parameter = one.changed, one.parameter
     if row is None or row.changed_at is None or row.changed_from is None or row.changed_to is None:
         return ""

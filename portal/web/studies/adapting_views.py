@@ -36,7 +36,7 @@ def _page(cluster: Cluster) -> HttpResponse:
 
 
 def _administered(request: PersonRequest, cluster: str) -> Cluster:
-    """Whoever edits the policy may. Raises Http404 for everybody else."""
+    """For people who edit the policy. Raises Http404 for everybody else."""
     found = operated(request, cluster)
     if not is_admin(request.user):
         raise Http404

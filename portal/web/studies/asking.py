@@ -20,7 +20,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.studies.experiments import periods, traces
 from scheduling.services.studies.experiments import variants as changing
 from scheduling.services.studies.experiments.asking import LETTERS, Question
-from scheduling.services.studies.experiments.past import TraceAsked
+from scheduling.services.studies.experiments.past import TraceQuestion
 from scheduling.services.studies.experiments.results import resolution_s
 from scheduling.services.studies.experiments.variants import kinds_changed
 
@@ -46,13 +46,13 @@ class FromTrace:
     def is_trace(self) -> bool:
         return self.of in (KEPT, FILE)
 
-    def trace(self) -> TraceAsked | None:
+    def trace(self) -> TraceQuestion | None:
         """Raises ServiceError where none is chosen, or the file did not come whole."""
         if self.of == KEPT and self.name:
-            return TraceAsked(self.name)
+            return TraceQuestion(self.name)
         if self.of == FILE and self.file_name:
             try:
-                return TraceAsked(self.file_name, b64decode(self.content, validate=True))
+                return TraceQuestion(self.file_name, b64decode(self.content, validate=True))
             except ValueError:
                 raise _no_trace("The file did not come whole.") from None
         if self.is_trace:
@@ -235,7 +235,7 @@ def differs(variant: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class VariantRow:
+class VariantEntry:
     letter: str
     name: str
     words: str
@@ -244,7 +244,7 @@ class VariantRow:
     fault: str
 
 
-def rows(form: ComposedForm, fault: ServiceError | None) -> list[VariantRow]:
+def rows(form: ComposedForm, fault: ServiceError | None) -> list[VariantEntry]:
     """Those beside A."""
     found = []
     for number, one in enumerate(form.variants):
@@ -252,7 +252,7 @@ def rows(form: ComposedForm, fault: ServiceError | None) -> list[VariantRow]:
         words = ", ".join(WORDS[kind] for kind in kinds_changed(_objects(one.get("changes"))))
         letter = LETTERS[number + 1] if number + 1 < len(LETTERS) else "?"
         found.append(
-            VariantRow(
+            VariantEntry(
                 letter,
                 str(one.get("name", "")),
                 words,
@@ -273,7 +273,7 @@ def _objects(changes: Any) -> Sequence[Mapping[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PeriodBar:
     """Warm-up and judged period on the axis of all that the ledger has, per cent."""
 
     warm_x: float
@@ -283,7 +283,7 @@ class Drawn:
     ticks: tuple[tuple[float, datetime], ...]
 
 
-def drawing(cluster: Cluster, question: Question | None) -> Drawn | None:
+def drawing(cluster: Cluster, question: Question | None) -> PeriodBar | None:
     """None where there is no such period."""
     known, now = periods.known_since(cluster), cluster.now()
     if question is None or known is None or question.trace is not None:
@@ -298,7 +298,7 @@ def drawing(cluster: Cluster, question: Question | None) -> Drawn | None:
         return round(100 * ((at - start) / timedelta(days=1)) / whole, 2)
 
     warm = begin - question.warm_up
-    return Drawn(
+    return PeriodBar(
         x(warm),
         round(x(begin) - x(warm), 2),
         x(begin),

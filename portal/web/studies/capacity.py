@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from portal.display.format import class_number, counted, duration, hmin, number
 from portal.display.sentences import and_list
 from portal.reports.capacity import Answer, CapacityReport
-from portal.reports.forecast import Passing
+from portal.reports.forecast import Crossing
 from portal.web.studies.forms import as_query
 from portal.web.studies.what_if import wait_ticks, wait_x
-from scheduling.services.studies.capacity.curves import Curve, Needed, Rung
+from scheduling.services.studies.capacity.curves import Curve, NeededGpus, Rung
 
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 252.0, 16.0, 136.0
 """Of the axes in a small multiple of 264 by 176."""
@@ -30,7 +30,7 @@ STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """A number below the axis at x; ``bold`` are what there is and what is needed."""
 
     x: float
@@ -51,7 +51,7 @@ class Multiple:
     line: str
     rings: Sequence[tuple[float, float]]
     ticks: Sequence[tuple[float, str]]
-    marks: Sequence[Mark]
+    marks: Sequence[AxisMark]
     installed_x: float
     recorded_y: float | None
     needed_x: float | None
@@ -70,7 +70,7 @@ class ClassAnswerRow:
     needed: str
     edges: str
     over: str
-    passing: Passing | None
+    passing: Crossing | None
     badge: tuple[str, str, str]
 
 
@@ -152,18 +152,18 @@ def _points(pairs: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x},{y}" for x, y in pairs)
 
 
-def _marks(one: Answer, ends: tuple[float, float]) -> list[Mark]:
+def _marks(one: Answer, ends: tuple[float, float]) -> list[AxisMark]:
     """What there is and what is needed, then the ends where they have room."""
     found = one.needed
     needs = found.gpus if found else None
     wanted = [(one.installed, True), (needs, True), (ends[0], False), (ends[1], False)]
-    marks: list[Mark] = []
+    marks: list[AxisMark] = []
     for gpus, bold in wanted:
         if gpus is None:
             continue
         x = _x(gpus, ends)
         if all(abs(x - mark.x) >= LABEL_PX for mark in marks):
-            marks.append(Mark(x, number(gpus), bold))
+            marks.append(AxisMark(x, number(gpus), bold))
     return marks
 
 
@@ -331,7 +331,7 @@ def _answer(one: Answer) -> str:
     return f"To hold its SLO of {slo}, {needs}; it has {number(curve.installed)}."
 
 
-def _of_quota(one: Answer, curve: Curve, found: Needed | None) -> str:
+def _of_quota(one: Answer, curve: Curve, found: NeededGpus | None) -> str:
     """Of a queue alone on its own quota."""
     assert one.queue is not None  # noqa: S101 - asked before
     name, has = one.queue.name, f"{number(curve.installed)} {one.unit} of {one.gpu_class.name}"

@@ -17,7 +17,7 @@ from portal.display.csv import Cell, Table
 from portal.web.frame.requests import PersonRequest, act_view, attached_csv, page_view
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
-from portal.web.studies import basis, capacity_views, compared, drafts, forms, what_if
+from portal.web.studies import basis, capacity_views, comparison, drafts, forms, what_if
 from portal.web.studies import doors as ways
 from portal.web.studies.new_views import readable
 from scheduling.models import Cluster, Study, StudyKind
@@ -191,13 +191,13 @@ def _experiment(
     context = {
         "cluster": study.cluster,
         "study": study,
-        "page": compared.page(study),
+        "page": comparison.page(study),
         "promoted": promoted,
         "work": basis.work(study),
         "world": basis.world(study),
         "fault": fault,
         "typed": request.POST,
-        "floor": compared.FLOOR,
+        "floor": comparison.FLOOR,
         "tab": "studies",
     }
     return render(request, "web/lab/experiment.html", context, status=400 if fault else 200)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from portal.web.studies.compared import as_text
+from portal.web.studies.comparison import as_text
 from scheduling.models import Cluster
 from scheduling.services.queues.sharing import SAID, name_of
 from scheduling.services.studies.experiments.results import FigureRow
@@ -19,7 +19,7 @@ HEADS: Mapping[str, str] = dict(
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SharingWay:
     """One of them; ``figures`` are heads and figures by ``HEADS``, none where nobody lived it."""
 
     value: str
@@ -39,7 +39,7 @@ def each_way(cluster: Cluster) -> dict[str, Any]:
     """Names for a page: each way, and the experiment from which its figures are, if anybody asked for one."""
     newest = newest_comparison(cluster)
     ways = [
-        Way(
+        SharingWay(
             way.value,
             name_of(way),
             said,
@@ -51,12 +51,12 @@ def each_way(cluster: Cluster) -> dict[str, Any]:
     return {"ways": ways, "meant": newest, "days": JUDGED.days, "heads": HEADS.values()}
 
 
-def sentences(*, of: Cluster | None) -> list[Way]:
+def sentences(*, of: Cluster | None) -> list[SharingWay]:
     """Each way for where one is chosen, with what it would have meant for the whole cluster; without ``of``
     for whoever does not see that."""
     if of is not None:
         return list(each_way(of)["ways"])
-    return [Way(way.value, name_of(way), said, False, []) for way, said in SAID.items()]
+    return [SharingWay(way.value, name_of(way), said, False, []) for way, said in SAID.items()]
 
 
 def _figures(row: FigureRow) -> list[tuple[str, str]]:

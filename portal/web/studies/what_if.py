@@ -49,7 +49,7 @@ class AskedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ComparedStart:
     """A workload that waits, without the changes and with them."""
 
     name: str
@@ -118,7 +118,7 @@ class WaitRow:
 class WhatIfPage:
     at: datetime
     axis: Ahead
-    starts: Sequence[Start]
+    starts: Sequence[ComparedStart]
     is_looked_ahead: bool
     """Whether the futures are lived: before that nobody knows who starts sooner."""
     leaves: Sequence[Json]
@@ -158,7 +158,7 @@ def page(question: Study, gpu_class: str) -> WhatIfPage | None:
     )
 
 
-def _starts(cluster: Cluster, answer: Json, at: datetime) -> tuple[Ahead, list[Start]]:
+def _starts(cluster: Cluster, answer: Json, at: datetime) -> tuple[Ahead, list[ComparedStart]]:
     lines = {line["workload"]: line for line in answer["lines"]}
     bands = {row["workload"]: row for row in answer.get("starts", ())}
     names = [*bands, *(n for n, line in lines.items() if line["starts"] and n not in bands)]
@@ -177,14 +177,16 @@ def _times(band: Sequence[float] | None, at: datetime) -> tuple[datetime, ...]:
     return tuple(at + timedelta(seconds=s) for s in band or ())
 
 
-def _start(name: str, band: Json, line: Json, rows: Mapping[str, Workload], axis: Ahead) -> Start:
+def _start(
+    name: str, band: Json, line: Json, rows: Mapping[str, Workload], axis: Ahead
+) -> ComparedStart:
     before, after = band.get("before"), band.get("after")
     starts_now = bool(line.get("starts"))
     was, has = _pair(before, axis.now), _pair(after, axis.now)
     moves_s = None
     if before and (after or starts_now):
         moves_s = before[0] - (0.0 if starts_now or not after else after[0])
-    return Start(
+    return ComparedStart(
         name=name.rpartition("/")[2] or name,
         work=rows.get(name.rpartition("/")[2]),
         queue=band.get("queue") or line.get("queue", ""),
@@ -293,7 +295,10 @@ def _prices(cluster: Cluster, answer: Json) -> list[tuple[str, str]]:
 
 
 def _finding(
-    question: Study, starts: Sequence[Start], leaves: Sequence[Json], waits: Sequence[WaitRow]
+    question: Study,
+    starts: Sequence[ComparedStart],
+    leaves: Sequence[Json],
+    waits: Sequence[WaitRow],
 ) -> tuple[str, str]:
     """The answer in one sentence, and what is less sure."""
     count = len(question.changes)
@@ -319,8 +324,9 @@ def _finding(
     return f"{opening}, {', '.join(parts[:-1])}, and {parts[-1]}.", rest
 
 
-def _moves(question: Study, starts: Sequence[Start]) -> list[str]:
-    """Who starts sooner and later; before the futures are lived only who starts at once, which is known."""
+def _moves(question: Study, starts: Sequence[ComparedStart]) -> list[str]:
+    """Work that starts sooner and later; before the futures are lived only what starts at once, which is
+    known."""
     if "starts" not in question.answer:
         now = counted(question.answer["started"], "more workload")
         return [f"{now} {'starts' if question.answer['started'] == 1 else 'start'} at once"]

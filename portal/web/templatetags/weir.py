@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from portal.display import format as show
 from portal.display import sentences
 from portal.display.later import unfinished
-from portal.selectors.lost import lost_by
+from portal.selectors.losses import lost_by
 from portal.teams.reading import reader_of
 from scheduling.models import Eviction, GpuClass, Queue, Share, Workload
 from scheduling.services.starts.tell import PredictedStart, like, predicted_start, trust

@@ -26,7 +26,7 @@ from scheduling.models import Cluster, GpuClass, Reason, Workload, headline
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, DraftWork
-from scheduling.services.run_times import Expected
+from scheduling.services.run_times import ExpectedRunTime
 from scheduling.services.starts.tell import NO_WORD, PredictedStart
 from scheduling.services.words.sentences import Reader, name_of, tell
 from scheduling.services.workloads import turns
@@ -57,7 +57,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ClassOutlook:
     """A class, its place in the order of preference (0: not chosen), and what would happen there."""
 
     gpu_class: GpuClass
@@ -99,7 +99,7 @@ class Outlook:
     lead: Verdict | None = None
     lead_class: str = ""
     most_cost: str = ""
-    rows: Sequence[Row] = ()
+    rows: Sequence[ClassOutlook] = ()
     axis: Axis | None = None
     at: datetime | None = None
     until: datetime | None = None
@@ -115,8 +115,8 @@ class FirstEnd:
     """Of the classes that it accepts the one where it would end first, and the one where it would start
     first, where that is another."""
 
-    ends: Row
-    starts: Row | None
+    ends: ClassOutlook
+    starts: ClassOutlook | None
 
 
 def outlook(
@@ -192,7 +192,9 @@ NARROWEST = 1.0
 """Per cent of the axis, for a band that would not be seen."""
 
 
-def _on_one_axis(rows: Sequence[Row], now: datetime) -> tuple[list[Row], datetime | None]:
+def _on_one_axis(
+    rows: Sequence[ClassOutlook], now: datetime
+) -> tuple[list[ClassOutlook], datetime | None]:
     """``rows`` with their starts on one axis, and where it ends."""
     ahead = [row.begin[1] for row in rows if row.begin and row.begin[1] > now]
     if not ahead:
@@ -209,7 +211,9 @@ def _on_one_axis(rows: Sequence[Row], now: datetime) -> tuple[list[Row], datetim
     return [replace(row, band=band(row.begin)) if row.begin else row for row in rows], until
 
 
-def _lead(whole: Verdict, gpu_class: str | None, rows: Sequence[Row]) -> tuple[Verdict, str | None]:
+def _lead(
+    whole: Verdict, gpu_class: str | None, rows: Sequence[ClassOutlook]
+) -> tuple[Verdict, str | None]:
     """What is said of the whole wish, and its class. Where it waits, whoever accepts several classes starts
     no later than on the first of them."""
     waits = [row for row in rows if row.choice and row.verdict.start and not row.starts]
@@ -219,7 +223,7 @@ def _lead(whole: Verdict, gpu_class: str | None, rows: Sequence[Row]) -> tuple[V
     return first.verdict, first.gpu_class.name
 
 
-def _first_end(rows: Sequence[Row]) -> FirstEnd | None:
+def _first_end(rows: Sequence[ClassOutlook]) -> FirstEnd | None:
     """None unless at least two that it accepts can be compared."""
     known = [row for row in rows if row.choice and row.end]
     if len(known) < 2:
@@ -249,7 +253,7 @@ class _Telling:
     user: User
     reader: Reader
     unread: Collection[str]
-    run_times: Mapping[str, Expected] = field(default_factory=dict)
+    run_times: Mapping[str, ExpectedRunTime] = field(default_factory=dict)
     starts: Mapping[str, PredictedStart] = field(default_factory=dict)
     """When it would start, by GPU class; empty: on all that it accepts."""
     barred: Mapping[str, str] = field(init=False)
@@ -273,7 +277,9 @@ class _Telling:
         """Whether only time keeps it from starting."""
         return not (self.refused or self.later or answer.gpu_class in self.barred)
 
-    def row(self, gpu_class: GpuClass, choice: int, answer: Answer, on: Axis | None) -> Row:
+    def row(
+        self, gpu_class: GpuClass, choice: int, answer: Answer, on: Axis | None
+    ) -> ClassOutlook:
         verdict = self.verdict(answer)
         if said := self.barred.get(gpu_class.name):
             verdict = Verdict("err", "error", "Not allowed", said)
@@ -281,7 +287,7 @@ class _Telling:
         behind = self._behind(answer) if runs else []
         one = self.run_times.get(gpu_class.name) if runs else None
         begin = self._begin(answer) if runs else None
-        return Row(
+        return ClassOutlook(
             gpu_class=gpu_class,
             choice=choice,
             verdict=verdict,
@@ -370,13 +376,13 @@ class _Telling:
         hours = Decimal(size) / 1000 * Decimal(seconds) / 3600
         return money(gpu_class.price_per_gpu_hour * hours, self.cluster.currency)
 
-    def _cost_words(self, gpu_class: GpuClass, answer: Answer, one: Expected | None) -> str:
+    def _cost_words(self, gpu_class: GpuClass, answer: Answer, one: ExpectedRunTime | None) -> str:
         """Of the run as it is expected there, else of an hour."""
         if one is None or not one.compares:
             return f"{self._cost(gpu_class, self._size(answer), 3600)} an hour"
         return f"about {self._cost(gpu_class, self._size(answer), one.p50_s)}"
 
-    def _cost_note(self, gpu_class: GpuClass, answer: Answer, one: Expected | None) -> str:
+    def _cost_note(self, gpu_class: GpuClass, answer: Answer, one: ExpectedRunTime | None) -> str:
         size = gpus(self._size(answer))
         on = f"on {size} GPU{'' if size == '1' else 's'}"
         if one is not None and one.compares:

@@ -19,7 +19,7 @@ from portal.display.format import gpus, zone
 from portal.plans.asking import starts_of
 from portal.teams import changing
 from portal.teams.access import may_operate_workload
-from portal.teams.changing import Compared, Foreseen
+from portal.teams.changing import Comparison, Outlook
 from portal.teams.submission import SubmissionError, priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -161,7 +161,7 @@ def change(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return render(request, "web/workloads/change.html", shown, status=status)
 
 
-def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -> Compared | None:
+def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -> Comparison | None:
     """What would come of it where that is asked; else None, once it is written or refused in the form."""
     try:
         if "check" in request.POST:
@@ -174,18 +174,18 @@ def _compare_or_save(request: PersonRequest, work: Workload, form: ChangeForm) -
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OutlookRow:
     """What becomes of it, as it is or as it would be; ``size`` is the most GPUs that it takes."""
 
     name: str
     size: str
-    one: Foreseen
+    one: Outlook
     likely: PredictedStart
 
 
 def _rows(
-    request: PersonRequest, work: Workload, form: ChangeForm, compared: Compared
-) -> tuple[list[Row], bool]:
+    request: PersonRequest, work: Workload, form: ChangeForm, compared: Comparison
+) -> tuple[list[OutlookRow], bool]:
     """As it is and changed; and whether a worker has still to say when they start."""
     starts = starts_of(request.user, work, form.change, compared)
     sides = {
@@ -193,7 +193,7 @@ def _rows(
         "after": (compared.after, compared.draft.after),
     }
     rows = [
-        Row(NAMES[key], gpus(o.gpus * o.max_members), one, starts.found.get(key, NO_WORD))
+        OutlookRow(NAMES[key], gpus(o.gpus * o.max_members), one, starts.found.get(key, NO_WORD))
         for key, (one, o) in sides.items()
     ]
     return rows, starts.is_open

@@ -35,7 +35,7 @@ from scheduling.models import MILLI, Cluster, Decision, Eviction, Queue, Share, 
 from scheduling.services.starts.tell import PredictedStart, said_of
 from scheduling.services.words import endings
 from scheduling.services.words.sentences import Reader, home_of, readable
-from scheduling.services.workloads.checkpoints import Learned, Source, outlook
+from scheduling.services.workloads.checkpoints import LearnedInterval, Source, outlook
 from scheduling.services.workloads.kubectl import commands_for
 from scheduling.services.workloads.turns import turn_of
 
@@ -251,7 +251,7 @@ def _decisions(work: Workload) -> list[Decision]:
     return newest[::-1]
 
 
-def learned_from(work: Workload, learned: Learned) -> str:
+def learned_from(work: Workload, learned: LearnedInterval) -> str:
     """Whose checkpoints an interval was learned from: '12 of ann's last 13 workloads in vision'."""
     if learned.source is Source.OWN:
         return f"its own last {learned.announcing}"

@@ -99,7 +99,7 @@ TABS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Tab:
+class ListTab:
     label: str
     query: str
     count: int
@@ -213,14 +213,14 @@ def _of_states(counts: Mapping[str, int], names: Sequence[str]) -> dict[str, int
     return {state: count for state, count in counts.items() if state in states}
 
 
-def _tabs(counts: Mapping[str, int], query: QueryDict) -> list[Tab]:
+def _tabs(counts: Mapping[str, int], query: QueryDict) -> list[ListTab]:
     tabs = []
     for label, name in TABS:
         link = query.copy()
         link.pop("page", None)
         link["state"] = name
         count = sum(counts.get(state, 0) for state in GROUPS.get(name, (name,)))
-        tabs.append(Tab(label, link.urlencode(), count, query.getlist("state") == [name]))
+        tabs.append(ListTab(label, link.urlencode(), count, query.getlist("state") == [name]))
     return tabs
 
 

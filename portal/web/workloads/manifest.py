@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ManifestLine:
     """``indent`` and ``key`` are set apart so that keys can be pale; ``own`` marks Weir's lines."""
 
     indent: str
@@ -66,16 +66,16 @@ class _OneLineLists(yaml.SafeDumper):
 _OneLineLists.add_representer(list, _OneLineLists.represent_list)
 
 
-def lines(text: str) -> list[Line]:
+def lines(text: str) -> list[ManifestLine]:
     """``text`` (from ``write``) line by line, marked for reading."""
     return list(_lines(text))
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _lines(text: str) -> Iterator[ManifestLine]:
     for line in text.splitlines():
         body = line.lstrip(" ")
         key, colon, value = body.partition(":")
-        yield Line(
+        yield ManifestLine(
             indent=" " * (len(line) - len(body)),
             key=f"{key}{colon}" if colon else "",
             value=value if colon else body,

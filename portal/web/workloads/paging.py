@@ -16,7 +16,7 @@ from scheduling.models import Workload
 RELATED = ("cluster", "queue", "gpu_class", "priority_class")
 
 
-class Paged(Sequence[Workload]):
+class ChainedRows(Sequence[Workload]):
     """``parts`` one after the other, each in its order, as a Paginator slices them."""
 
     def __init__(self, parts: Sequence[QuerySet[Workload]], counts: Sequence[int]) -> None:
@@ -40,16 +40,18 @@ class Paged(Sequence[Workload]):
         return keys
 
 
-def paged(found: QuerySet[Workload], by: Sort, counts: Mapping[str, int], now: datetime) -> Paged:
+def paged(
+    found: QuerySet[Workload], by: Sort, counts: Mapping[str, int], now: datetime
+) -> ChainedRows:
     """``found`` sorted; ``counts`` are its own, by state.
 
     What waits, what runs and what is done are three lists that indexes give in their order: where that is
     the order, none of a hundred thousand rows is sorted.
     """
     if by == BY_END:
-        return Paged([found.order_by("-finished_at", "-id")], [sum(counts.values())])
+        return ChainedRows([found.order_by("-finished_at", "-id")], [sum(counts.values())])
     if by != BY_STATE:
-        return Paged([in_order(found, by, now)], [sum(counts.values())])
+        return ChainedRows([in_order(found, by, now)], [sum(counts.values())])
     groups = [(WAITING, "-submitted_at"), (HOLDING, "-submitted_at"), ((FINISHED,), "-finished_at")]
     parts = [found.filter(state__in=of).order_by(newest, "-id") for of, newest in groups]
-    return Paged(parts, [sum(counts.get(state, 0) for state in of) for of, _ in groups])
+    return ChainedRows(parts, [sum(counts.get(state, 0) for state in of) for of, _ in groups])

@@ -41,7 +41,7 @@ RUN_TIME_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SoonerWay:
     """A change: when it starts with it, what an hour costs there (empty for whoever reads no costs), and how
     to make it: by an address, or by setting ``priority``."""
 
@@ -92,7 +92,7 @@ def _answer(request: PersonRequest, work: Workload, *, anew: bool) -> dict[str, 
     classes = {one.name: one for one in work.cluster.gpu_classes.all()}
     reads, may = may_read_cost(request.user, work), may_operate_workload(request.user, work)
     found = [
-        Way(
+        SoonerWay(
             one,
             ends.get(str(one["value"])) if one["change"] == "gpu_class" else None,
             _starts(one),

@@ -1,13 +1,13 @@
 from django.urls import path
 
 from portal.web.mine import views as home
-from portal.web.workloads import actions, change, detail, lists, logs, marked, sooner, submit
+from portal.web.workloads import actions, bulk, change, detail, lists, logs, sooner, submit
 
 urlpatterns = [
     path("work/", home.my_work, name="my_work"),
     path("work/list/", lists.own_workloads, name="own_workloads"),
     path("workloads/", lists.workloads, name="workloads"),
-    path("workloads/act/", marked.act_on_marked, name="workloads_act"),
+    path("workloads/act/", bulk.act_on_marked, name="workloads_act"),
     path("submit/", submit.submit, name="submit"),
     path("submit/preview/", submit.preview, name="submit_preview"),
     path("submit/templates/", submit.keep_template, name="template_keep"),

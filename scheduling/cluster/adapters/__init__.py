@@ -1,7 +1,7 @@
 """Kinds of objects that hold work. Another kind is another module here and one more line below."""
 
 from scheduling.cluster.adapters import notes
-from scheduling.cluster.adapters.base import Adapter, Admission, ClassSpec, Observed, Target, key_of
+from scheduling.cluster.adapters.base import Adapter, Admission, ClassSpec, Sighting, Target, key_of
 from scheduling.cluster.adapters.inference import DeploymentAdapter, LeaderWorkerSetAdapter
 from scheduling.cluster.adapters.job import JobAdapter
 from scheduling.cluster.adapters.jobset import JobSetAdapter
@@ -30,7 +30,7 @@ __all__ = [
     "Admission",
     "ClassSpec",
     "JobAdapter",
-    "Observed",
+    "Sighting",
     "Target",
     "key_of",
     "notes",

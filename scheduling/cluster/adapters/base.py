@@ -74,7 +74,7 @@ class Shape(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Sighting:
     """One workload as the cluster shows it now. GPUs and CPUs per member in thousandths.
 
     ``marked`` is True between an admission by Weir and the suspension that ends it. ``members_up``
@@ -337,7 +337,7 @@ class Adapter(Protocol):
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
         demand: Demand | None = None,
-    ) -> Observed:
+    ) -> Sighting:
         """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``runtimes`` the
         cluster's runtime classes, ``parts`` the objects that it made, ``asked`` what it asks for where that
         is known already.

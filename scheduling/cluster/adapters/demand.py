@@ -34,7 +34,7 @@ class Demand:
     is_mixed: bool
     """It has pods with GPUs and pods without: only the former are members."""
     fields: Json
-    """Fields of ``Observed`` that follow, by name."""
+    """Fields of ``Sighting`` that follow, by name."""
     part: int = 0
     """Milli-GPU of the parts that unlike members are counted in, 0 where they are alike."""
 

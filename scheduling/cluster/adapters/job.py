@@ -10,12 +10,12 @@ from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.vocabulary.quantities import natural
-from scheduling.cluster.vocabulary.sharing import Shared
+from scheduling.cluster.vocabulary.sharing import SharedParts
 
 Json = dict[str, Any]
 
-PODS = Shared()
-LABELS = Shared()
+PODS = SharedParts()
+LABELS = SharedParts()
 
 
 class JobAdapter(RoleAdapter):

@@ -31,7 +31,7 @@ class Member:
 
 
 def fields(members: Sequence[Member], owner: Mapping[str, Any], names: Sequence[str]) -> Json:
-    """Fields of ``Observed`` by what its ``members`` need of nodes beside GPUs; ``owner`` is the metadata of
+    """Fields of ``Sighting`` by what its ``members`` need of nodes beside GPUs; ``owner`` is the metadata of
     their object, ``names`` are the resources of GPU classes."""
     said = [_bound_by(member, owner, names) for member in members]
     beside = [amounts(member.spec, each) for member, each in zip(members, said, strict=True)]

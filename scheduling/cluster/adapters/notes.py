@@ -1,4 +1,4 @@
-"""What stands on an object, whatever its kind, as fields of Observed.
+"""What stands on an object, whatever its kind, as fields of Sighting.
 
 What it is called, what people wrote on it, and what Weir did.
 """

@@ -22,7 +22,7 @@ from scheduling.cluster.adapters import (
     unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Sighting
 from scheduling.cluster.adapters.cel import DEADLINE, gpus_of, policy_kind
 from scheduling.cluster.adapters.demand import Demand, named_by, priority_class
 from scheduling.cluster.vocabulary import labels
@@ -110,7 +110,7 @@ class PodGroupAdapter:
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
         demand: Demand | None = None,
-    ) -> Observed:
+    ) -> Sighting:
         """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])
         pods = _within(pods, total)
@@ -120,7 +120,7 @@ class PodGroupAdapter:
         size = sum(each) if each else min(total or len(pods), faults.LARGEST_GANG)
         outcome = _outcome(pods, total)
         gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]
-        return Observed(
+        return Sighting(
             generation=0,
             priority_class=priority_class(obj["metadata"], [pods[0]["spec"]]),
             pod_priority_classes=named_by(pod["spec"] for pod in pods),

@@ -179,7 +179,7 @@ def by_node(pods: Sequence[Json], weights: Sequence[int] | None = None) -> dict[
 
 
 def presence(pods: Sequence[Json], weights: Sequence[int] | None = None) -> Json:
-    """Which members are up, where they hold resources and until when, as fields of Observed; ``weights`` are
+    """Which members are up, where they hold resources and until when, as fields of Sighting; ``weights`` are
     the members that each pod counts for, where that is not one."""
     up = [i for i, pod in enumerate(pods) if is_ready(pod)]
     ready, theirs = [pods[i] for i in up], [weights[i] for i in up] if weights else None

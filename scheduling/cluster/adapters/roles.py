@@ -24,7 +24,7 @@ from scheduling.cluster.adapters import (
     unlike,
 )
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.base import Admission, ClassSpec, Sighting
 from scheduling.cluster.adapters.cel import PolicyKind
 from scheduling.cluster.adapters.demand import Demand, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.originals import Original
@@ -81,7 +81,7 @@ class RoleAdapter:
         return []
 
     def managed_by(self, obj: Json) -> str:
-        """Who runs it, where it says; the kind's own controller leaves others' alone."""
+        """The controller that runs it, where it says; the kind's own controller leaves others' alone."""
         return str(obj["spec"].get("managedBy") or "")
 
     def done(self, obj: Json, pods: Sequence[Json]) -> int:
@@ -150,7 +150,7 @@ class RoleAdapter:
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
         demand: Demand | None = None,
-    ) -> Observed:
+    ) -> Sighting:
         meta, said = obj["metadata"], notes.of(obj)
         demand = demand or self.demand_of(obj, classes, claims, runtimes)
         names = tuple(c.resource_name for c in classes)
@@ -160,7 +160,7 @@ class RoleAdapter:
         each = unlike.weights(mine, demand.part, names, claims)
         done = self.done(obj, mine) if each is None else unlike.over(mine, each)
         outcome, finished = self.outcome(obj)
-        return Observed(
+        return Sighting(
             generation=int(meta.get("generation", 0)),
             run_time_limit_s=self._limit_s(obj),
             suspended=self.is_suspended(obj),

@@ -82,7 +82,7 @@ def _shape(
 
 
 def fields(shapes: Sequence[Shape], let_in: int | None) -> Json:
-    """Fields of ``Observed``; ``let_in`` is the milli-GPU of the largest member that an admission let in."""
+    """Fields of ``Sighting``; ``let_in`` is the milli-GPU of the largest member that an admission let in."""
     if not shapes:
         return {}
     part = part_of(shape.gpus for shape in shapes)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from scheduling.cluster.adapters import Adapter, Observed
+from scheduling.cluster.adapters import Adapter, Sighting
 from scheduling.cluster.adapters.base import DELETE
 from scheduling.cluster.adapters.merging import merged
 from scheduling.cluster.connection.client import (
@@ -65,7 +65,7 @@ class Act:
     """
 
     adapter: Adapter
-    target: Observed
+    target: Sighting
     decide: Decide
     before: tuple[Event, ...] = ()
     after: tuple[Event, ...] = ()
@@ -75,7 +75,7 @@ class Act:
     """The plan counts on it: once it is written there is nothing to plan anew."""
     purpose: str = ""
     """What it does to the workload, in a word or two; empty for words, which do nothing."""
-    becomes: Observed | None = None
+    becomes: Sighting | None = None
     """What the workload is once it is written, where plans may count on that while it is on its way."""
     cycle: int = 0
     """Number of the cycle that decided it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from scheduling.cluster.adapters.base import Observed
+from scheduling.cluster.adapters.base import Sighting
 from scheduling.cluster.connection.client import Client, ConflictError, NotFoundError
 from scheduling.cluster.connection.rate import Allowance
 
@@ -30,7 +30,7 @@ class Event:
     """Something said about ``target`` once. ``once`` tells two occurrences of one reason apart, so that
     a repeated write (after a fault, by another worker) finds the Event there already."""
 
-    target: Observed
+    target: Sighting
     api_version: str
     reason: str
     message: str

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from scheduling.cluster.connection.client import CONNECTIONS, ApiError
 
 if TYPE_CHECKING:
-    from scheduling.cluster.adapters import Observed
+    from scheduling.cluster.adapters import Sighting
     from scheduling.cluster.enforcement.enforcer import Act, Outcome
 
 POLL_S = 0.01
@@ -51,7 +51,7 @@ class Starts:
     def __len__(self) -> int:
         return len(self._under_way)
 
-    def under_way(self) -> dict[str, Observed]:
+    def under_way(self) -> dict[str, Sighting]:
         """uid -> the workload as it is once its start is made. Ask before the mirror is looked at: what is
         in neither was not made."""
         with self._lock:

@@ -12,7 +12,7 @@ Whatever else is done to work that stood there before is taken.
 
 What is called as GPUs of any vendor are (``vendors``) counts as them, whether or not a GPU class lists it. A
 policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as GPU
-work. Whoever asks for zero of a resource does not ask for it.
+work. A pod that asks for zero of a resource does not ask for it.
 """
 
 from __future__ import annotations
@@ -301,8 +301,8 @@ def _on_nodes(kind: PolicyKind) -> Json:
 
 
 def _on_accounts(kind: PolicyKind) -> Json:
-    """Whoever may make pods may act as any account of the namespace: those that were not made for work belong
-    to what else stands there, and may do more than people."""
+    """An account that may make pods may act as any account of the namespace: those that were not made for
+    work belong to what else stands there, and may do more than people."""
     condition = " || ".join(
         f"(has(s.{field}) && !(s.{field} in ['', 'default']) && !(s.{field} in variables.accounts) && "
         f"!({_stood(field)}))"

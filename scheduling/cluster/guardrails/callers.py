@@ -1,4 +1,4 @@
-"""Who makes a request, and whose an object is, in CEL.
+"""The caller of a request, and the owner of an object, in CEL.
 
 What a controller makes follows the turn of what it was made for, so it is not judged once more. Anybody can
 write an owner reference, though: it counts where a controller's own account makes the request, and where
@@ -24,8 +24,8 @@ PERSON = (
     f"'{people.GROUP}' in request.userInfo.groups "
     f"? request.userInfo.username.substring({len(people.PREFIX)}) : request.userInfo.username)"
 )
-"""Who asks, by the name that people go by: the portal acts for them under a prefix of its own, in a group of
-its own. A provider that names somebody with that prefix does not make them somebody else."""
+"""The caller, by the name that people go by: the portal acts for them under a prefix of its own, in a group
+of its own. A provider that names somebody with that prefix does not make them somebody else."""
 
 
 def holds(right: tuple[str, str]) -> str:

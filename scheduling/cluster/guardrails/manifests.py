@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster.guardrails import admission, leaving, marks, personas, reserve, users
+from scheduling.cluster.guardrails import admission, marks, personas, reserve, subresources, users
 from scheduling.cluster.guardrails.personas import Parameters
 from scheduling.cluster.vocabulary import devices, labels, people
 from scheduling.models.queues import SYSTEM_NAMESPACE
@@ -89,7 +89,7 @@ def manifests(rails: Rails) -> list[Json]:
             namespaces=[rail.name for rail in rails.namespaces],
         )
         found += users.policies(terms.namespaces)
-        found += [*admission.policies(terms), *leaving.policies(terms), *marks.policy()]
+        found += [*admission.policies(terms), *subresources.policies(terms), *marks.policy()]
         found += _on_personas(rails, terms)
         found += reserve.policy(rails.reserved, rails.gpu_resources)
     return [_stamped(manifest) for manifest in found]
@@ -130,7 +130,7 @@ def _namespace(rail: NamespaceRail) -> Json:
 
 def _priority_class(rail: PriorityRail) -> Json:
     body = _object("scheduling.k8s.io/v1", "PriorityClass", rail.name)
-    # Who gives way to whom is Weir's decision; kube-scheduler must not take it once more.
+    # Preemption is Weir's decision; kube-scheduler must not take it once more.
     return body | {"value": rail.value, "preemptionPolicy": "Never"}
 
 

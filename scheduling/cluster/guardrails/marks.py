@@ -1,4 +1,4 @@
-"""Who may write the mark of an admission: whoever holds the right to update ``marks.weir.dev``.
+"""Accounts that may write the mark of an admission: those that hold the right to update ``marks.weir.dev``.
 
 That resource is not served by anybody. It is a name for a right, which enforce.yaml gives to Weir, cluster
 administrators have with all others, and teams lack: a person who may patch a Job could else set its

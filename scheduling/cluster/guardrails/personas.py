@@ -2,8 +2,8 @@
 
 The ConfigMap ``weir-personas`` of a namespace says, of each of its queues that a team is bound to, who may
 have what run there. Where several personas reach somebody, one that allows all of it is enough. An update
-is judged by what it changes, so whatever a persona does not bound can always be edited. Whoever may update
-``marks.weir.dev`` acts for Weir and is not bound.
+is judged by what it changes, so whatever a persona does not bound can always be edited. An account that may
+update ``marks.weir.dev`` acts for Weir and is not bound.
 
 Only what the object itself says is judged: claims of devices, runtimes and pods that find each other by
 their labels are for the cycle to see. A namespace without parameters has no such limits, and only who acts

@@ -2,8 +2,8 @@
 
 A MutatingAdmissionPolicy writes the caller's name on what people create. Where the API server has no such
 policies (before Kubernetes 1.36), the name may be left out; either way a ValidatingAdmissionPolicy takes
-no other, and lets nobody change it afterwards. Whoever may update ``marks.weir.dev`` acts for Weir and may
-name somebody else. What controllers make keeps what its template says.
+no other, and lets nobody change it afterwards. An account that may update ``marks.weir.dev`` acts for Weir
+and may name somebody else. What controllers make keeps what its template says.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes, unlike
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Sighting, notes, unlike
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
@@ -21,7 +21,7 @@ from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.picture.memo import NO_PODS, Memo
 from scheduling.cluster.picture.neighbourhood import Nearby, nearby, shut_out
 from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
-from scheduling.cluster.vocabulary import devices, labels, unmade
+from scheduling.cluster.vocabulary import devices, labels, refusals
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.limit_ranges import NO_DEFAULTS, ByNamespace
 from scheduling.cluster.vocabulary.quantities import instant
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Orphans:
     """Pods whose object was deleted: they hold their GPUs until they are gone. Amounts are of the largest of
-    them, as in Observed."""
+    them, as in Sighting."""
 
     namespace: str
     name: str
@@ -58,13 +58,13 @@ KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
 
 @dataclass(frozen=True)
 class Picture:
-    workloads: tuple[Observed, ...]
+    workloads: tuple[Sighting, ...]
     """By age."""
     nodes: tuple[ObservedNode, ...]
     """Those that hand out GPUs."""
-    by_uid: Mapping[str, Observed]
+    by_uid: Mapping[str, Sighting]
     orphans: tuple[Orphans, ...] = ()
-    departed: Mapping[str, Observed] = field(default_factory=dict)
+    departed: Mapping[str, Sighting] = field(default_factory=dict)
     """uid -> the last that was seen of objects that are gone."""
     strayed: frozenset[str] = frozenset()
     """uids of those that are there and no workloads any more."""
@@ -78,7 +78,7 @@ class Picture:
     bare: tuple[ObservedNode, ...] = ()
     """Nodes that are known to have GPUs and hand out none."""
 
-    def with_known(self, more: Mapping[str, Observed]) -> Picture:
+    def with_known(self, more: Mapping[str, Sighting]) -> Picture:
         """With these, by uid, in the places of theirs."""
         if not more:
             return self
@@ -104,12 +104,12 @@ def resources(
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
         **RESOURCES,
-        **{reason: (path, unmade.trim) for reason, path in unmade.LIST_PATHS.items()},
+        **{reason: (path, refusals.trim) for reason, path in refusals.LIST_PATHS.items()},
     }
     return by_resource | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
-OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *RESOURCES, *unmade.REASONS}) - {"Job"}
+OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *RESOURCES, *refusals.REASONS}) - {"Job"}
 """Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
 
 
@@ -144,11 +144,11 @@ def take(
     return picture.with_known(_refused(mirror, memo.kin, picture.by_uid))
 
 
-def _refused(mirror: Mirror, kin: Kinship, by_uid: Mapping[str, Observed]) -> dict[str, Observed]:
+def _refused(mirror: Mirror, kin: Kinship, by_uid: Mapping[str, Sighting]) -> dict[str, Sighting]:
     """Those that lack pods which the API server refused since their admission, with its words, whichever of
     their objects the pods would belong to."""
-    said = unmade.read(chain.from_iterable(mirror[name].objects() for name in unmade.REASONS))
-    found: dict[str, Observed] = {}
+    said = refusals.read(chain.from_iterable(mirror[name].objects() for name in refusals.REASONS))
+    found: dict[str, Sighting] = {}
     for uid, what in sorted(said.items(), key=lambda each: (each[1].at, each[0])):
         observed = by_uid.get(kin.workload_of(uid) or "")
         if observed and observed.lacks_pods and observed.admitted and what.at >= observed.admitted:
@@ -168,7 +168,7 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     by_resource = {
         name: _list(client, path, trim, optional=name in OPTIONAL)
         for name, (path, trim) in resources().items()
-        if name not in unmade.REASONS  # It gives up no start.
+        if name not in refusals.REASONS  # It gives up no start.
     }
     objects = {a.kind: by_resource[a.kind] for a in ADAPTERS if a.resource == a.kind}
     around = circumstances(classes, by_resource.__getitem__)
@@ -377,12 +377,12 @@ def _filled(adapter: Adapter, obj: Json, around: Circumstances) -> Json:
     return adapter.filled(obj, around.defaults.get(obj["metadata"]["namespace"], NO_DEFAULTS))
 
 
-def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:
+def _broken(adapter: Adapter, obj: Json, why: str) -> Sighting | None:
     """A waiting object whose demand cannot be read, with the reason for people; None if it runs."""
     meta = obj["metadata"]
     if not instant(meta.get("creationTimestamp")) or not adapter.is_suspended(obj):
         return None
-    return Observed(
+    return Sighting(
         generation=int(meta.get("generation", 0)),
         user=notes.of(obj).get(labels.USER, ""),
         priority_class="",

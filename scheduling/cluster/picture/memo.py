@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Observed
+from scheduling.cluster.adapters import ADAPTERS, Sighting
 from scheduling.cluster.adapters.demand import Demand
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.kinship import Kinship
@@ -32,7 +32,7 @@ class Memo:
         self._before: Identities = {}
         """The objects of the last pass; no others have their identities while these are held."""
         self._circumstances: tuple[object, ...] = ()
-        self._read: dict[str, Observed] = {}
+        self._read: dict[str, Sighting] = {}
         self._out_of_order: list[Any] = []
         """Ages of those that were read after younger ones."""
         self._pods: dict[str, list[Json]] = {}
@@ -88,7 +88,7 @@ class Memo:
         if (words := words_of(obj)) is not None:
             self._demands[_uid(obj)] = words, demand
 
-    def note(self, observed: Observed) -> None:
+    def note(self, observed: Sighting) -> None:
         """Remember what was read."""
         if (before := self._read.get(observed.uid)) and BY_AGE(before) != BY_AGE(observed):
             del self._read[observed.uid]
@@ -104,7 +104,7 @@ class Memo:
         self._demands.pop(uid, None)
         self.unreadable.pop(uid, None)
 
-    def by_age(self) -> dict[str, Observed]:
+    def by_age(self) -> dict[str, Sighting]:
         """All that is remembered, by uid, in order of age and name."""
         if self._out_of_order:
             first, late = min(self._out_of_order), []

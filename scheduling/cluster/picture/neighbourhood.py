@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scheduling.cluster.adapters import Observed, bounds, neighbours
+from scheduling.cluster.adapters import Sighting, bounds, neighbours
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.picture.nodes import ObservedNode
 
@@ -29,7 +29,7 @@ class Neighbourhood:
     """The bound pods of one picture, by what they are asked for."""
 
     def __init__(
-        self, nodes: Sequence[ObservedNode], pods: Iterable[Json], owners: Mapping[str, Observed]
+        self, nodes: Sequence[ObservedNode], pods: Iterable[Json], owners: Mapping[str, Sighting]
     ) -> None:
         """``owners``: uid of a pod -> the workload that it is of."""
         self._labels = {node.name: node.labels for node in nodes}
@@ -87,7 +87,7 @@ def nearby(
     nodes: Sequence[ObservedNode],
     pods: Iterable[Json],
     owned: Mapping[str, Sequence[Json]],
-    workloads: Iterable[Observed],
+    workloads: Iterable[Sighting],
 ) -> Nearby:
     """By bounds that speak of other pods; nothing is looked at where none do."""
     by_uid = {o.uid: o for o in workloads}
@@ -104,7 +104,7 @@ def nearby(
     return {text: left for text in texts if (left := found.left_to(text)) is not None}
 
 
-def shut_out(workloads: Iterable[Observed], left: Nearby) -> dict[str, Observed]:
+def shut_out(workloads: Iterable[Sighting], left: Nearby) -> dict[str, Sighting]:
     """Those that wait and to whom pods that are there leave no node, by uid, with the sentence: it is not the
     cluster that they never fit."""
     return {

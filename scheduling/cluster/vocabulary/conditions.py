@@ -97,7 +97,8 @@ def trim_conditions(conditions: Iterable[Json] | None) -> list[Json]:
 
 
 def trim_cordon(node: Json) -> Json:
-    """Who set ``unschedulable`` and when, as far as the node's managed fields and its taint tell."""
+    """The author and the time of ``unschedulable``, as far as the node's managed fields and its taint
+    tell."""
     spec = node.get("spec") or {}
     if not spec.get("unschedulable"):
         return {}

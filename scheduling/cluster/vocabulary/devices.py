@@ -95,7 +95,7 @@ class Offer:
 
     @cached_property
     def _least_first(self) -> list[Device]:
-        """Whoever draws least leaves most to others."""
+        """A workload that draws least leaves most to others."""
         return sorted(self.devices, key=self._weight)
 
     def _weight(self, device: Device) -> Decimal:

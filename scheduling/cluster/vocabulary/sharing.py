@@ -12,7 +12,7 @@ MOST = 2000
 """Different parts remembered; a cluster with more of them begins anew."""
 
 
-class Shared:
+class SharedParts:
     """Safe to use from many threads. What comes out is read by many: treat it as read-only."""
 
     def __init__(self) -> None:

@@ -102,7 +102,7 @@ VENDORS: tuple[Vendor, ...] = (
     ),
     Vendor("huawei", resources=("huawei[.]com/[aA]scend.*",), drivers=("npu[.]huawei[.]com",)),
     Vendor("mthreads", resources=("mthreads[.]com/vgpu",), product=("mthreads.com/product",)),
-    # Whoever sells or shares them: a name that says GPU.
+    # Of any vendor and way of sharing: a name that says GPU.
     Vendor(
         "others",
         resources=("[^/]+/v?gpu",),

@@ -3,9 +3,8 @@
 All of them claim their seats again before anybody starts. Then each, in line, starts where there is room for
 it now: on its seats, whoever else still leaves their nodes (safe, as all of them fit together), or on any
 other GPUs of the class that nobody claims; what still leaves for it is then free for others. Those whose own
-victims are gone go first. Who finds none
-keeps its claim, whatever shares, turns and arrivals say by now. It lapses only where its seats are gone,
-where people took it away, or where it is overdue.
+victims are gone go first. A workload that finds none keeps its claim, whatever shares, turns and arrivals say
+by now. It lapses only where its seats are gone, where people took it away, or where it is overdue.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from scheduling.engine.placement.unlike import all_fit
 from scheduling.engine.quota.standing import CLAIMS, PAST_NOMINAL, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.order import Pending, Running
+from scheduling.engine.state.order import PendingSlots, RunningSlots
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER, NOW
 from scheduling.engine.statement.lines import recall, seat_out
@@ -47,7 +46,7 @@ def seat_the_promised(world: Session) -> None:
 
 
 @inner
-def _promised(pending: Pending, claims: Flags) -> Ints:
+def _promised(pending: PendingSlots, claims: Flags) -> Ints:
     """Those with a claim, in line."""
     found, size = np.empty(pending.promised, np.int64), 0
     for k in range(pending.size[0]):
@@ -58,7 +57,7 @@ def _promised(pending: Pending, claims: Flags) -> Ints:
 
 
 @inner
-def _own_room_first(work: Work, running: Running, item: Ints) -> Ints:
+def _own_room_first(work: Work, running: RunningSlots, item: Ints) -> Ints:
     """Those whose own victims are all gone, in line, before those who wait for what still leaves: whoever
     takes a claim's room before it has others to wait for in its place, and may be one that left for it.
     """

@@ -39,7 +39,7 @@ from numba.core.untyped_passes import (
 )
 
 
-class Unlinked(JITCodeLibrary):
+class UnlinkedLibrary(JITCodeLibrary):
     """Intermediate code of an inner function; it has no address."""
 
     def __init__(self, codegen: Any, name: str) -> None:
@@ -79,7 +79,7 @@ class Unlinked(JITCodeLibrary):
                 function.linkage = "internal"
         return bytes(module.as_bitcode())
 
-    def read(self, module: Any, needed: list[Unlinked]) -> None:
+    def read(self, module: Any, needed: list[UnlinkedLibrary]) -> None:
         """Takes what ``bitcode`` gave, and the libraries of inner functions that it calls."""
         self._final_module, self._finalized = module, True
         self._linking_libraries = [*needed, rtsys.library]
@@ -92,7 +92,7 @@ class Unlinked(JITCodeLibrary):
 class Whole(JITCodeLibrary):
     """Machine code of a kernel and of all that it calls."""
 
-    inners: tuple[Unlinked, ...] = ()
+    inners: tuple[UnlinkedLibrary, ...] = ()
     """What it was made of, callers first."""
 
     def finalize(self) -> None:
@@ -116,7 +116,7 @@ class Whole(JITCodeLibrary):
         bitcode = zlib.compress(bytes(module.as_bitcode()))
         return self.name, WHOLE, (self._get_compiled_object(), defined, bitcode)
 
-    def _enclose(self, inners: tuple[Unlinked, ...]) -> None:
+    def _enclose(self, inners: tuple[UnlinkedLibrary, ...]) -> None:
         """Nobody else calls them: LLVM may do away with one once it stands in its one caller.
 
         A function of Numba's that code from disk brings along may stand here under another name, and be only
@@ -165,18 +165,18 @@ def _is_enclosable(function: Any) -> bool:
 def _linked_already(ones: list[Any]) -> list[CodeLibrary]:
     """Libraries of Numba's own functions, which bring along what they call."""
     needed = (library for one in ones for library in one._linking_libraries)
-    return list(dict.fromkeys(lib for lib in needed if not isinstance(lib, Unlinked)))
+    return list(dict.fromkeys(lib for lib in needed if not isinstance(lib, UnlinkedLibrary)))
 
 
-def _callers_first(library: CodeLibrary) -> Iterator[Unlinked]:
+def _callers_first(library: CodeLibrary) -> Iterator[UnlinkedLibrary]:
     """Each inner library that ``library`` needs, once: the linker leaves out what nobody calls yet."""
     seen: set[CodeLibrary] = set()
-    ended: list[Unlinked] = []
+    ended: list[UnlinkedLibrary] = []
 
     def visit(one: Any) -> None:
         seen.add(one)
         for other in one._linking_libraries:
-            if isinstance(other, Unlinked) and other not in seen:
+            if isinstance(other, UnlinkedLibrary) and other not in seen:
                 visit(other)
         if one is not library:
             ended.append(one)
@@ -277,7 +277,7 @@ class InnerCompiler(CompilerBase):
         if is_steady(one.func):
             # Numba counts functions: in another process one would have another name.
             one.unique_id, one.unique_name = 0, f"{one.modname}.{one.func_qualname}"
-        return _with_library(self, Unlinked)
+        return _with_library(self, UnlinkedLibrary)
 
 
 class KernelCompiler(CompilerBase):

@@ -12,9 +12,9 @@ from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
-from scheduling.engine.compile.kept import UNREADABLE, InnerCache, forget, keep_in, take_from
 from scheduling.engine.compile.library import InnerCompiler, KernelCompiler
 from scheduling.engine.compile.stamp import stamp_of
+from scheduling.engine.compile.store import UNREADABLE, InnerCache, forget, keep_in, take_from
 
 # Loops of scalars gain nothing from vectors and the last level of optimisation, and compile in a third
 # of the time without.

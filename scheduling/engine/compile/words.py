@@ -29,7 +29,7 @@ WORD = cgutils.intp_t
 _FLOAT, _WORD = Packed("d"), Packed("q")
 
 
-class Table(types.Array):
+class ArrayType(types.Array):
     """Type of an array inside a struct."""
 
 
@@ -92,7 +92,7 @@ def _kind_of(part: Any) -> Any:
         return part.kind
     if not isinstance(part, np.ndarray):
         return types.unliteral(typeof(part))
-    return Table(from_dtype(part.dtype), part.ndim, "C")
+    return ArrayType(from_dtype(part.dtype), part.ndim, "C")
 
 
 def _written(part: Any) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class TableModel(models.ArrayModel):
 
 
 register_model(StructType)(models.OpaqueModel)
-register_model(Table)(TableModel)
+register_model(ArrayType)(TableModel)
 
 
 @typeof_impl.register(Struct)
@@ -203,7 +203,7 @@ def _set(context: Any, builder: Any, signature: Any, args: Any, name: str) -> No
     builder.store(value, _place(builder, struct, first, value.type))
 
 
-@lower_builtin(operator.getitem, Table, types.Integer)
+@lower_builtin(operator.getitem, ArrayType, types.Integer)
 def _item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind, index = signature.args
     if kind.ndim > 1:
@@ -212,7 +212,7 @@ def _item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.unpack_value(builder, kind.dtype, place)
 
 
-@lower_builtin(operator.getitem, Table, types.BaseTuple)
+@lower_builtin(operator.getitem, ArrayType, types.BaseTuple)
 def _item_in_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind, index = signature.args
     if not _one_place(kind, index):
@@ -222,7 +222,7 @@ def _item_in_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.unpack_value(builder, kind.dtype, place)
 
 
-@lower_builtin(operator.setitem, Table, types.Any, types.Any)
+@lower_builtin(operator.setitem, ArrayType, types.Any, types.Any)
 def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind, index, value = signature.args
     if not isinstance(value, types.Number | types.Boolean) or not _one_place(kind, index):
@@ -236,13 +236,13 @@ def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return None
 
 
-def _one_place(kind: Table, index: Any) -> bool:
+def _one_place(kind: ArrayType, index: Any) -> bool:
     if isinstance(index, types.BaseTuple):
         return len(index) == kind.ndim and all(isinstance(k, types.Integer) for k in index)
     return kind.ndim == 1 and isinstance(index, types.Integer)
 
 
-def _place_of(context: Any, builder: Any, kind: Table, table: Any, index: list[Any]) -> Any:
+def _place_of(context: Any, builder: Any, kind: ArrayType, table: Any, index: list[Any]) -> Any:
     """Pointer to one entry, from the fields of a table in the order of ``ArrayModel``."""
     fields = context.data_model_manager[kind]
     shape = fields.get(builder, table, "shape")

@@ -31,7 +31,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class FieldWay:
     """How a field with a value is read and written, and its ``name`` in the model where that is another."""
 
     read: Convert = _as_it_is
@@ -84,37 +84,37 @@ def _doc(kind: type[BaseModel], row: Any) -> Any:
     return kind(**found)
 
 
-def _nested(kind: type[Any], doc: type[BaseModel], name: str = "") -> Way:
-    return Way(partial(_row, kind), partial(_doc, doc), name)
+def _nested(kind: type[Any], doc: type[BaseModel], name: str = "") -> FieldWay:
+    return FieldWay(partial(_row, kind), partial(_doc, doc), name)
 
 
-def _each(key: Convert = _as_it_is, *, read: Convert, write: Convert) -> Way:
+def _each(key: Convert = _as_it_is, *, read: Convert, write: Convert) -> FieldWay:
     """Of a mapping; ``key`` writes its keys."""
-    return Way(
+    return FieldWay(
         lambda values: {k: read(v) for k, v in values.items()},
         lambda values: {key(k): write(v) for k, v in values.items()},
     )
 
 
-SAME = Way()
-MILLI = Way(_milli, _gpus)
-HELD = Way(_milli, _held_gpus)
-GIB = Way(lambda gib: round(gib * 1024), lambda mib: mib / 1024, "memory_mib")
-NAMES = Way(tuple, list)
+SAME = FieldWay()
+MILLI = FieldWay(_milli, _gpus)
+HELD = FieldWay(_milli, _held_gpus)
+GIB = FieldWay(lambda gib: round(gib * 1024), lambda mib: mib / 1024, "memory_mib")
+NAMES = FieldWay(tuple, list)
 DEVICES = _each(read=tuple, write=list)
 AMOUNTS = _each(_text, read=_as_it_is, write=lambda amount: min(amount, s.MOST))
-BOUNDED = Way(write=lambda at: min(max(at, FIRST), LAST))
+BOUNDED = FieldWay(write=lambda at: min(max(at, FIRST), LAST))
 ENTITLEMENT = {"nominal": MILLI, "borrowing_limit": MILLI, "lending_limit": MILLI}
 QUOTA = _nested(m.Quota, s.QuotaDoc)
 SEGMENT = _nested(m.Segment, s.SegmentDoc)
-WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
+WAYS: Mapping[type[BaseModel], Mapping[str, FieldWay | None]] = {
     s.NodeDoc: {
         "gpus": HELD, "foreign_gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "overfull": None,
         "beside": AMOUNTS, "foreign_beside": AMOUNTS,
     },
-    s.NodeSetDoc: {"nodes": Way(frozenset, sorted), "constraints": Way(write=_text)},
+    s.NodeSetDoc: {"nodes": FieldWay(frozenset, sorted), "constraints": FieldWay(write=_text)},
     s.LoweredDoc: ENTITLEMENT,
-    s.QuotaDoc: {**ENTITLEMENT, "lowered": _nested(m.Lowered, s.LoweredDoc)},
+    s.QuotaDoc: {**ENTITLEMENT, "lowered": _nested(m.LoweredQuota, s.LoweredDoc)},
     s.QueueDoc: {
         "quotas": _each(read=QUOTA.read, write=QUOTA.write),
         "eviction_budget_gpus": MILLI,
@@ -123,26 +123,26 @@ WAYS: Mapping[type[BaseModel], Mapping[str, Way | None]] = {
     },
     s.TopologyDoc: {"segment": SEGMENT},
     s.RoleDoc: {
-        "name": Way(write=_text), "gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "beside": AMOUNTS,
+        "name": FieldWay(write=_text), "gpus": HELD, "cpus": MILLI, "memory_gib": GIB, "beside": AMOUNTS,
     },
     s.WorkloadDoc: {
-        "user": Way(write=_text),
-        "members": Way(
+        "user": FieldWay(write=_text),
+        "members": FieldWay(
             lambda doc: m.Members(doc.min, doc.max or doc.min),
             lambda of: s.MembersDoc(min=min(of.min, s.MOST_HELD), max=min(of.max, s.MOST_HELD)),
         ),
-        "roles": Way(
+        "roles": FieldWay(
             lambda docs: tuple(_role(doc) for doc in docs),
             lambda roles: [_role_doc(role) for role in roles],
         ),
-        "gpus": Way(_milli, _asked_gpus),
+        "gpus": FieldWay(_milli, _asked_gpus),
         "cpus": MILLI,
         "memory_gib": GIB,
         "beside": AMOUNTS,
-        "gpu_classes": Way(tuple, lambda names: [_text(name) for name in names]),
+        "gpu_classes": FieldWay(tuple, lambda names: [_text(name) for name in names]),
         "topology": _nested(m.Topology, s.TopologyDoc),
-        "predicted_s": _nested(m.Predicted, s.PredictedDoc, "predicted"),
-        "state": Way(name="phase"),
+        "predicted_s": _nested(m.PredictedRunTime, s.PredictedDoc, "predicted"),
+        "state": FieldWay(name="phase"),
         "checkpointed": BOUNDED,
         "virtual_start": BOUNDED,
         "victims": NAMES,

@@ -22,7 +22,7 @@ from scheduling.engine.eviction.rules import (
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
 
 
-class Way(NamedTuple):
+class Attempt(NamedTuple):
     """One attempt: ``by`` whom room is made; whether gangs may go that lie partly inside the share of their
     queue, or were evicted often, as far as nominal is ``owed``; how far it stretches. Nothing is waived for
     moves, anything for the others.
@@ -37,21 +37,21 @@ WAIVED = (STRICT, DELAY, PROTECTED, BUDGET, CAP)
 
 WAYS = (
     # Nobody leaves and nobody's share changes, so each class of the wish is asked this before any other row.
-    Way(MOVES, False, PLAIN),
+    Attempt(MOVES, False, PLAIN),
     # Apart from OWN_TOO: lower priority of the own queue stays while others hold more than their shares.
-    Way(RECLAIM, False, PLAIN),
+    Attempt(RECLAIM, False, PLAIN),
     # Apart from RECLAIM: a mover is seated elsewhere at once, on GPUs that are free now, so nodes are cleared
     # one by one; at most MOST_MIXED times in a cycle.
-    Way(MIXED, False, PLAIN),
-    Way(RECLAIM, True, PLAIN),
+    Attempt(MIXED, False, PLAIN),
+    Attempt(RECLAIM, True, PLAIN),
     # First inside the leaf alone, where nobody has to be entitled; then from where reclaim ended to the root.
-    Way(OWN_TOO, False, PLAIN),
+    Attempt(OWN_TOO, False, PLAIN),
     # Apart from that: the queues of the workload have to end inside their nominal, not inside their shares.
-    Way(OWN_TOO, True, PLAIN),
+    Attempt(OWN_TOO, True, PLAIN),
     # Inside the shares of others, so only once nothing else does, whatever is waived; this and the next at
     # most MOST_STRETCHED times in a cycle.
-    Way(RECLAIM, True, LENT),
-    Way(RECLAIM, True, ROUNDED),
+    Attempt(RECLAIM, True, LENT),
+    Attempt(RECLAIM, True, ROUNDED),
 )
 
 MOST_STRETCHED = 32

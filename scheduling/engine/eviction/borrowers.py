@@ -137,8 +137,8 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
 @inner
 def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
     """Work that starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last
-    first, and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
-    again does so for somebody inside its share, so that ends as reclaim does.
+    first, and their milli-GPU; not those who were promised their GPUs or for whom others left. A workload
+    that steps back again does so for somebody inside its share, so that ends as reclaim does.
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0

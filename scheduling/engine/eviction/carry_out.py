@@ -176,9 +176,9 @@ def rule_of(tree: Tree, work: Work, candidates: Candidates, request: VictimReque
 
 @inner
 def spare_the_needless(world: Session, since: int) -> None:
-    """Whoever was evicted for others from decision ``since`` on stays where all that is promised holds beside
-    it, the last first. Limits on workloads and users are left alone: which work is tried next depends on
-    them.
+    """Work that was evicted for others from decision ``since`` on stays where all that is promised holds
+    beside it, the last first. Limits on workloads and users are left alone: which work is tried next depends
+    on them.
     """
     out = world.out
     if world.queues.limits.any or _served(out, world.candidates, since) < 2:

@@ -147,7 +147,7 @@ def change(heap: CostHeap, n: int, cost: float) -> None:
 
 @inner
 def drop_first(heap: CostHeap) -> None:
-    """Whoever costs least leaves."""
+    """The victims that cost least leave."""
     heap.size[0] -= 1
     n, last = heap.node[0], heap.node[heap.size[0]]
     heap.node[0], heap.position[last], heap.position[n] = last, 0, -1

@@ -33,7 +33,7 @@ from scheduling.engine.quota.standing import ON_LOAN, STARTS, owes, standing
 from scheduling.engine.reasons.figures import PROMISE, YIELD
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Tree, Work, core_of, need_of
-from scheduling.engine.state.order import Running
+from scheduling.engine.state.order import RunningSlots
 from scheduling.engine.state.roles import has_roles
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import LATER
@@ -185,7 +185,7 @@ def may_make_room(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _is_above_others(running: Running, ranks: Ranks, work: Work, w: int) -> bool:
+def _is_above_others(running: RunningSlots, ranks: Ranks, work: Work, w: int) -> bool:
     """Whether lower priority runs in its leaf."""
     value, rank, q = ranks.value, work.priority, work.queue[w]
     for k in range(running.queue_begin[q + 1], running.queue_begin[q + 2]):

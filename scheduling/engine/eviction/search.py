@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
 from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Way
+from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Attempt
 from scheduling.engine.eviction.bounds import (
     fails_like_another,
     first_of_both,
@@ -192,7 +192,7 @@ def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
 
 
 @inner
-def _is_asked(ask: Ask, way: Way) -> bool:
+def _is_asked(ask: Ask, way: Attempt) -> bool:
     if ask.by == ALL_TO_LEAVE:
         return way.by != MOVES
     return bool(way.by == ask.by)
@@ -224,7 +224,7 @@ def _tell_of_sooner(world: Session, origin: VictimRequest) -> None:
 
 
 @inner
-def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRequest]:
+def _try(world: Session, ask: Ask, way: Attempt, waived: int) -> tuple[int, VictimRequest]:
     """One row: MADE where its victims, or movers, stand in the log and the workload has claimed its seats."""
     w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], need_of(world.work, ask.w)
     if way.by == OWN_TOO:
@@ -250,7 +250,7 @@ def _stands(world: Session, ask: Ask) -> Standing:
 
 
 @inner
-def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
+def _first_top(world: Session, ask: Ask, way: Attempt, waived: int) -> int:
     """The queue below which both kinds of victims are searched first, -1 for nowhere: for the first row, the
     leaf.
     """
@@ -269,7 +269,9 @@ def _beyond(world: Session, ask: Ask, waived: int) -> int:
 
 
 @inner
-def _climb(world: Session, ask: Ask, way: Way, waived: int, top: int) -> tuple[int, VictimRequest]:
+def _climb(
+    world: Session, ask: Ask, way: Attempt, waived: int, top: int
+) -> tuple[int, VictimRequest]:
     """From ``top`` up to the root: what leaves below a queue may bring the workload inside the share there,
     and so entitle it to what others hold above theirs.
     """
@@ -288,7 +290,7 @@ def _climb(world: Session, ask: Ask, way: Way, waived: int, top: int) -> tuple[i
 
 @inner
 def _attempt(
-    world: Session, ask: Ask, way: Way, request: VictimRequest, owed: int
+    world: Session, ask: Ask, way: Attempt, request: VictimRequest, owed: int
 ) -> tuple[int, VictimRequest]:
     """One search, unless it is in vain or too soon; of what it takes at most, so much is ``owed``."""
     work, rules = world.work, world.rules

@@ -16,7 +16,7 @@ from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import NO_OTHER, FreeForOther, Lapsed, Turn
+from scheduling.engine.reasons.figures import NO_OTHER, ClaimEnd, FreeForOther, Turn
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.frame import Frame
@@ -125,7 +125,7 @@ class _Reader:
             queue=self.path(int(self.frame.work.queue[slot])) or work.queue,
             blame="",
             gpu_class=work.gpu_class or "",
-            figures=Lapsed(members * work.gpus, len(work.victims)),
+            figures=ClaimEnd(members * work.gpus, len(work.victims)),
             rule=codes.LAPSES[int(self.plan.lapsed[slot])],
             until=work.room_due,
         )

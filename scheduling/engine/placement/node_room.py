@@ -97,9 +97,8 @@ def pick_device(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
 
 @inner
 def sit(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> None:
-    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free. Who backfills
-    is gone by then.
-    """
+    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free. Work that
+    backfills is gone by then."""
     _move(room, work, w, n, device, 1, when != LATER, when != BACKFILL)
 
 

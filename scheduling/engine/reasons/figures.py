@@ -22,7 +22,7 @@ class Unit(Enum):
     """Whole things, seconds, GPU-hours or MiB, read as they are."""
 
 
-class Shown(Enum):
+class Visibility(Enum):
     """When a figure is among the numbers of a decision."""
 
     HIDDEN = auto()
@@ -36,7 +36,7 @@ Mib = Annotated[Any, Unit.COUNT]
 Seconds = Annotated[Any, Unit.COUNT]
 GpuHours = Annotated[Any, Unit.COUNT]
 GpuSeconds = Annotated[Any, Unit.COUNT]
-Hidden = Annotated[Any, Unit.COUNT, Shown.HIDDEN]
+Hidden = Annotated[Any, Unit.COUNT, Visibility.HIDDEN]
 
 
 def _more(kind: Any, **fields: Any) -> Any:
@@ -68,7 +68,7 @@ class Growth(NamedTuple):
     holds: Gpus
 
 
-class Taken(NamedTuple):
+class Departure(NamedTuple):
     """What leaves for another, and how its queue stood."""
 
     held: Gpus
@@ -90,11 +90,11 @@ class Yield(NamedTuple):
     is_ahead: Hidden
 
 
-Shrunk = _more(Taken, gives_members=Count)
+Shrunk = _more(Departure, gives_members=Count)
 """Of an elastic gang, which goes on."""
 
 
-class Moved(NamedTuple):
+class Move(NamedTuple):
     """What starts again elsewhere for another."""
 
     moves: Gpus
@@ -111,7 +111,7 @@ class StaleGang(NamedTuple):
     gives_back: Gpus
 
 
-class Drained(NamedTuple):
+class Drain(NamedTuple):
     """What leaves a draining queue."""
 
     members: Count
@@ -129,7 +129,7 @@ class Promise(NamedTuple):
     victims: Count
 
 
-class Lapsed(NamedTuple):
+class ClaimEnd(NamedTuple):
     """A claim that ended: what was kept, and how many left for it."""
 
     needs: Gpus
@@ -143,8 +143,8 @@ class NeverFits(NamedTuple):
     most: Gpus
     min_members: Count
     per_member: Gpus
-    nodes_allowed: Annotated[Count, Shown.IF_ANY]
-    nodes_in_class: Annotated[Count, Shown.IF_ANY]
+    nodes_allowed: Annotated[Count, Visibility.IF_ANY]
+    nodes_in_class: Annotated[Count, Visibility.IF_ANY]
 
 
 class AtLimit(NamedTuple):
@@ -153,10 +153,10 @@ class AtLimit(NamedTuple):
     holds: Gpus
     limit: Gpus
     needs: Gpus
-    borrowable: Annotated[Gpus, Shown.HIDDEN]
+    borrowable: Annotated[Gpus, Visibility.HIDDEN]
 
 
-class HoursSpent(NamedTuple):
+class HoursBudget(NamedTuple):
     used_gpu_hours: GpuHours
     budget_gpu_hours: GpuHours
 
@@ -181,10 +181,10 @@ class FairShare(NamedTuple):
     needs: Gpus
     free: Gpus
     kept_back: Gpus
-    evictions: Annotated[Count, Shown.IF_ANY]
+    evictions: Annotated[Count, Visibility.IF_ANY]
 
 
-class Fixed(NamedTuple):
+class FixedUse(NamedTuple):
     """What a queue holds that cannot be preempted."""
 
     holds: Gpus
@@ -197,7 +197,7 @@ class Turn(NamedTuple):
     holds: Gpus
     fair_share: Gpus
     first_needs: Gpus
-    turn_in_s: Annotated[Seconds, Shown.IF_ANY]
+    turn_in_s: Annotated[Seconds, Visibility.IF_ANY]
 
 
 class Free(NamedTuple):
@@ -209,7 +209,7 @@ class Free(NamedTuple):
     fits_members: Count
 
 
-class ShortKept(NamedTuple):
+class ShortReserve(NamedTuple):
     """What is free, and what of it no long work is given."""
 
     free: Gpus
@@ -221,7 +221,7 @@ class ShortKept(NamedTuple):
 FreeTogether = _more(Free, fits_together=Count)
 FreeBySegments = _more(FreeTogether, segment=Count)
 FreeKept = _more(Free, kept_for_it=Gpus)
-FreeForOther = _more(Free, starts_in_s=Annotated[Seconds, Shown.IF_ANY])
+FreeForOther = _more(Free, starts_in_s=Annotated[Seconds, Visibility.IF_ANY])
 FreeWithoutCpus = _more(Free, member_cpus=Cpus, most_cpus=Cpus)
 FreeWithoutMemory = _more(Free, member_mib=Mib, most_mib=Mib)
 FreeWithoutOther = _more(Free, member_amount=Count, most_amount=Count, other=Hidden)
@@ -259,7 +259,7 @@ def names(kind: Any) -> tuple[str, ...]:
 
 
 @cache
-def units(kind: Any) -> dict[str, tuple[Unit, Shown | None]]:
+def units(kind: Any) -> dict[str, tuple[Unit, Visibility | None]]:
     """The unit of each figure of ``kind``, by name, and when it is shown: None always."""
     found = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
@@ -270,23 +270,23 @@ def units(kind: Any) -> dict[str, tuple[Unit, Shown | None]]:
 
 START = places(Start)
 GROWTH = places(Growth)
-TAKEN = places(Taken)
+TAKEN = places(Departure)
 YIELD = places(Yield)
 SHRUNK = places(Shrunk)
-MOVERS = places(Moved)
+MOVERS = places(Move)
 SHORT_GANG = places(StaleGang)
-DRAINING = places(Drained)
+DRAINING = places(Drain)
 PROMISE = places(Promise)
 NEVER = places(NeverFits)
 LIMIT = places(AtLimit)
-HOURS = places(HoursSpent)
+HOURS = places(HoursBudget)
 JOB_LIMIT = places(JobLimit)
 USER_LIMIT = places(UserLimit)
 FAIR_SHARE = places(FairShare)
-NOT_PREEMPTIBLE = places(Fixed)
+NOT_PREEMPTIBLE = places(FixedUse)
 TURN = places(Turn)
 FREE_GPUS = places(Free)
-SHORT_KEPT = places(ShortKept)
+SHORT_KEPT = places(ShortReserve)
 TOGETHER = places(FreeTogether)
 BY_SEGMENTS = places(FreeBySegments)
 FREE_KEPT = places(FreeKept)

@@ -15,7 +15,7 @@ from scheduling.engine.reasons.wording import above, amount, are, clock, plural,
 
 
 @dataclass(frozen=True, slots=True)
-class Ruled:
+class RuleEntry:
     """What is known of a rule."""
 
     headline: str
@@ -23,52 +23,56 @@ class Ruled:
     """For documentation and pages: what is so when this rule takes."""
 
 
-RULES: Final[Mapping[Rule, Ruled]] = {
-    Rule.ABOVE_FAIR_SHARE: Ruled(
+RULES: Final[Mapping[Rule, RuleEntry]] = {
+    Rule.ABOVE_FAIR_SHARE: RuleEntry(
         "Above fair share", "its queue held more than its fair share, and another is entitled to it"
     ),
-    Rule.OWED_NOMINAL: Ruled(
+    Rule.OWED_NOMINAL: RuleEntry(
         "Nominal is owed",
         "another asks for its nominal; gangs are whole, so this one may lie partly inside the fair share of"
         " its queue, but not inside its nominal",
     ),
-    Rule.LENT_NOMINAL: Ruled(
+    Rule.LENT_NOMINAL: RuleEntry(
         "Lent above nominal",
         "another asks for its nominal and finds no other room; what its queue held above its own nominal is"
         " lent, though inside its fair share",
     ),
-    Rule.ROUNDED: Ruled(
+    Rule.ROUNDED: RuleEntry(
         "Rounded to whole gangs",
         "another passes its fair share by a part of a gang, and all come closer to their shares with it",
     ),
-    Rule.REGAINED: Ruled(
+    Rule.REGAINED: RuleEntry(
         "Nominal grows back", "an elastic gang grows inside its nominal, by members that were lent"
     ),
-    Rule.LOWER_PRIORITY: Ruled("Lower priority", "higher priority of its own queue needs its GPUs"),
-    Rule.GIVES_WAY: Ruled(
+    Rule.LOWER_PRIORITY: RuleEntry(
+        "Lower priority", "higher priority of its own queue needs its GPUs"
+    ),
+    Rule.GIVES_WAY: RuleEntry(
         "Gives way",
         "its subtree shares by promise or throughput, and another goes first: it is well ahead of its own"
         " quota, or expected to take far longer",
     ),
-    Rule.MOVED: Ruled("Moves together", "it moves so that free GPUs lie side by side for another"),
-    Rule.STALE_GANG: Ruled(
+    Rule.MOVED: RuleEntry(
+        "Moves together", "it moves so that free GPUs lie side by side for another"
+    ),
+    Rule.STALE_GANG: RuleEntry(
         "Stale gang", "fewer than its least members have been running for longer than the grace"
     ),
-    Rule.DRAINED: Ruled("Queue drained", "its queue, or one above it, is being drained"),
+    Rule.DRAINED: RuleEntry("Queue drained", "its queue, or one above it, is being drained"),
 }
 
-LAPSES: Final[Mapping[Lapse, Ruled]] = {
-    Lapse.SEATS_GONE: Ruled(
+LAPSES: Final[Mapping[Lapse, RuleEntry]] = {
+    Lapse.SEATS_GONE: RuleEntry(
         "Seats are gone",
         "nodes that were kept for it went, shrank or were taken by pods outside the queues, or it asks for"
         " something else by now",
     ),
-    Lapse.TAKEN_AWAY: Ruled(
+    Lapse.TAKEN_AWAY: RuleEntry(
         "Taken away by people",
         "a limit or nominal above it was lowered, its GPU-hours are spent, or it or its queue is held or"
         " drained",
     ),
-    Lapse.OVERDUE: Ruled(
+    Lapse.OVERDUE: RuleEntry(
         "Room did not come", "its room was due for longer than a claim is held, and is not there"
     ),
 }

@@ -21,7 +21,7 @@ from scheduling.engine.snapshot.workload_columns import (
     seconds,
     shapes_of,
 )
-from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Sharing, Tree
+from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, SharingRules, Tree
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING, SPREADS
 from scheduling.engine.validate import check
 
@@ -114,7 +114,7 @@ def _tree(queues: list[m.Queue], policy: m.Policy) -> Tree:
     )  # fmt: skip
 
 
-def _sharing(queues: list[m.Queue], parent: Ints, policy: m.Policy) -> Sharing:
+def _sharing(queues: list[m.Queue], parent: Ints, policy: m.Policy) -> SharingRules:
     """Below a queue that gives out by merit everybody does, as it does."""
     rule, top = np.zeros(parent.size, np.int64), np.full(parent.size, -1, np.int64)
     for i, stated in enumerate((policy.sharing, *(q.sharing for q in queues))):
@@ -126,7 +126,7 @@ def _sharing(queues: list[m.Queue], parent: Ints, policy: m.Policy) -> Sharing:
             top[i] = -1 if rule[i] == codes.FAIR else i
     left = [_or_endless(policy.evictions_left), *(_or_endless(q.evictions_left) for q in queues)]
     played = [False, *(q.played_along for q in queues)]
-    return Sharing(rule, top, np.array(left), np.array(played, np.bool_))
+    return SharingRules(rule, top, np.array(left), np.array(played, np.bool_))
 
 
 def _min_run(queues: list[m.Queue], parent: Ints) -> Floats:

@@ -15,7 +15,7 @@ from scheduling.engine.state.units import GPUS
 
 
 @declare
-class Sharing(NamedTuple):
+class SharingRules(NamedTuple):
     """By what rule what is above nominal is given out, by queue (``order.by_merit``)."""
 
     rule: Ints  # codes.FAIR and so on
@@ -40,7 +40,7 @@ class Tree(NamedTuple):
     most_gpus_per_user: Ints
     budget_until: Floats  # when more may be evicted again, 0 unknown
     min_run: Floats  # its own or that of the nearest queue above that states one, -1 if none does
-    sharing: Sharing
+    sharing: SharingRules
 
 
 @declare

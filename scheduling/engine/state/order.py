@@ -22,7 +22,7 @@ OWN, UNKNOWN = -1, -2
 
 @declare
 @dataclass(slots=True)
-class Pending:
+class PendingSlots:
     """Pending slots ``slot[:size[0]]`` in groups of one leaf, rank and user (``order.pending``).
 
     ``slot[group_begin[g]:group_begin[g + 1]]`` is group ``g`` in its own order; the groups of leaf ``q``,
@@ -58,7 +58,7 @@ class Pass:
 
 @declare
 @dataclass(slots=True)
-class Running:
+class RunningSlots:
     """Slots that hold GPUs, ``slot[:size[0]]``, by queue and slot (``order.running``).
 
     Those of queue ``q`` are ``slot[queue_begin[q + 1]:queue_begin[q + 2]]``; unknown queues come first.
@@ -87,8 +87,8 @@ class Changes(NamedTuple):
 
 @declare
 class MeritLine(NamedTuple):
-    """What waits where a subtree gives out by merit: ``position[begin[q]:end[q]]`` are places in ``Pending``
-    of those below its top queue ``q``, the first first (``order.by_merit``).
+    """What waits where a subtree gives out by merit: ``position[begin[q]:end[q]]`` are places in
+    ``PendingSlots`` of those below its top queue ``q``, the first first (``order.by_merit``).
     """
 
     expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the fourth root of GPUs
@@ -103,10 +103,10 @@ class MeritLine(NamedTuple):
 
 @declare
 class Ordering(NamedTuple):
-    pending: Pending
+    pending: PendingSlots
     merit: MeritLine
     walk: Pass
-    running: Running
+    running: RunningSlots
     changes: Changes
 
 

@@ -18,7 +18,7 @@ from scheduling.services.clusters import add as clusters
 from scheduling.services.clusters import checkup, guardrails, outside
 from scheduling.services.clusters.connecting import take_in
 from scheduling.services.clusters.enforcing import enforce
-from scheduling.services.clusters.lacking import Grade
+from scheduling.services.clusters.gaps import Grade
 from scheduling.services.errors import ServiceError
 from scheduling.services.queues.sharing import SAID
 

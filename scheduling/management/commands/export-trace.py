@@ -13,7 +13,7 @@ from scheduling.files.arguments import instant
 from scheduling.management.command import refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster
-from scheduling.services.ledger.exported import spells_of
+from scheduling.services.ledger.trace_export import spells_of
 from scheduling.simulation.traces.ledger import write_ledger
 
 ENDING = ".ledger.csv"

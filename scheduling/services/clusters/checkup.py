@@ -23,7 +23,7 @@ from scheduling.cluster.vocabulary.labels import offering
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.services.clusters import guardrails, tokens
 from scheduling.services.clusters.checkup_nodes import nodes_items
-from scheduling.services.clusters.lacking import Grade, Item
+from scheduling.services.clusters.gaps import Grade, Item
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine.reasons.wording import plural
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services.clusters.lacking import Grade, Item
+from scheduling.services.clusters.gaps import Grade, Item
 from scheduling.services.queues.knobs import levels_of
 
 Json = dict[str, Any]

@@ -16,7 +16,7 @@ from scheduling.models.credentials import is_kept, keep
 from scheduling.models.credentials import read as read_credential
 from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.add import add, find_classes
-from scheduling.services.clusters.lacking import Grade
+from scheduling.services.clusters.gaps import Grade
 from scheduling.services.errors import ServiceError
 
 COLUMNS = ("kubeconfig", "token_file", "portal_token_file", "ca_file", "metrics_token_file")

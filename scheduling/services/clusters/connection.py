@@ -83,7 +83,7 @@ class ClusterLink:
     def close(self) -> None:
         """Stop the mirror and let the lease go, so that another worker takes over at once."""
         self.leave()
-        # Whoever began to ask before is not made to wait any longer than whoever asks now.
+        # A caller who began to ask before waits no longer than one who asks now.
         late = threading.Timer(LEAVE_S, self.client.sever)
         late.start()
         self.mirror.stop()

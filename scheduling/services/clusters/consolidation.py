@@ -28,7 +28,7 @@ Seat = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Freed:
+class ConsolidationEffect:
     """What consolidating class ``gpu_class`` for ``nodes`` more whole nodes would do."""
 
     gpu_class: str
@@ -63,7 +63,7 @@ class Move:
     lost_gpu_s: float
 
 
-def freed(snapshot: m.Snapshot, gpu_class: str, nodes: int) -> Freed:
+def freed(snapshot: m.Snapshot, gpu_class: str, nodes: int) -> ConsolidationEffect:
     """The engine's moves that make ``nodes`` more nodes of ``gpu_class`` whole in ``snapshot``."""
     before = _whole(snapshot, gpu_class)
     free, needed = _free(snapshot, gpu_class), _size(snapshot, gpu_class) * (len(before) + nodes)
@@ -72,7 +72,7 @@ def freed(snapshot: m.Snapshot, gpu_class: str, nodes: int) -> Freed:
     after = moved(snapshot, moves)
     gained = tuple(name for name in _whole(after, gpu_class) if name not in before)
     starts = _started(snapshot, after) if moves else ()
-    return Freed(gpu_class, nodes, before, gained, moves, starts, free, needed)
+    return ConsolidationEffect(gpu_class, nodes, before, gained, moves, starts, free, needed)
 
 
 def decided(

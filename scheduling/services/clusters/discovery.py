@@ -33,7 +33,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
-class ClassSeen:
+class FoundClass:
     gpu_class: GpuClass
     nodes: int = 0
     ready: int = 0
@@ -61,7 +61,7 @@ class ClassSeen:
 
 
 @dataclass(slots=True)
-class NamespaceSeen:
+class FoundNamespace:
     name: str
     labels: Mapping[str, str]
     kinds: set[str] = field(default_factory=set)
@@ -84,8 +84,8 @@ class NamespaceSeen:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    classes: Sequence[ClassSeen]
-    namespaces: Sequence[NamespaceSeen]
+    classes: Sequence[FoundClass]
+    namespaces: Sequence[FoundNamespace]
     """Those that hold GPUs, most first."""
     nodes: int
     names: frozenset[str]
@@ -122,10 +122,10 @@ def look(cluster: Cluster) -> Discovery:
         nodes = [trim_node(node) for node in _list(client, "nodes")]
         pods = _list(client, "pods")
         spaces = _list(client, "namespaces")
-    classes = [ClassSeen(gpu_class) for gpu_class in cluster.gpu_classes.all()]
+    classes = [FoundClass(gpu_class) for gpu_class in cluster.gpu_classes.all()]
     where = _count_nodes(nodes, classes)
     labels = {n["metadata"]["name"]: n["metadata"].get("labels") or {} for n in spaces}
-    found = {name: NamespaceSeen(name, own) for name, own in labels.items()}
+    found = {name: FoundNamespace(name, own) for name, own in labels.items()}
     for pod in pods:
         _count_pod(pod, where, found)
     holding = [n for n in found.values() if n.usage]
@@ -174,9 +174,11 @@ def _list(client: Client, resource: str) -> list[Json]:
     return found
 
 
-def _count_nodes(nodes: Iterable[Json], classes: Sequence[ClassSeen]) -> dict[str, list[ClassSeen]]:
+def _count_nodes(
+    nodes: Iterable[Json], classes: Sequence[FoundClass]
+) -> dict[str, list[FoundClass]]:
     """Node -> the classes of its GPUs, which are counted on the way."""
-    where: dict[str, list[ClassSeen]] = defaultdict(list)
+    where: dict[str, list[FoundClass]] = defaultdict(list)
     by_name = {seen.gpu_class.name: seen for seen in classes}
     for node in nodes:
         labels, status = node["metadata"].get("labels") or {}, node["status"]
@@ -194,7 +196,7 @@ def _count_nodes(nodes: Iterable[Json], classes: Sequence[ClassSeen]) -> dict[st
 
 
 def _count_pod(
-    pod: Json, where: Mapping[str, Sequence[ClassSeen]], found: Mapping[str, NamespaceSeen]
+    pod: Json, where: Mapping[str, Sequence[FoundClass]], found: Mapping[str, FoundNamespace]
 ) -> None:
     meta, spec = pod["metadata"], pod.get("spec") or {}
     space = found.get(meta["namespace"])
@@ -211,7 +213,7 @@ def _count_pod(
         _note_owner(meta, space)
 
 
-def _note_owner(meta: Json, space: NamespaceSeen) -> None:
+def _note_owner(meta: Json, space: FoundNamespace) -> None:
     owners = meta.get("ownerReferences") or ()
     if not owners:
         space.bare += 1

@@ -18,7 +18,7 @@ UNREAD = "unread"
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class OutsideWork:
     """What stays outside if the cluster is enforced now. ``digest`` is another one for other work, and
     ``UNREAD`` where the cluster does not answer."""
 
@@ -38,13 +38,15 @@ class Left:
         return f"{plural(self.work, 'workload')} with {plural(self.gpus, 'GPU')}"
 
 
-def left_by(cluster: Cluster) -> Left:
+def left_by(cluster: Cluster) -> OutsideWork:
     try:
         every = look(cluster)
     except ServiceError:
-        return Left(0, 0, UNREAD)
+        return OutsideWork(0, 0, UNREAD)
     uids = "\n".join(sorted(one.uid for one in every))
-    return Left(len(every), sum(one.gpus for one in every), sha256(uids.encode()).hexdigest()[:16])
+    return OutsideWork(
+        len(every), sum(one.gpus for one in every), sha256(uids.encode()).hexdigest()[:16]
+    )
 
 
 def enforce(cluster: Cluster, *, left: str, author: AbstractBaseUser | None = None) -> bool:
@@ -62,7 +64,7 @@ def enforce(cluster: Cluster, *, left: str, author: AbstractBaseUser | None = No
     return set_mode(cluster, ClusterMode.ENFORCE, author=author, left_outside=now.words)
 
 
-def _unread(now: Left, left: str) -> ServiceError:
+def _unread(now: OutsideWork, left: str) -> ServiceError:
     if now.digest == UNREAD:
         sentence = "The cluster does not answer, so nobody knows what stays outside its queues."
     elif left:

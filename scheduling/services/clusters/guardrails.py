@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
+class GuardrailPass:
     """What a pass found or left: objects by standing. ``skipped`` says why nothing was repaired."""
 
     findings: tuple[Finding, ...] = ()
@@ -47,13 +47,13 @@ class Guarded:
         return sum(finding.standing in standings for finding in self.findings)
 
 
-def guard(cluster: Cluster, link: ClusterLink) -> Guarded:
+def guard(cluster: Cluster, link: ClusterLink) -> GuardrailPass:
     """One pass over the guardrails of ``cluster`` by the process that holds ``link``.
 
     Raises ApiError when the cluster does not answer.
     """
     if cluster.mode == ClusterMode.PAUSED:
-        return Guarded(skipped="paused")
+        return GuardrailPass(skipped="paused")
     findings = look(cluster, link.client, link.mirror)
     skipped = ""
     if cluster.mode == ClusterMode.ENFORCE:
@@ -63,7 +63,7 @@ def guard(cluster: Cluster, link: ClusterLink) -> Guarded:
         except LeaseLostError:
             skipped = "lease"
     record(cluster, findings, at=timezone.now())
-    return Guarded(tuple(findings), skipped)
+    return GuardrailPass(tuple(findings), skipped)
 
 
 def look(cluster: Cluster, client: Client, mirror: Mirror | None = None) -> list[Finding]:
@@ -166,7 +166,8 @@ def _groups(lines: list[list[Queue]]) -> tuple[str, ...]:
 
 
 def _parameters(queues: list[Queue], rows: PolicyRows) -> Parameters | None:
-    """Who may have what run in those of ``queues`` that a team is bound to; None when there are none."""
+    """Personas and what they may run in those of ``queues`` that a team is bound to; None when there are
+    none."""
     classes = rows.service_classes
     bound = [q for q in queues if q.name in rows.leaf_names and classes.binds(q.path)]
     if not bound:

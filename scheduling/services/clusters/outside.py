@@ -68,7 +68,7 @@ def look(cluster: Cluster) -> list[Outside]:
     """Those that hold most first. Raises ServiceError when the cluster does not answer."""
     with talking_to(cluster) as client:
         pods = client.get("/api/v1/pods").get("items") or []
-        work = Work(list(_objects(client)))
+        work = OwnerTree(list(_objects(client)))
     resources = set(cluster.gpu_classes.values_list("resource_name", flat=True))
     usage: Counter[str] = Counter()
     tops: dict[str, Top] = {}
@@ -106,7 +106,7 @@ class Top:
         return str(self.meta["uid"])
 
 
-class Work:
+class OwnerTree:
     def __init__(self, objects: Sequence[tuple[str, Json]]) -> None:
         self._by_uid = {meta["uid"]: (kind, meta) for kind, meta in objects}
         self._by_name = {(kind, m["namespace"], m["name"]): (kind, m) for kind, m in objects}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.vocabulary.devices import RESOURCES
@@ -25,7 +25,7 @@ from scheduling.services.queues.faults import figure
 from scheduling.services.queues.rows import PolicyRows
 
 Json = dict[str, Any]
-Find = Callable[[str], Observed | None]
+Find = Callable[[str], Sighting | None]
 """A workload by the engine's name."""
 
 MAKES_ROOM = (Action.EVICT, Action.SHRINK, Action.MOVE)
@@ -57,7 +57,7 @@ def within(
     rows: PolicyRows,
     mirror: Mirror,
     machines: Machines,
-    holding: Iterable[Observed],
+    holding: Iterable[Sighting],
 ) -> tuple[Outline, dict[str, tuple[int, str]]]:
     """``plan`` without what quotas leave no room for, and of that which object (uid) at which generation is
     refused why. ``holding`` are the workloads that hold GPUs or are about to."""
@@ -92,7 +92,7 @@ def _judge(
             continue
         is_start = act.action is Action.ADMIT
         if not is_start and homes.get(name) == observed.namespace:
-            continue  # Who makes room leaves it in the quota as well.
+            continue  # A victim leaves its room in the quota as well.
         need = _of(observed, act.members if is_start else observed.min_members)
         space = observed.namespace
         if why := _lack(space, need, bounds[space], taken[space]):
@@ -103,7 +103,7 @@ def _judge(
     return late, refused
 
 
-def _of(observed: Observed, members: int) -> Amounts:
+def _of(observed: Sighting, members: int) -> Amounts:
     if observed.shapes:
         missing = observed.gpus * (observed.max_members - members)
         pods = [(shape, shape.pods_beside(missing)) for shape in observed.shapes]
@@ -146,7 +146,7 @@ def _wait(start: Decision, why: str) -> Decision:
 
 
 def _requests_by_namespace(
-    spaces: set[str], pods: Iterable[Json], holding: Iterable[Observed]
+    spaces: set[str], pods: Iterable[Json], holding: Iterable[Sighting]
 ) -> dict[str, Amounts]:
     """What the pods of each namespace request, and those that are still to come of what was started."""
     taken: dict[str, Amounts] = dict.fromkeys(spaces, (0, 0, 0))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture
 from scheduling.models import ClusterMode
@@ -17,9 +17,9 @@ from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.view import View
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.at_once import at_limit, hindered
-from scheduling.services.snapshot.blocked import Blocked, all_blocked, barred, left_out
-from scheduling.services.snapshot.situations import Known
-from scheduling.services.snapshot.supposed import suppose
+from scheduling.services.snapshot.obstacles import Obstacle, all_blocked, barred, left_out
+from scheduling.services.snapshot.situations import WorkloadFacts
+from scheduling.services.snapshot.starts_under_way import suppose
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class _Sight:
 
     picture: Picture
     changes: Changes
-    known: dict[str, Known]
-    blocked: dict[str, Blocked]
+    known: dict[str, WorkloadFacts]
+    blocked: dict[str, Obstacle]
     """Engine name -> what keeps it from being started."""
     left_out: Mapping[str, str]
 
@@ -79,10 +79,10 @@ def _see(
 
 
 def _bar(
-    memory: Memory, tables: Rows, known: dict[str, Known], now: datetime
-) -> tuple[dict[str, Blocked], dict[str, str]]:
+    memory: Memory, tables: Rows, known: dict[str, WorkloadFacts], now: datetime
+) -> tuple[dict[str, Obstacle], dict[str, str]]:
     """What keeps work from being started, and of which nodes it is left out; ``known`` is told both."""
-    suspects: list[Observed] = list(tables.projection.suspects(memory.refusals))
+    suspects: list[Sighting] = list(tables.projection.suspects(memory.refusals))
     found = all_blocked(suspects, memory.refusals, now=now, barred=tables.projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)

@@ -19,14 +19,14 @@ from scheduling.services.cycle.record.plan import Telling
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.queues.own_quotas import OwnQuotas
 from scheduling.services.queues.standings import RunTimes, Standings
-from scheduling.services.run_times.remaining import Foreseen
-from scheduling.services.snapshot.blocked import Refusals
-from scheduling.services.snapshot.failed import FailedGroups
-from scheduling.services.snapshot.situations import Known
+from scheduling.services.run_times.rests import RestPredictions
+from scheduling.services.snapshot.obstacles import Refusals
+from scheduling.services.snapshot.pending import PendingValues
+from scheduling.services.snapshot.situations import WorkloadFacts
+from scheduling.services.snapshot.start_failures import FailedGroups
 from scheduling.services.snapshot.turns import Others
-from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.starts.etas import Etas
-from scheduling.services.tables.unchanged import Unchanged
+from scheduling.services.tables.row_cache import RowCache
 
 
 class Rows:
@@ -44,7 +44,7 @@ class Memory:
     """Of one cluster in one process."""
 
     ledger: Ledger
-    unchanged: Unchanged = field(default_factory=Unchanged)
+    unchanged: RowCache = field(default_factory=RowCache)
     """Read the policy."""
     memo: Memo = field(default_factory=Memo)
     """Look: what was read of objects that are the same."""
@@ -54,14 +54,14 @@ class Memory:
     refusals: Refusals = field(default_factory=Refusals)
     failed: FailedGroups = field(default_factory=FailedGroups)
     """Look."""
-    at_limit: dict[str, Known] = field(default_factory=dict)
+    at_limit: dict[str, WorkloadFacts] = field(default_factory=dict)
     """Look: what is known of work whose users hold as much as they may at once."""
-    turns: dict[str, Known] = field(default_factory=dict)
+    turns: dict[str, WorkloadFacts] = field(default_factory=dict)
     """Look: what is known of work that its author has wait for other work."""
     others: Others | None = None
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: PendingValues = field(default_factory=PendingValues)
     """Make the snapshot."""
-    foreseen: Foreseen = field(default_factory=Foreseen)
+    foreseen: RestPredictions = field(default_factory=RestPredictions)
     planner: Planner = field(default_factory=Planner)
     machines: Machines = field(default_factory=Machines)
     """Fit the quotas of namespaces."""

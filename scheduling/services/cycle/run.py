@@ -8,7 +8,7 @@
    one cycle should write, take a portion.
 6. Record the plan and commit.
 7. Enforce: only a committed plan reaches the cluster. Starts that are slow to be written are left on their
-   way when the next cycle is called for: its plan counts them as made (``snapshot/supposed.py``).
+   way when the next cycle is called for: its plan counts them as made (``snapshot/starts_under_way.py``).
 8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
    large cluster that is called for the next one already leaves it to that.
 9. Keep what an acting cycle was made of. A kill before that loses the record, never an act.
@@ -28,7 +28,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
@@ -48,17 +48,17 @@ from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record import claims, records
 from scheduling.services.cycle.record import plan as recording
-from scheduling.services.cycle.record.plan import Pass, Recorded
+from scheduling.services.cycle.record.plan import Pass, RecordedPlan
 from scheduling.services.cycle.record.records import Watch
-from scheduling.services.cycle.view import Call, Planned, View
+from scheduling.services.cycle.view import Call, CyclePlan, View
 from scheduling.services.queues import own_quotas
 from scheduling.services.queues import rows as policies
 from scheduling.services.queues.own_quotas import Layout, node_gpus
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.snapshot.blocked import reworded
+from scheduling.services.snapshot.obstacles import reworded
 from scheduling.services.snapshot.situations import Situation
-from scheduling.services.snapshot.supposed import slow_starts
+from scheduling.services.snapshot.starts_under_way import slow_starts
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def _run(
 
 
 def _act(
-    one: _Pass, view: View, planned: Planned, recorded: Recorded, watch: Watch
+    one: _Pass, view: View, planned: CyclePlan, recorded: RecordedPlan, watch: Watch
 ) -> tuple[Report, bool]:
     """Bring about what was committed and keep what it was made of; whether a second look showed anything."""
     causes, projection = one.memory.causes.take(), one.rows.projection
@@ -204,7 +204,7 @@ def _policy(one: _Pass, now: datetime) -> PolicyRows:
     return replace(rows, usage=memory.ledger.usage(rows, now=now))
 
 
-def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
+def _plan(one: _Pass, view: View, watch: Watch) -> CyclePlan:
     since = time.monotonic()
     foreseen = one.memory.foreseen
     one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys(), view.now))
@@ -240,7 +240,7 @@ def _plan(one: _Pass, view: View, watch: Watch) -> Planned:
         plan, is_whole = portion(plan, room, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
     put_off = served_by(whole) - served_by(plan)
-    return Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered, put_off)
+    return CyclePlan(snapshot, plan, is_whole, _ms_since(since), began, ordered, put_off)
 
 
 def _play_along(one: _Pass, view: View) -> list[Workload]:
@@ -268,7 +268,7 @@ def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
 def _within_quotas(plan: Outline, one: _Pass, view: View) -> Outline:
     projection, memory = one.rows.projection, one.memory
 
-    def find(name: str) -> Observed | None:
+    def find(name: str) -> Sighting | None:
         row = projection.by_name.get(name)
         return view.picture.by_uid.get(row.uid) if row else None
 
@@ -288,7 +288,7 @@ def _priorities(view: View, projection: Projection) -> Callable[[str], int]:
 
 
 @transaction.atomic
-def _commit(one: _Pass, view: View, planned: Planned) -> tuple[Recorded, bool]:
+def _commit(one: _Pass, view: View, planned: CyclePlan) -> tuple[RecordedPlan, bool]:
     """Write what was seen and what is to be done about it; whether a page shows anything of that."""
     # The span that ends now was spent under the division that still stands in the rows.
     one.memory.ledger.book(view.rows, one.rows.projection.rows.values(), now=view.now)
@@ -313,7 +313,7 @@ def _ms_since(began: float) -> float:
     return (time.monotonic() - began) * 1000
 
 
-def _pass_of(one: _Pass, view: View, planned: Planned) -> Pass:
+def _pass_of(one: _Pass, view: View, planned: CyclePlan) -> Pass:
     projection = one.rows.projection
     pending, running = projection.counts()
     return Pass(
@@ -331,7 +331,7 @@ def _pass_of(one: _Pass, view: View, planned: Planned) -> Pass:
     )
 
 
-def _follow_claims(one: _Pass, view: View, planned: Planned, done: Pass, cycle: Cycle) -> None:
+def _follow_claims(one: _Pass, view: View, planned: CyclePlan, done: Pass, cycle: Cycle) -> None:
     projection = one.rows.projection
     changed = claims.follow(
         done, cycle, projection.claims, starting=view.supposed.starting, put_off=planned.put_off
@@ -350,7 +350,7 @@ def _settle(one: _Pass, view: View) -> bool:
 
 
 def _enforce(
-    one: _Pass, view: View, plan: Outline, recorded: Recorded, patience_s: float
+    one: _Pass, view: View, plan: Outline, recorded: RecordedPlan, patience_s: float
 ) -> Report:
     projection, refusals = one.rows.projection, one.memory.refusals
     scene = Scene(

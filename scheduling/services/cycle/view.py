@@ -13,9 +13,9 @@ from scheduling.models import Cluster, Workload
 from scheduling.services.clusters.consolidation_orders import OpenOrder
 from scheduling.services.cycle.changes import Changes
 from scheduling.services.queues.rows import PolicyRows
-from scheduling.services.snapshot.blocked import Blocked
-from scheduling.services.snapshot.situations import Known
-from scheduling.services.snapshot.supposed import Supposed
+from scheduling.services.snapshot.obstacles import Obstacle
+from scheduling.services.snapshot.situations import WorkloadFacts
+from scheduling.services.snapshot.starts_under_way import SupposedCluster
 
 
 class Call(Protocol):
@@ -33,12 +33,12 @@ class View:
     cluster: Cluster
     picture: Picture
     rows: PolicyRows
-    known: Mapping[str, Known]
+    known: Mapping[str, WorkloadFacts]
     now: datetime
     changes: Changes
-    supposed: Supposed
+    supposed: SupposedCluster
     """The same as the plan counts it."""
-    blocked: Mapping[str, Blocked]
+    blocked: Mapping[str, Obstacle]
     """Engine name -> what keeps it from being started."""
     lag_s: float
     """How long the picture had been out of touch with the cluster."""
@@ -49,7 +49,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class CyclePlan:
     """What is to be done about it; ``is_whole`` unless some starts are left to the next cycle."""
 
     snapshot: Snapshot

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from scheduling.cluster.adapters import Observed, key_of
+from scheduling.cluster.adapters import Sighting, key_of
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, Queue, State, Workload
 from scheduling.services import run_times
-from scheduling.services.clusters.consolidation import Freed
+from scheduling.services.clusters.consolidation import ConsolidationEffect
 from scheduling.services.clusters.consolidation import freed as engine_freed
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain.reading import Reading, planned, reading_of
@@ -88,9 +88,9 @@ class DraftWork:
 
     cluster: Cluster
     queue: Queue
-    observed: Observed
+    observed: Sighting
 
-    def on(self, gpu_class: str) -> Observed:
+    def on(self, gpu_class: str) -> Sighting:
         """The same, asking for one class alone."""
         return replace(self.observed, gpu_classes=(gpu_class,), names_classes=True)
 
@@ -117,7 +117,7 @@ def _sentence_of(decision: m.Decision, queue: Queue, user: str) -> Sentence:
     )
 
 
-def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) -> DraftWork:
+def as_work_of(observed: Sighting, user: str, cluster: Cluster, queue: Queue) -> DraftWork:
     """``observed`` as ``user`` would submit it to ``queue``, in whose namespace it is made."""
     at_home = replace(observed, user=user, namespace=queue.namespace or "default")
     return DraftWork(cluster, queue, at_home)
@@ -137,7 +137,7 @@ def ask(draft: DraftWork, gpu_classes: Sequence[str] = (), *, asker: str = "") -
 
 
 def compare(
-    work: Workload, changed: Observed, *, on_hold: bool, asker: str = ""
+    work: Workload, changed: Sighting, *, on_hold: bool, asker: str = ""
 ) -> tuple[Answer, Answer]:
     """What becomes of ``work``, which waits, as it is and as ``changed`` would have it, in one picture;
     ``on_hold``: it says itself that it is not to start yet.
@@ -170,7 +170,7 @@ def can_never_start(draft: DraftWork) -> m.Decision | None:
 
 
 def drained(queue: Queue) -> list[m.Decision]:
-    """Who would be evicted, and what each would lose, if ``queue`` were drained now.
+    """Work that would be evicted, and what each would lose, if ``queue`` were drained now.
 
     Raises ServiceError as ``ask`` does.
     """
@@ -178,7 +178,7 @@ def drained(queue: Queue) -> list[m.Decision]:
         return _drained(reading, queue.name)
 
 
-def freed(cluster: Cluster, gpu_class: str, nodes: int) -> Freed:
+def freed(cluster: Cluster, gpu_class: str, nodes: int) -> ConsolidationEffect:
     """What moving work together would do for ``nodes`` more whole nodes of ``gpu_class``, now.
 
     Raises ServiceError as ``ask`` does.
@@ -187,7 +187,7 @@ def freed(cluster: Cluster, gpu_class: str, nodes: int) -> Freed:
         return planned(lambda it: engine_freed(it, gpu_class, nodes), reading.snapshot)
 
 
-def draft_in(reading: Reading, observed: Observed, gpu_class: str = "") -> Case:
+def draft_in(reading: Reading, observed: Sighting, gpu_class: str = "") -> Case:
     """Work that arrives after everybody, on ``gpu_class`` alone unless that is empty."""
     snapshot = reading.with_draft(observed, ASKED)
     if not gpu_class:
@@ -197,7 +197,7 @@ def draft_in(reading: Reading, observed: Observed, gpu_class: str = "") -> Case:
 
 
 def change_in(
-    reading: Reading, name: str, changed: Observed, *, on_hold: bool
+    reading: Reading, name: str, changed: Sighting, *, on_hold: bool
 ) -> tuple[Case, Case]:
     """The workload ``name`` as it waits, and as it would be ``changed``; ``held``: it says itself that it is
     not to start yet. Raises ServiceError for what does not wait."""
@@ -230,7 +230,7 @@ def _answer(reading: Reading, case: Case, gpu_class: str = "") -> Answer:
     )
 
 
-def _never(reading: Reading, observed: Observed) -> m.Decision | None:
+def _never(reading: Reading, observed: Sighting) -> m.Decision | None:
     """Others are left out: what never fits does not fit an empty cluster either."""
     case = draft_in(reading, observed)
     alone = replace(case.snapshot, workloads=(case.work,))

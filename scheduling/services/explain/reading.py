@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.models import Cluster
@@ -60,7 +60,7 @@ class Reading:
         """Whether it has the workload ``name``; nothing asked for is always there."""
         return not name or self.fault is not None or name in self.queue_of
 
-    def with_draft(self, draft: Observed, name: str) -> m.Snapshot:
+    def with_draft(self, draft: Sighting, name: str) -> m.Snapshot:
         """With ``draft``, which nobody has submitted, as its last workload, arrived after everybody."""
         at = with_draft(self.snapshot, self._live.picture, draft)
         made = snapshots.newcomer(draft, self.rows, at.now)
@@ -75,13 +75,13 @@ class Reading:
 
 
 class ReplacedError(ServiceError):
-    """Whoever asked has asked something else since."""
+    """The same person has asked something else since."""
 
     def __init__(self) -> None:
         super().__init__("replaced", "Something else was asked since.", "Look at the newer answer.")
 
 
-class Turn:
+class QuestionTurn:
     """One question at a time; of one ``asker`` the newest alone waits or is planned."""
 
     def __init__(self) -> None:
@@ -132,11 +132,11 @@ class _Readings:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._readings: dict[Address, Reading] = {}
-        self._turns: dict[Address, Turn] = {}
+        self._turns: dict[Address, QuestionTurn] = {}
 
-    def turn_of(self, address: Address) -> Turn:
+    def turn_of(self, address: Address) -> QuestionTurn:
         with self._lock:
-            return self._turns.setdefault(address, Turn())
+            return self._turns.setdefault(address, QuestionTurn())
 
     def get(self, cluster: Cluster, showing: str) -> Reading:
         """Called by whoever has the turn; read anew where it does not show the workload ``showing`` yet."""

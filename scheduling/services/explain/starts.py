@@ -11,13 +11,13 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.models import MILLI, Cluster, StartForecast, Workload
 from scheduling.services.explain.asking import Case, change_in, draft_in, name_in_plan
 from scheduling.services.explain.reading import planned, reading_of
 from scheduling.services.starts.futures import Lives
-from scheduling.services.starts.known import Known, known_of
+from scheduling.services.starts.history import StartHistory, known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.starts.refresh import KNOWN_RUNS, TOO_YOUNG, rounded, too_vague
 from scheduling.simulation.ahead.bands import bands
@@ -33,7 +33,7 @@ LATE = -1
 
 
 def of_draft(
-    cluster: Cluster, draft: Observed, gpu_classes: Sequence[str], goes_on: Callable[[], bool]
+    cluster: Cluster, draft: Sighting, gpu_classes: Sequence[str], goes_on: Callable[[], bool]
 ) -> dict[str, StartForecast]:
     """Of ``draft`` as if it were submitted now, on each of ``gpu_classes`` alone (empty: on all that it
     accepts); no further future is lived once it ``goes_on`` no more. The forecasts are of no workload's row.
@@ -46,7 +46,7 @@ def of_draft(
 
 
 def of_change(
-    work: Workload, changed: Observed, goes_on: Callable[[], bool], *, on_hold: bool
+    work: Workload, changed: Sighting, goes_on: Callable[[], bool], *, on_hold: bool
 ) -> dict[str, StartForecast]:
     """``before`` and ``after``, of a workload that waits. Raises ServiceError as ``asking.compare`` does."""
     name = name_in_plan(work)
@@ -76,7 +76,7 @@ def _starts(
 class _Futures:
     """Those of one case; once the work does not start in one of them, no further one has to be lived."""
 
-    def __init__(self, case: Case, known: Known, snapshot: m.Snapshot) -> None:
+    def __init__(self, case: Case, known: StartHistory, snapshot: m.Snapshot) -> None:
         self._lives = Lives(snapshot, known, futures=FUTURES)
         self._work, self._now = case.work, snapshot.now
         self._at = self._lives.opening.names.index(case.work.name)

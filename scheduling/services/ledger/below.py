@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from scheduling.models import Cluster, Queue
-from scheduling.services.ledger.singles import Chosen
+from scheduling.services.ledger.singles import WorkFilter
 from scheduling.services.ledger.workdays import read_held
 
 HOUR_S = 3600
@@ -18,7 +18,7 @@ def hours_below(cluster: Cluster, start: datetime, end: datetime) -> Hours:
     """Of [start, end). Four queries."""
     lines = _lines(cluster)
     found: dict[tuple[int, int], float] = {}
-    for kin, gpu_s in read_held(cluster, Chosen.all_of(cluster), start, end).items():
+    for kin, gpu_s in read_held(cluster, WorkFilter.all_of(cluster), start, end).items():
         for queue in lines[kin.queue]:
             key = queue, kin.gpu_class
             found[key] = found.get(key, 0.0) + gpu_s / HOUR_S

@@ -23,7 +23,7 @@ UNDONE = timedelta(minutes=10)
 
 
 class Victim(NamedTuple):
-    """Who leaves, shrinks or moves (``action``) by its engine name, and when that was decided."""
+    """Work that leaves, shrinks or moves (``action``) by its engine name, and when that was decided."""
 
     name: str
     action: str
@@ -60,7 +60,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class ClaimMemory:
     """``evictions`` are those of the last day."""
 
     evictions: int = 0
@@ -73,7 +73,7 @@ class Remembered:
     """When one of the evictions counts no more."""
 
 
-NOTHING = Remembered()
+NOTHING = ClaimMemory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class Lapse:
     cause: LapseCause
 
 
-def remembered(row: Workload | None, now: datetime) -> Remembered:
+def remembered(row: Workload | None, now: datetime) -> ClaimMemory:
     """What the snapshot of ``now`` states of ``row``."""
     if row is None or not (row.claim or row.last_evicted_at or row.taken_gpus):
         return NOTHING
     times = [at for at in map(datetime.fromisoformat, row.recent_evictions) if at > now - COUNTED]
-    return Remembered(
+    return ClaimMemory(
         evictions=len(times),
         last_evicted=row.last_evicted_at,
         last_evicted_for=row.last_evicted_for or None,

@@ -28,7 +28,7 @@ UNKNOWN_RUN_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class LedgerPast:
     """``submissions`` in order; the first ``before`` of them had been submitted before ``begin``."""
 
     begin: datetime
@@ -37,7 +37,7 @@ class Past:
     before: int
 
 
-def past_of(cluster: Cluster, *, days: float, snapshot: m.Snapshot) -> Past:
+def past_of(cluster: Cluster, *, days: float, snapshot: m.Snapshot) -> LedgerPast:
     """Of the ``days`` up to now, as far as ``snapshot`` still knows queues, classes and priorities."""
     end = snapshot.now
     begin = end - timedelta(days=days)
@@ -46,7 +46,7 @@ def past_of(cluster: Cluster, *, days: float, snapshot: m.Snapshot) -> Past:
     old.sort(key=lambda pair: (pair[0].first_started_at or end, pair[0].submitted_at, pair[0].pk))
     new = [job for row, job in found if row.submitted_at >= begin]
     jobs = (*(job for _, job in old), *new)
-    return Past(begin, end, jobs, len(old))
+    return LedgerPast(begin, end, jobs, len(old))
 
 
 def read_between(
@@ -57,7 +57,7 @@ def read_between(
     end = snapshot.now
     rows = list(_rows(cluster, begin, end))
     begun = [row.pk for row in rows if _had_begun(row, begin)]
-    reader = _Reader(snapshot, begin, end, done_before(begun, begin))
+    reader = _LedgerReader(snapshot, begin, end, done_before(begun, begin))
     read = [(row, reader.submission(row)) for row in rows]
     return [(row, job) for row, job in read if job is not None]
 
@@ -102,7 +102,7 @@ def _held_gpu_s(steps: Sequence[tuple[datetime, int]], until: datetime) -> float
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _LedgerReader:
     """``done_gpu_s`` is what those had done that had begun before the window."""
 
     snapshot: m.Snapshot
@@ -148,19 +148,19 @@ class _Reader:
             predicted=self._predicted(row),
         )
 
-    def _predicted(self, row: Workload) -> m.Predicted | None:
+    def _predicted(self, row: Workload) -> m.PredictedRunTime | None:
         """Of its run, as said before it began: by the model, else by its author. Nothing of a run that had
         begun before the window: its rest was never told apart."""
         if _had_begun(row, self.begin):
             return None
         prediction = getattr(row, "prediction", None)
         if prediction is not None:
-            return m.Predicted(
+            return m.PredictedRunTime(
                 prediction.told_p50_s, max(prediction.told_p50_s, prediction.told_p90_s)
             )
         if row.predicted_p50_s is None:
             return None
-        return m.Predicted(
+        return m.PredictedRunTime(
             row.predicted_p50_s, max(row.predicted_p50_s, row.predicted_p90_s or 0.0)
         )
 

@@ -15,7 +15,7 @@ ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class PricePeriod:
     """Time in which no price changed; ``prices`` a GPU (or slice) hour, by class id."""
 
     start: datetime
@@ -40,12 +40,13 @@ def changes_of(classes: Mapping[int, GpuClass]) -> list[Change]:
 
 def cut(
     classes: Mapping[int, GpuClass], changes: Sequence[Change], start: datetime, end: datetime
-) -> list[Stretch]:
+) -> list[PricePeriod]:
     """[start, end) cut at ``changes``."""
     cuts = sorted({at for at, _, _ in changes if start < at < end})
     edges = [start, *cuts, end]
     return [
-        Stretch(begin, stop, prices_at(classes, changes, begin)) for begin, stop in pairwise(edges)
+        PricePeriod(begin, stop, prices_at(classes, changes, begin))
+        for begin, stop in pairwise(edges)
     ]
 
 

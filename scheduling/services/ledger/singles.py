@@ -65,7 +65,7 @@ Window = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True)
-class Chosen:
+class WorkFilter:
     """Whose work: leaves and classes by id, and a user or type, empty for all."""
 
     queues: tuple[int, ...]
@@ -74,7 +74,7 @@ class Chosen:
     type: str = ""
 
     @classmethod
-    def all_of(cls, cluster: Cluster) -> Chosen:
+    def all_of(cls, cluster: Cluster) -> WorkFilter:
         return cls(
             tuple(cluster.queues.values_list("pk", flat=True)),
             tuple(cluster.gpu_classes.values_list("pk", flat=True)),
@@ -93,7 +93,7 @@ class Chosen:
         return found
 
 
-def between(chosen: Chosen, *windows: Window) -> Worked:
+def between(chosen: WorkFilter, *windows: Window) -> Worked:
     """The same of all ``windows`` together, from single workloads alone. Four queries.
 
     What it held counts for the class that it held, all else for the one that it was last in.
@@ -120,7 +120,7 @@ def join(found: Worked, more: Iterable[tuple[Kin, Work]]) -> None:
             known.add(work)
 
 
-def held_between(chosen: Chosen, *windows: Window) -> Worked:
+def held_between(chosen: WorkFilter, *windows: Window) -> Worked:
     """Of what was held alone. One query."""
     return dict(_allocated(_stretches(chosen, windows), windows)) if windows else {}
 
@@ -132,7 +132,7 @@ def within(column: str, windows: Sequence[Window]) -> Q:
     return found
 
 
-def _stretches(chosen: Chosen, windows: Sequence[Window]) -> Iterator[Stretch]:
+def _stretches(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[Stretch]:
     last = max(end for _, end in windows)
     return stretches_of(steps_of(chosen, windows), chosen.gpu_classes, last)
 
@@ -168,7 +168,7 @@ def _ended(outcome: str, count: int, gpu_s: float) -> Work:
     return work
 
 
-def steps_of(chosen: Chosen, windows: Sequence[Window]) -> QuerySet[Transition]:
+def steps_of(chosen: WorkFilter, windows: Sequence[Window]) -> QuerySet[Transition]:
     """Up to the end of a window, of work that was not over before its start."""
     alive = Q()
     for start, end in windows:
@@ -177,7 +177,7 @@ def steps_of(chosen: Chosen, windows: Sequence[Window]) -> QuerySet[Transition]:
     return Transition.objects.filter(alive, chosen.people("workload__"))
 
 
-def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+def _used(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     """Of the hours that begin in them."""
     rows = GpuUse.objects.filter(chosen.condition("workload__"), within("start", windows))
     sums = (
@@ -189,14 +189,14 @@ def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work
         yield Kin(*names), Work(measured_gpu_s=measured, active_gpu_s=active)
 
 
-def _evicted(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+def _evicted(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     rows = Eviction.objects.filter(chosen.condition("workload__"), within("at", windows))
     sums = rows.order_by().values_list(*BY_WORK).annotate(count=Count("pk"), lost=Sum("lost_gpu_s"))
     for *names, count, lost in sums:
         yield Kin(*names), Work(evictions=count, lost_gpu_s=lost)
 
 
-def _started_and_ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+def _started_and_ended(chosen: WorkFilter, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
     """Work that started for the first time, and work that had run and ended. Where its steps are kept no
     more, all that it held counts for its last class."""
     began, ended = within("first_started_at", windows), within("finished_at", windows)

@@ -31,11 +31,11 @@ from scheduling.services.ledger.rollup import floor
 from scheduling.services.ledger.singles import (
     FIGURES,
     OF_WORK,
-    Chosen,
     Kin,
     Window,
     Work,
     Worked,
+    WorkFilter,
     between,
     held_between,
     join,
@@ -55,19 +55,25 @@ TASK = "roll up days"
 UP_TO_S: Final = ExpressionWrapper(Epoch("start") + F("seconds"), FloatField())
 
 
-def read(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> Worked:
+def read(cluster: Cluster, chosen: WorkFilter, start: datetime, end: datetime) -> Worked:
     """What happened in [start, end): days that are rolled up, and single workloads at the edges."""
     return _read(cluster, chosen, start, end, between)
 
 
-def read_held(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> dict[Kin, float]:
+def read_held(
+    cluster: Cluster, chosen: WorkFilter, start: datetime, end: datetime
+) -> dict[Kin, float]:
     """GPU-seconds held, alone: three queries."""
     found = _read(cluster, chosen, start, end, held_between)
     return {kin: work.held_gpu_s for kin, work in found.items()}
 
 
 def _read(
-    cluster: Cluster, chosen: Chosen, start: datetime, end: datetime, single: Callable[..., Worked]
+    cluster: Cluster,
+    chosen: WorkFilter,
+    start: datetime,
+    end: datetime,
+    single: Callable[..., Worked],
 ) -> Worked:
     known = rolled_to(cluster)
     first, last = _rolled_part(known, start, end)
@@ -105,7 +111,7 @@ def _newest(cluster: Cluster) -> QuerySet[WorkDay]:
 
 
 def _rolled(
-    cluster: Cluster, chosen: Chosen, first: datetime, last: datetime
+    cluster: Cluster, chosen: WorkFilter, first: datetime, last: datetime
 ) -> tuple[Worked, datetime | None]:
     """And up to when days were rolled up as these rows were read; None where there are none. One query."""
     rows = WorkDay.objects.filter(chosen.condition(), start__gte=first, start__lt=last).order_by()
@@ -127,7 +133,7 @@ def roll_days(cluster: Cluster, *, since: datetime | None = None) -> int:
     From ``since`` on; by default those that are missing, and of the last ones those of which something came
     since the last pass. Running it again changes nothing.
     """
-    chosen = Chosen.all_of(cluster)
+    chosen = WorkFilter.all_of(cluster)
     first = since or _due_from(cluster)
     if first is None:
         return 0
@@ -164,7 +170,7 @@ def _days(first: datetime, last: datetime) -> Iterator[Window]:
         first += DAY
 
 
-def _mark(chosen: Chosen, window: Window) -> list[list[Any]]:
+def _mark(chosen: WorkFilter, window: Window) -> list[list[Any]]:
     """Of what ``between`` reads; who a user is, or of what type work, is looked at anew with the next day."""
     began, ended = within("first_started_at", [window]), within("finished_at", [window])
     works = Workload.objects.filter(chosen.condition(), began | ended)

@@ -25,7 +25,7 @@ Timelines = dict[Key, list[Segment]]
 
 
 @dataclass(slots=True)
-class Draft:
+class QuotaDraft:
     """An edit on its way: what stands there, and what would stand there during [start, end)."""
 
     top: Queue
@@ -94,7 +94,7 @@ def range_faults(
         )
 
 
-def cell_faults(draft: Draft, cells: Sequence[QuotaCell]) -> Iterator[Fault]:
+def cell_faults(draft: QuotaDraft, cells: Sequence[QuotaCell]) -> Iterator[Fault]:
     """Each figure by itself: its place in the subtree and the class, its sign and its size."""
     below = {q.name for q in draft.queues} - {draft.top.name}
     seen = Counter((c.queue, c.gpu_class, c.field) for c in cells)
@@ -117,7 +117,7 @@ def _at(at: tuple[str, str, str], code: str, sentence: str, remedy: str) -> Faul
     return Fault(code, field_, sentence, remedy, queue, gpu_class)
 
 
-def apply_cells(draft: Draft, cells: Iterable[QuotaCell]) -> list[QuotaCell]:
+def apply_cells(draft: QuotaDraft, cells: Iterable[QuotaCell]) -> list[QuotaCell]:
     """Cut the edits into ``draft``; gives the cells that change something at its start."""
     keys = {q.name: q.pk for q in draft.queues}
     effective = []
@@ -156,7 +156,7 @@ def breaks_sum(parent: Queue, total: int, given: int, worse: int) -> bool:
     return not parent.is_root and total > given and worse > 0
 
 
-def excesses(draft: Draft) -> Iterator[Excess]:
+def excesses(draft: QuotaDraft) -> Iterator[Excess]:
     """Broken sums that the edit causes or worsens, parents before children."""
     for parent in draft.queues:
         children = [q for q in draft.queues if q.parent_id == parent.pk]
@@ -169,7 +169,7 @@ def excesses(draft: Draft) -> Iterator[Excess]:
 
 
 def _first_excess(
-    draft: Draft, parent: Queue, children: Sequence[Queue], gpu_class: GpuClass
+    draft: QuotaDraft, parent: Queue, children: Sequence[Queue], gpu_class: GpuClass
 ) -> Iterator[Excess]:
     family = [draft.after.get((q.pk, gpu_class.pk), []) for q in (parent, *children)]
     for at in instants(family, draft.start, draft.end):
@@ -183,7 +183,7 @@ def _first_excess(
             return
 
 
-def sum_fault(draft: Draft, excess: Excess) -> Fault:
+def sum_fault(draft: QuotaDraft, excess: Excess) -> Fault:
     """The sentence at the cell that asks for most, with two ways out."""
     asking = max(
         excess.children, key=lambda q: (draft.raised_by(q, excess.gpu_class, excess.at), -q.pk)
@@ -203,7 +203,7 @@ def sum_fault(draft: Draft, excess: Excess) -> Fault:
     )
 
 
-def _lower(draft: Draft, excess: Excess, asking: Queue) -> str:
+def _lower(draft: QuotaDraft, excess: Excess, asking: Queue) -> str:
     """The sibling that can give the excess by itself, else all of them together."""
     others = [
         (draft.nominal(draft.after, q, excess.gpu_class, excess.at), q.name)
@@ -215,7 +215,7 @@ def _lower(draft: Draft, excess: Excess, asking: Queue) -> str:
     return f"Lower {whom} by {figure(excess.too_many)}"
 
 
-def _raise(draft: Draft, excess: Excess) -> str:
+def _raise(draft: QuotaDraft, excess: Excess) -> str:
     amount, parent = figure(excess.too_many), excess.parent
     if parent == draft.top:
         return f"ask for {amount} more for {parent.name}"

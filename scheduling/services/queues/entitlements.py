@@ -12,7 +12,7 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, Loan, Quota
 from scheduling.services.ledger.below import Hours, hours_below
 from scheduling.services.queues.lending import guaranteed, in_force, moved, nominal_of, places_of
-from scheduling.services.tables.unchanged import Unchanged
+from scheduling.services.tables.row_cache import RowCache
 
 Key = tuple[int, int]
 """(queue id, class id)"""
@@ -36,7 +36,7 @@ class Entitlements:
     """What the loans move, as ``services.queues.lending`` says."""
 
     @classmethod
-    def load(cls, cluster: Cluster, at: datetime, unchanged: Unchanged) -> Entitlements:
+    def load(cls, cluster: Cluster, at: datetime, unchanged: RowCache) -> Entitlements:
         """Those of ``cluster`` at cluster time ``at``; ``held`` remembers from one call to the next."""
         rows = Quota.objects.filter(queue__cluster=cluster)
         grace = timedelta(seconds=cluster.lowering_grace_s)
@@ -80,7 +80,9 @@ class Entitlements:
         nominal, limit = guaranteed(granted.get("nominal", 0), limit, by)
         return granted | {"nominal": nominal, "borrowing_limit": limit}
 
-    def _lowered(self, key: Key, row: Quota | None, before: Iterable[Quota]) -> m.Lowered | None:
+    def _lowered(
+        self, key: Key, row: Quota | None, before: Iterable[Quota]
+    ) -> m.LoweredQuota | None:
         """The most generous of the rows whose grace runs, if it gave more than the one in force."""
         most = max(before, key=_generosity, default=None)
         if most is None or most.effective_until is None:
@@ -88,7 +90,7 @@ class Entitlements:
         if row is not None and not gives_less(_granted(row), _granted(most)):
             return None
         until = most.effective_until + self.grace
-        return m.Lowered(until, **self._guaranteed(key, figures(most)))
+        return m.LoweredQuota(until, **self._guaranteed(key, figures(most)))
 
 
 def gives_less(now: m.Quota, before: m.Quota) -> bool:

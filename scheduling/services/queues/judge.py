@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from django.utils.functional import cached_property
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.topology import Levels, segment_size
 from scheduling.engine.reasons.wording import are, gpus_in_words
@@ -63,7 +63,7 @@ class Judgement:
     gpu_classes: tuple[str, ...]
 
 
-def judge(observed: Observed, path: str, rules: Rules) -> Judgement:
+def judge(observed: Sighting, path: str, rules: Rules) -> Judgement:
     """Of what is ``observed`` in the queue at ``path``.
 
     In a queue that no team is bound to only its pods' priority is judged. Of several classes of service
@@ -82,7 +82,7 @@ def judge(observed: Observed, path: str, rules: Rules) -> Judgement:
     return Judgement((*always, *fewest), left_of(observed.gpu_classes, open_to))
 
 
-def open_to(observed: Observed, path: str, rules: Rules) -> list[ServiceClass]:
+def open_to(observed: Sighting, path: str, rules: Rules) -> list[ServiceClass]:
     """The classes of service that let its user have it run in the queue at ``path``; none bind it elsewhere
     than below a team's queue."""
     if not rules.service_classes.binds(path):
@@ -100,7 +100,7 @@ def left_of(gpu_classes: Iterable[str], open_to: Sequence[ServiceClass]) -> tupl
     return tuple(name for name in gpu_classes if name in given)
 
 
-def misrouted(observed: Observed) -> ServiceError:
+def misrouted(observed: Sighting) -> ServiceError:
     """Of work that names no queue, one that does not exist, or one that takes no work of its namespace:
     who is outside learns of none whether it exists."""
     return ServiceError(
@@ -112,7 +112,7 @@ def misrouted(observed: Observed) -> ServiceError:
     )
 
 
-def not_a_member(observed: Observed) -> ServiceError:
+def not_a_member(observed: Sighting) -> ServiceError:
     """Of work in a team's queue that is nobody's, or somebody's who may not submit there."""
     whose = observed.user or "nobody that is known"
     return ServiceError(
@@ -123,7 +123,7 @@ def not_a_member(observed: Observed) -> ServiceError:
     )
 
 
-def _pod_priority_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
+def _pod_priority_faults(observed: Sighting, rules: Rules) -> Iterator[ServiceError]:
     """Another class than Weir's own would have its pods push those of others off their nodes."""
     if not observed.pod_priority_classes:
         return
@@ -138,7 +138,7 @@ def _pod_priority_faults(observed: Observed, rules: Rules) -> Iterator[ServiceEr
         )
 
 
-def _level_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
+def _level_faults(observed: Sighting, rules: Rules) -> Iterator[ServiceError]:
     level = observed.topology.get("required")
     if level and not rules.levels.find(level):
         there = ", ".join(rules.levels.with_nodes)
@@ -151,7 +151,7 @@ def _level_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
     yield from _segment_faults(observed, rules)
 
 
-def _segment_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
+def _segment_faults(observed: Sighting, rules: Rules) -> Iterator[ServiceError]:
     """Segments that are required, and that no start could keep."""
     said = observed.topology
     level, size = said.get("segment_required"), segment_size(said)
@@ -180,7 +180,7 @@ def _segment_faults(observed: Observed, rules: Rules) -> Iterator[ServiceError]:
     )
 
 
-def _faults(observed: Observed, service: ServiceClass, rules: Rules) -> Iterator[ServiceError]:
+def _faults(observed: Sighting, service: ServiceClass, rules: Rules) -> Iterator[ServiceError]:
     yield from _priority_faults(observed, service, rules)
     yield from _class_faults(observed, service)
     yield from _size_faults(observed, service)
@@ -188,7 +188,7 @@ def _faults(observed: Observed, service: ServiceClass, rules: Rules) -> Iterator
 
 
 def _priority_faults(
-    observed: Observed, service: ServiceClass, rules: Rules
+    observed: Sighting, service: ServiceClass, rules: Rules
 ) -> Iterator[ServiceError]:
     resolved = rules.priority_of(observed.priority_class)
     if resolved is None or service.gives_priority(resolved.name):
@@ -219,7 +219,7 @@ def _priority_refused(
     )
 
 
-def _class_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
+def _class_faults(observed: Sighting, service: ServiceClass) -> Iterator[ServiceError]:
     """Named ones all have to be given; of others it is enough that one is."""
     given, classes = service.gpu_classes, observed.gpu_classes
     if given is None or not observed.gpus or not classes:
@@ -235,7 +235,7 @@ def _class_faults(observed: Observed, service: ServiceClass) -> Iterator[Service
     )
 
 
-def _size_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
+def _size_faults(observed: Sighting, service: ServiceClass) -> Iterator[ServiceError]:
     """The limit on all of its user's work is one on each of it: what is above it alone could never start."""
     need, remedy = (
         observed.gpus * observed.max_members,
@@ -253,7 +253,7 @@ def _size_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceE
             return
 
 
-def _run_time_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
+def _run_time_faults(observed: Sighting, service: ServiceClass) -> Iterator[ServiceError]:
     most, limit = service.max_run_time_s, observed.run_time_limit_s
     if most is None or (limit is not None and limit <= most):
         return
@@ -278,7 +278,7 @@ def any_of(names: Sequence[str]) -> str:
 def judge_kept(work: Workload, rules: Rules) -> Judgement:
     """Of a workload as its row keeps it; of its GPU classes it is enough that one is given."""
     priority = work.priority_class
-    observed = Observed(
+    observed = Sighting(
         uid=work.uid,
         kind="",
         namespace=work.namespace,

@@ -321,7 +321,7 @@ def _arrival(row: Workload) -> tuple[datetime, str]:
 
 
 def _order(run: Run) -> tuple[bool, datetime, str]:
-    """Who had begun there by when, then who runs for real by when."""
+    """Work that had begun there by when, then work that runs for real by when."""
     row = run.row
     return (
         row.virtual_start_at is None,

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Min, Sum
 from django.utils.functional import cached_property
 
-from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters import ClassSpec, Sighting
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Eviction, GpuClass, NodePool, PriorityClass, Queue, Share
@@ -20,7 +20,7 @@ from scheduling.services.queues.judge import Judgement, Rules, judge, misrouted
 from scheduling.services.queues.knobs import KNOBS, levels_of
 from scheduling.services.queues.service_classes import ServiceClasses, is_within
 from scheduling.services.queues.sharing import evictions_left
-from scheduling.services.tables.unchanged import Unchanged
+from scheduling.services.tables.row_cache import RowCache
 
 Key = tuple[int, int]
 """(queue id, class id)"""
@@ -65,7 +65,7 @@ class PolicyRows:
     def queue_by_name(self) -> dict[str, Queue]:
         return {q.name: q for q in self.queues if not q.is_root}
 
-    def queue_of(self, observed: Observed) -> Queue | None:
+    def queue_of(self, observed: Sighting) -> Queue | None:
         """The queue that takes ``observed``: a leaf of that name takes work of its own namespace, or without
         one of all namespaces but those of other branches."""
         queue = self.queue_by_name.get(observed.queue_label)
@@ -117,7 +117,7 @@ class PolicyRows:
         """The class a workload that says ``name`` belongs to: that one, else the default."""
         return self.rules.priority_of(name)
 
-    def judge(self, observed: Observed) -> Judgement:
+    def judge(self, observed: Sighting) -> Judgement:
         """Of what waits: whether the queue that it names takes it, and may run it for its user."""
         queue = self.queue_of(observed)
         if queue is None:
@@ -129,7 +129,7 @@ def load(
     cluster: Cluster,
     *,
     at: datetime,
-    unchanged: Unchanged | None = None,
+    unchanged: RowCache | None = None,
     shares: Iterable[Share] | None = None,
 ) -> PolicyRows:
     """The policy of ``cluster`` in force at cluster time ``at``.
@@ -137,7 +137,7 @@ def load(
     ``unchanged`` remembers from one call to the next. ``shares`` are the rows of the last division where
     their writer keeps them; those of queues or classes that are gone are left out.
     """
-    cache, of = unchanged or Unchanged(), cluster.pk
+    cache, of = unchanged or RowCache(), cluster.pk
     queues = cache.steady("queues", of, lambda: Queue.objects.filter(cluster=of))
     gpu_classes = cache.steady("classes", of, lambda: GpuClass.objects.filter(cluster=of))
     if shares is None:

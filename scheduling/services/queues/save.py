@@ -20,7 +20,7 @@ from scheduling.models import GpuClass, Queue, Quota, QuotaChange
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.queues.checks import (
-    Draft,
+    QuotaDraft,
     apply_cells,
     cell_faults,
     excesses,
@@ -172,10 +172,10 @@ _NOTHING_CHANGES = Fault(
 )
 
 
-def _draft(queue: Queue, start: datetime, end: datetime | None) -> Draft:
+def _draft(queue: Queue, start: datetime, end: datetime | None) -> QuotaDraft:
     queues = [q for q, _ in subtree(queue)]
     classes = {c.name: c for c in queue.cluster.gpu_classes.all()}
-    return Draft(queue, queues, classes, start, end, before=timelines_of(queues, start))
+    return QuotaDraft(queue, queues, classes, start, end, before=timelines_of(queues, start))
 
 
 def _refuse(faults: Sequence[Fault]) -> None:
@@ -189,7 +189,7 @@ def _version(queues: Iterable[Queue]) -> int:
     return newest or 0
 
 
-def _refuse_stale(draft: Draft, version: int | None) -> None:
+def _refuse_stale(draft: QuotaDraft, version: int | None) -> None:
     newest = _version(draft.queues)
     if version is None or version == newest:
         return
@@ -204,7 +204,7 @@ def _refuse_stale(draft: Draft, version: int | None) -> None:
 
 
 def _record(
-    draft: Draft,
+    draft: QuotaDraft,
     cells: Iterable[QuotaCell],
     *,
     author: AbstractBaseUser | None,

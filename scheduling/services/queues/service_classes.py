@@ -1,6 +1,6 @@
 """The class of service that people have: what each may have run in which queues.
 
-Whoever keeps people says so: the setting ``WEIR_SERVICE_CLASSES`` names the function that answers for a
+The keeper of people says so: the setting ``WEIR_SERVICE_CLASSES`` names the function that answers for a
 cluster. It is asked once a cycle, so what it says takes effect with the next one. Without it, and in
 queues of no team, the cluster's own rights alone decide who may create work.
 """

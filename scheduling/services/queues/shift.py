@@ -76,7 +76,7 @@ def _up_to(queue: Queue, top: Queue) -> Iterator[Queue]:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ShiftedFigure:
     """One figure at a moment, milli-GPU; None is unlimited."""
 
     queue: Queue
@@ -84,14 +84,16 @@ class Figure:
     after: int | None
 
 
-def figures(shift: Shift, at: datetime) -> list[Figure]:
+def figures(shift: Shift, at: datetime) -> list[ShiftedFigure]:
     """What the shift would make of the figures in force at ``at``. Raises as ``shift_quotas``."""
     parts = shift.parts
     timelines = timelines_of([queue for queue, _ in parts], at)
     return [_figure(shift, queue, by, timelines, at) for queue, by in parts]
 
 
-def _figure(shift: Shift, queue: Queue, by: int, timelines: Timelines, at: datetime) -> Figure:
+def _figure(
+    shift: Shift, queue: Queue, by: int, timelines: Timelines, at: datetime
+) -> ShiftedFigure:
     before = value_at(timelines.get((queue.pk, shift.gpu_class.pk), ()), at).get(shift.field)
     if before is None:
         raise ServiceError(
@@ -106,7 +108,7 @@ def _figure(shift: Shift, queue: Queue, by: int, timelines: Timelines, at: datet
             f"Take {figure(int(before))} at most, or another queue.",
             field="giver",
         )
-    return Figure(queue, int(before), after)
+    return ShiftedFigure(queue, int(before), after)
 
 
 @transaction.atomic
@@ -141,7 +143,7 @@ def shift_quotas(
     ]
 
 
-def _cell(shift: Shift, figure: Figure) -> QuotaCell:
+def _cell(shift: Shift, figure: ShiftedFigure) -> QuotaCell:
     value = as_typed(shift.field, figure.after)
     return QuotaCell(figure.queue.name, shift.gpu_class.name, shift.field, value)
 
@@ -230,7 +232,7 @@ class QuotaSum:
         return max(0.0, self.after - self.given)
 
 
-def sums(figures: Sequence[Figure], gpu_class: GpuClass, at: datetime) -> Iterator[QuotaSum]:
+def sums(figures: Sequence[ShiftedFigure], gpu_class: GpuClass, at: datetime) -> Iterator[QuotaSum]:
     """Of each queue above one whose nominal quota is changed."""
     after = {one.queue.pk: one.after or 0 for one in figures}
     parents = {one.queue.parent for one in figures if one.queue.parent is not None}

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from scheduling.models import Cluster, Predictor, PredictorKind, State, Workload
-from scheduling.prediction import stored
+from scheduling.prediction import storage
 from scheduling.prediction.baselines import Baselines
 from scheduling.prediction.history import GROUPS
 from scheduling.prediction.learner import Learner
@@ -121,7 +121,7 @@ def _predictor(
         window_to=now,
         runs=learner.ended,
         censored=learner.censored,
-        state=stored.dump(learner.models),
+        state=storage.dump(learner.models),
         calibration={
             **own,
             "simple": {name: one for name, one in figures.items() if one},

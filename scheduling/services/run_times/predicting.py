@@ -24,8 +24,8 @@ from scheduling.prediction.history import Estimate
 from scheduling.prediction.learner import Models, RunTimeEstimate, say
 from scheduling.prediction.paces import Pace
 from scheduling.prediction.quantiles import rest_s, seconds
-from scheduling.services.run_times.loaded import models_of
-from scheduling.services.run_times.remaining import NEVER, held_back
+from scheduling.services.run_times.model_cache import models_of
+from scheduling.services.run_times.rests import NEVER, held_back
 from scheduling.services.run_times.runs import NEEDED, ran_s, run_of, work_of
 from scheduling.services.run_times.serving import demote, serving
 from scheduling.services.tables.passes import keep, last_of

@@ -15,7 +15,7 @@ from scheduling.models import Cluster, Workload
 from scheduling.prediction.learner import Models, say
 from scheduling.prediction.quantiles import rest_s
 from scheduling.prediction.runs import Work
-from scheduling.services.run_times.loaded import models_of
+from scheduling.services.run_times.model_cache import models_of
 from scheduling.services.run_times.runs import work_of
 from scheduling.services.run_times.serving import serving
 
@@ -49,7 +49,7 @@ def answer(cluster: Cluster, question: Json) -> Json:
     return {name: asdict(one) for name, one in found.items()}
 
 
-def expected_of(answer: Json) -> dict[str, Expected]:
+def expected_of(answer: Json) -> dict[str, ExpectedRunTime]:
     """By class."""
     return {name: _expected(one) for name, one in answer.items()}
 
@@ -64,14 +64,14 @@ def _work(cluster: Cluster, question: Json) -> Workload:
     )
 
 
-def _expected(one: Mapping[str, Any]) -> Expected:
-    known = {field.name: one[field.name] for field in fields(Expected)}
+def _expected(one: Mapping[str, Any]) -> ExpectedRunTime:
+    known = {field.name: one[field.name] for field in fields(ExpectedRunTime)}
     pace = known.pop("pace")
-    return Expected(**known, pace=Compared(**pace) if pace else None)
+    return ExpectedRunTime(**known, pace=PaceComparison(**pace) if pace else None)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class PaceComparison:
     """So many times as fast as on ``against``, as ``runs`` of ``groups`` names show that have run on both;
     ``own`` of them are of its own name and image."""
 
@@ -83,7 +83,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedRunTime:
     """Quantiles of a run in seconds, and what they were learned from: ``runs`` of ``group`` (as
     ``prediction.history`` names it), of them ``here`` on the class in question. ``paced``: it is known how
     the class compares with all that those ran on. ``pace``: how it compares with the first of the classes
@@ -96,7 +96,7 @@ class Expected:
     runs: int
     here: int
     paced: bool
-    pace: Compared | None = None
+    pace: PaceComparison | None = None
     free_p50_s: float = 0.0
     free_p90_s: float = 0.0
     """As it would run if no limit ended it."""
@@ -109,7 +109,7 @@ class Expected:
 
 def expected_on(
     *, cluster: Cluster, work: Workload, gpu_classes: Sequence[str]
-) -> dict[str, Expected]:
+) -> dict[str, ExpectedRunTime]:
     """By class; empty before anything was learned. ``work`` need not be saved."""
     predictor = serving(cluster)
     if predictor is None:
@@ -127,14 +127,14 @@ def first_of(work: Workload, gpu_classes: Sequence[str]) -> str:
     return next(iter([*work.gpu_classes, *gpu_classes]), "")
 
 
-def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -> Expected:
+def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -> ExpectedRunTime:
     work = work_of(row, gpu_class)
     said = say(models, work, now, models.submissions.seen(work))
     p10, p50, p90 = rest_s(said.quantiles, 0.0, work.limit_s)
     _, free_p50, free_p90 = rest_s(said.quantiles)
     ran_on = said.estimate.classes
     paces = models.history.paces
-    return Expected(
+    return ExpectedRunTime(
         p10_s=p10,
         p50_s=p50,
         p90_s=p90,
@@ -148,10 +148,10 @@ def _on(models: Models, row: Workload, gpu_class: str, first: str, now: float) -
     )
 
 
-def _compared(models: Models, work: Work, first: str, gpu_class: str) -> Compared | None:
+def _compared(models: Models, work: Work, first: str, gpu_class: str) -> PaceComparison | None:
     if first == gpu_class:
         return None
     pace = models.history.paces.between(work, first, gpu_class)
     if pace is None:
         return None
-    return Compared(first, round(pace.ratio, 3), pace.runs, pace.groups, pace.own)
+    return PaceComparison(first, round(pace.ratio, 3), pace.runs, pace.groups, pace.own)

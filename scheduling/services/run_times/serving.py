@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from scheduling.models import Cluster, Predictor, PredictorKind, PredictorState
-from scheduling.prediction import stored
+from scheduling.prediction import storage
 
 
 def serving(cluster: Cluster) -> Predictor | None:
@@ -36,7 +36,7 @@ def demote(*, cluster: Cluster, why: str) -> Predictor | None:
     stepped = serving(cluster)
     if stepped is None or stepped.kind == PredictorKind.HISTORY:
         return None
-    models = stored.load(bytes(stepped.state))
+    models = storage.load(bytes(stepped.state))
     models.serving, models.forest = "history", None
     newest = Predictor.objects.filter(cluster=cluster).order_by("-version").first()
     made = Predictor(
@@ -47,7 +47,7 @@ def demote(*, cluster: Cluster, why: str) -> Predictor | None:
         window_to=stepped.window_to,
         runs=stepped.runs,
         censored=stepped.censored,
-        state=stored.dump(models),
+        state=storage.dump(models),
         calibration=stepped.calibration.get("simple", {}).get("history", {}),
         paces=stepped.paces,
     )

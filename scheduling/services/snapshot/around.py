@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import sha256
 from operator import attrgetter
 
-from scheduling.cluster.adapters import Observed, bounds, needs
+from scheduling.cluster.adapters import Sighting, bounds, needs
 from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.cluster.picture.node_sets import STORAGE, NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
@@ -115,7 +115,7 @@ def node_sets(picture: Picture, found: NodeSets, narrowed: set[str]) -> tuple[m.
     )
 
 
-def with_draft(snapshot: m.Snapshot, picture: Picture, draft: Observed) -> m.Snapshot:
+def with_draft(snapshot: m.Snapshot, picture: Picture, draft: Sighting) -> m.Snapshot:
     """``snapshot`` of ``picture`` with what nodes must say for ``draft``, which nobody has submitted: what it
     takes beside GPUs, and which of them it may use."""
     seen, known = replace(picture, workloads=(*picture.workloads, draft)), len(picture.nodes)

@@ -1,9 +1,8 @@
 """Work of people who hold as many GPUs as they may at once: it waits until enough of theirs has ended.
 
 What a person waits with passes in the order of the line, and what passes counts as held: were each of it
-compared with what is held now alone, one plan could start it all. Who would rather have another one go
-first holds what is before it. What may grow counts as large as it
-may become.
+compared with what is held now alone, one plan could start it all. A person who would rather have another one
+go first holds what is before it. What may grow counts as large as it may become.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import amount, are, gpus_in_words
 from scheduling.services.queues.judge import open_to
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.queues.service_classes import ServiceClass
-from scheduling.services.snapshot.blocked import Blocked
-from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.snapshot.obstacles import Obstacle
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 
-Found = list[tuple[Observed, Blocked]]
+Found = list[tuple[Sighting, Obstacle]]
 
 
 @dataclass(slots=True)
@@ -42,14 +41,16 @@ class _Person:
     """One user whose class of service bounds what they hold at once."""
 
     counts: dict[ServiceClass, _Counts]
-    waits: list[tuple[Observed, str]] = field(default_factory=list)
+    waits: list[tuple[Sighting, str]] = field(default_factory=list)
     """With the path of its queue."""
 
     def within(self, path: str) -> list[_Counts]:
         return [counts for service, counts in self.counts.items() if service.reaches(path)]
 
 
-def at_limit(workloads: Iterable[Observed], known: Mapping[str, Known], rows: PolicyRows) -> Found:
+def at_limit(
+    workloads: Iterable[Sighting], known: Mapping[str, WorkloadFacts], rows: PolicyRows
+) -> Found:
     """Those of ``workloads`` that wait, could start otherwise, and have no room left, with the cause."""
     people = _bounded(rows)
     if not people:
@@ -64,13 +65,13 @@ def at_limit(workloads: Iterable[Observed], known: Mapping[str, Known], rows: Po
 
 
 def hindered(
-    known: dict[str, Known], found: Found, before: Mapping[str, Known]
-) -> dict[str, Known]:
+    known: dict[str, WorkloadFacts], found: Found, before: Mapping[str, WorkloadFacts]
+) -> dict[str, WorkloadFacts]:
     """Have ``found`` said in ``known``; returns what of it to hand in as ``before`` the next time.
 
     What is said as before stays the very same: the snapshot makes anew whatever is not.
     """
-    hindrances: dict[str, Known] = {}
+    hindrances: dict[str, WorkloadFacts] = {}
     for observed, why in found:
         now = replace(known[observed.uid], blocked=why)
         said = before.get(observed.uid)
@@ -86,7 +87,7 @@ def _bounded(rows: PolicyRows) -> dict[str, _Person]:
     return found
 
 
-def _count(person: _Person, observed: Observed, path: str, known: Known) -> None:
+def _count(person: _Person, observed: Sighting, path: str, known: WorkloadFacts) -> None:
     if known.situation is Situation.WAITING:
         if known.blocked is None and not (observed.is_held or observed.deleting):
             person.waits.append((observed, path))
@@ -100,7 +101,7 @@ def _count(person: _Person, observed: Observed, path: str, known: Known) -> None
 def _judge(person: _Person, rows: PolicyRows) -> Found:
     values = {p.name: p.value for p in rows.priority_classes}
 
-    def turn(waiting: tuple[Observed, str]) -> tuple[int, datetime, str]:
+    def turn(waiting: tuple[Sighting, str]) -> tuple[int, datetime, str]:
         observed, _ = waiting
         priority = rows.priority_of(observed.priority_class)
         return -values[priority.name] if priority else 0, observed.created, observed.key
@@ -117,8 +118,8 @@ def _judge(person: _Person, rows: PolicyRows) -> Found:
 
 
 def _lack(
-    person: _Person, observed: Observed, path: str, rows: PolicyRows, need: int
-) -> Blocked | None:
+    person: _Person, observed: Sighting, path: str, rows: PolicyRows, need: int
+) -> Obstacle | None:
     """Why it has to wait; None where one of the classes of service that let it run has room."""
     widest: tuple[int, ServiceClass] | None = None
     for service in open_to(observed, path, rows.rules):
@@ -130,7 +131,7 @@ def _lack(
     if widest is None:
         return None
     most, service = widest
-    return Blocked(m.Reason.USER_AT_LIMIT, _sentence(service, most, person.counts[service], need))
+    return Obstacle(m.Reason.USER_AT_LIMIT, _sentence(service, most, person.counts[service], need))
 
 
 def _sentence(service: ServiceClass, most: int, counts: _Counts, need: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from scheduling.cluster.adapters import Observed, bounds, key_of
+from scheduling.cluster.adapters import Sighting, bounds, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture, Seat
@@ -17,11 +17,10 @@ from scheduling.services.ledger.claims import NOTHING, remembered
 from scheduling.services.queues import rows as policies
 from scheduling.services.queues.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.queues.standings import standing_in
-from scheduling.services.run_times.remaining import NONE, Rests, rests
+from scheduling.services.run_times.rests import NONE, Rests, rests
 from scheduling.services.snapshot.around import beside_gpus, node_of, node_sets, set_name
 from scheduling.services.snapshot.at_once import at_limit, hindered
-from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
-from scheduling.services.snapshot.departing import (
+from scheduling.services.snapshot.departures import (
     Heir,
     Heirs,
     as_fixed,
@@ -30,6 +29,7 @@ from scheduling.services.snapshot.departing import (
     orphans_stay,
     stays,
 )
+from scheduling.services.snapshot.obstacles import Refusals, blocked, forbidden
 from scheduling.services.snapshot.parts import (
     BESIDE,
     Parts,
@@ -38,9 +38,10 @@ from scheduling.services.snapshot.parts import (
     strange_gpus,
     vanished_nodes,
 )
+from scheduling.services.snapshot.pending import PendingValues
 from scheduling.services.snapshot.situations import (
-    Known,
     Situation,
+    WorkloadFacts,
     class_of,
     held_by,
     is_taken,
@@ -49,9 +50,8 @@ from scheduling.services.snapshot.situations import (
     priority_of,
     roles_of,
 )
-from scheduling.services.snapshot.supposed import firm
+from scheduling.services.snapshot.starts_under_way import firm
 from scheduling.services.snapshot.turns import Others
-from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
 
 NO_HEIRS: Heirs = {}
@@ -60,10 +60,10 @@ NO_HEIRS: Heirs = {}
 def build(
     rows: PolicyRows,
     picture: Picture,
-    known: Mapping[str, Known],
+    known: Mapping[str, WorkloadFacts],
     *,
     now: datetime,
-    waiting: Waiting | None = None,
+    waiting: PendingValues | None = None,
     heirs: Heirs = NO_HEIRS,
     foreseen: Rests = NONE,
 ) -> m.Snapshot:
@@ -74,7 +74,7 @@ def build(
     ``namespace/name``. What is done and gone is left out; what is done or was suspended but still has
     pods on nodes is *leaving*; it is held by its queue as before where that takes long.
     """
-    waiting = waiting or Waiting()
+    waiting = waiting or PendingValues()
     changed = [o for o in waiting.sift(rows, picture, known) if o.uid in known]
     parts = parts_of(changed, picture, known, rows)
     strange = strange_gpus(changed, picture, parts)
@@ -116,11 +116,11 @@ def _priority_classes(rows: PolicyRows, *, is_beside: bool) -> tuple[m.PriorityC
     return (*policies.engine_priority_classes(rows), *([BESIDE] if is_beside else []))
 
 
-Made = tuple[Observed, Known, m.Workload]
+Made = tuple[Sighting, WorkloadFacts, m.Workload]
 
 
 def _at_work(
-    made: Iterable[Made], waiting: Waiting, parts: Mapping[str, Parts], now: datetime
+    made: Iterable[Made], waiting: PendingValues, parts: Mapping[str, Parts], now: datetime
 ) -> tuple[list[m.Workload], bool]:
     """Those that hold GPUs, one for each part of what is divided, and whether one of them does not leave as
     it should; ``waiting`` keeps the others."""
@@ -172,7 +172,7 @@ def live_under(cluster: Cluster) -> Live:
     enforce = cluster.mode == ClusterMode.ENFORCE
     habits = Habits.of(cluster)
     known = {
-        o.uid: Known(
+        o.uid: WorkloadFacts(
             judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
             started=(w.started_at or w.admitted_at) if w else None,
             presumed=habits.presumed(w, now) if w else None,
@@ -193,17 +193,17 @@ def live_under(cluster: Cluster) -> Live:
     return Live(rows, picture, standing_in(snapshot, rows, by_name))
 
 
-def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:
+def newcomer(observed: Sighting, rows: PolicyRows, now: datetime) -> m.Workload:
     """The engine's value of work that nobody has submitted yet, as if it arrived at ``now``."""
-    known = Known(Situation.WAITING, gpu_classes=narrowed(observed, rows.judge(observed)))
+    known = WorkloadFacts(Situation.WAITING, gpu_classes=narrowed(observed, rows.judge(observed)))
     made = _workload(replace(observed, created=now), known, rows, {}, set(), now)
     assert made is not None  # noqa: S101 - what waits is always planned
     return made
 
 
 def _judged(
-    observed: Observed, row: Workload | None, known: Known, rows: PolicyRows, now: datetime
-) -> Known:
+    observed: Sighting, row: Workload | None, known: WorkloadFacts, rows: PolicyRows, now: datetime
+) -> WorkloadFacts:
     """``known`` and what keeps it from being started, as the worker's cycle finds it."""
     if known.situation is not Situation.WAITING:
         priority = priority_of(observed, row, known.situation, rows)
@@ -215,7 +215,7 @@ def _judged(
     return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement), barred=barred)
 
 
-def _bounds(observed: Observed, known: Known) -> str:
+def _bounds(observed: Sighting, known: WorkloadFacts) -> str:
     """Where it may run now."""
     return bounds.barring(observed.bounds, known.barred) if known.barred else observed.bounds
 
@@ -226,8 +226,8 @@ def _narrowed_bounds(made: Iterable[Made]) -> set[str]:
 
 
 def _workload(
-    observed: Observed,
-    known: Known,
+    observed: Sighting,
+    known: WorkloadFacts,
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
     present: set[Seat],
@@ -273,7 +273,7 @@ def _workload(
     )
 
 
-def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
+def _remembered(known: WorkloadFacts, *, waits: bool) -> dict[str, Any]:
     """What the ledger knows of evictions: of it, and for it while it waits for others to leave."""
     past = known.remembered
     if past is NOTHING:
@@ -286,7 +286,7 @@ def _remembered(known: Known, *, waits: bool) -> dict[str, Any]:
     }
 
 
-def _claimed(known: Known) -> dict[str, Any]:
+def _claimed(known: WorkloadFacts) -> dict[str, Any]:
     """What work claims that waits; what leaves keeps its own seats, all of them, whichever pods are gone."""
     claim = known.remembered.claim
     if claim is None or known.situation not in (Situation.WAITING, Situation.LEAVING):
@@ -303,7 +303,7 @@ def _claimed(known: Known) -> dict[str, Any]:
 
 
 def _wishes(
-    observed: Observed, known: Known, rows: PolicyRows, foreseen: Rests, now: datetime
+    observed: Sighting, known: WorkloadFacts, rows: PolicyRows, foreseen: Rests, now: datetime
 ) -> tuple[str, ...]:
     """The classes that it may use: as its author prefers them, or those first where it would end first; none
     that is slower while waiting for the faster is worth it."""
@@ -320,18 +320,20 @@ def _wishes(
 
 
 def _predicted(
-    observed: Observed, running: Mapping[str, Any] | None, foreseen: Rests
-) -> m.Predicted | None:
+    observed: Sighting, running: Mapping[str, Any] | None, foreseen: Rests
+) -> m.PredictedRunTime | None:
     """What its author says of its run time, else what was learned of it; from its start, as a plan counts."""
     if observed.predicted_s:
-        return m.Predicted(*observed.predicted_s)
+        return m.PredictedRunTime(*observed.predicted_s)
     rest = foreseen.get(observed.uid)
-    return m.Predicted(*rest.whole_s(running["started"] if running else None)) if rest else None
+    return (
+        m.PredictedRunTime(*rest.whole_s(running["started"] if running else None)) if rest else None
+    )
 
 
 def _running(
-    observed: Observed,
-    known: Known,
+    observed: Sighting,
+    known: WorkloadFacts,
     class_by_node: Mapping[str, str],
     present: set[Seat],
     now: datetime,
@@ -364,7 +366,7 @@ def _running(
     }
 
 
-def _moving(observed: Observed, present: set[Seat], now: datetime) -> dict[str, Any] | None:
+def _moving(observed: Sighting, present: set[Seat], now: datetime) -> dict[str, Any] | None:
     """Its place on the nodes it moves to is kept as if it ran there; None when they are gone."""
     target = observed.moves_to
     if target is None or any((node, target.gpu_class) not in present for node in target.placement):
@@ -377,7 +379,7 @@ def _moving(observed: Observed, present: set[Seat], now: datetime) -> dict[str, 
     }
 
 
-def checkpoint_of(observed: Observed, known: Known, now: datetime) -> datetime | None:
+def checkpoint_of(observed: Sighting, known: WorkloadFacts, now: datetime) -> datetime | None:
     """The last checkpoint of work that holds GPUs; of other work the one it announced."""
     if known.situation is not Situation.HOLDING or known.started is None:
         return observed.checkpointed

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters import ClassSpec, Sighting
 from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.engine import model as m
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.snapshot.situations import (
-    Known,
     Situation,
+    WorkloadFacts,
     class_of,
     held_by,
     placement_of,
@@ -51,7 +51,10 @@ class Classes:
 
 
 def parts_of(
-    workloads: Iterable[Observed], picture: Picture, known: Mapping[str, Known], rows: PolicyRows
+    workloads: Iterable[Sighting],
+    picture: Picture,
+    known: Mapping[str, WorkloadFacts],
+    rows: PolicyRows,
 ) -> dict[str, Parts]:
     """What each of ``workloads`` holds in other classes than its own, by uid."""
     classes = Classes(picture.seats, rows.class_specs)
@@ -67,7 +70,7 @@ def parts_of(
     return found
 
 
-def divide(work: m.Workload, observed: Observed, parts: Parts) -> list[m.Workload]:
+def divide(work: m.Workload, observed: Sighting, parts: Parts) -> list[m.Workload]:
     """``work`` with the members that its class holds, at the size it has, and the others beside it."""
     gone = {node for placement in parts.values() for node in placement}
     placement = {node: count for node, count in work.placement.items() if node not in gone}
@@ -90,7 +93,7 @@ def _sized(work: m.Workload, placement: Mapping[str, int]) -> m.Workload:
 
 
 def strange_gpus(
-    workloads: Iterable[Observed], picture: Picture, parts: Mapping[str, Parts]
+    workloads: Iterable[Sighting], picture: Picture, parts: Mapping[str, Parts]
 ) -> dict[Seat, int]:
     """Milli-GPU that ``workloads`` hold on nodes which are not of their class (any more), where nothing
     else says that they are taken: a label was changed, a class removed."""
@@ -108,9 +111,9 @@ def strange_gpus(
 
 
 def vanished_nodes(
-    workloads: Iterable[Observed],
+    workloads: Iterable[Sighting],
     picture: Picture,
-    known: Mapping[str, Known],
+    known: Mapping[str, WorkloadFacts],
     parts: Mapping[str, Parts],
 ) -> list[m.Node]:
     """Nodes that are gone, or of another class now, and that ``workloads`` are still admitted to, as

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.models import PriorityClass, State, Workload
-from scheduling.services.ledger.claims import NOTHING, Remembered
+from scheduling.services.ledger.claims import NOTHING, ClaimMemory
 from scheduling.services.queues.judge import Judgement
 from scheduling.services.queues.rows import PolicyRows
-from scheduling.services.snapshot.blocked import Blocked
+from scheduling.services.snapshot.obstacles import Obstacle
 
 
 class Situation(StrEnum):
@@ -31,7 +31,7 @@ class Situation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WorkloadFacts:
     """What a cycle knows of a workload beyond the picture."""
 
     situation: Situation
@@ -41,7 +41,7 @@ class Known:
     """Since when it is below its least members; set once that is longer than the grace."""
     ran: bool = False
     """All its members were up at some time since its admission, as far as their turn came."""
-    blocked: Blocked | None = None
+    blocked: Obstacle | None = None
     """What keeps it from being started now."""
     gpu_classes: tuple[str, ...] | None = None
     """Those it may run on for its user, where these are fewer than it asks for."""
@@ -51,12 +51,12 @@ class Known:
     """It waits in the cluster, and its start is on its way."""
     presumed: datetime | None = None
     """The checkpoint it is taken to have made, though it announced and declared nothing."""
-    remembered: Remembered = NOTHING
+    remembered: ClaimMemory = NOTHING
     barred: frozenset[str] = frozenset()
     """Nodes that it is not planned on now, as kube-scheduler found them unfit for it."""
 
 
-def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: bool) -> Situation:
+def judge(observed: Sighting, state: str | None, *, enforce: bool, newcomer: bool) -> Situation:
     """The situation of ``observed`` whose row is in ``state`` (None: no row yet).
 
     Outside enforce mode somebody else decides what runs, and it is taken as it is. In enforce mode an
@@ -76,7 +76,7 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     return Situation.HOLDING if let_in or not enforce else Situation.BYPASSING
 
 
-def is_over_time(observed: Observed, known: Known, now: datetime) -> bool:
+def is_over_time(observed: Sighting, known: WorkloadFacts, now: datetime) -> bool:
     """Whether it has run, or been about to, for as long as Weir itself lets it."""
     limit_s = observed.stops_after_s
     if limit_s is None or known.started is None:
@@ -84,7 +84,7 @@ def is_over_time(observed: Observed, known: Known, now: datetime) -> bool:
     return (now - known.started).total_seconds() >= limit_s
 
 
-def is_taken(observed: Observed, situation: Situation, rows: PolicyRows) -> bool:
+def is_taken(observed: Sighting, situation: Situation, rows: PolicyRows) -> bool:
     """Whether it counts in the queue that it names, where there is one. What has begun stays in its queue,
     whatever became of the policy meanwhile."""
     if situation not in (Situation.WAITING, Situation.BYPASSING):
@@ -93,7 +93,7 @@ def is_taken(observed: Observed, situation: Situation, rows: PolicyRows) -> bool
 
 
 def priority_of(
-    observed: Observed, row: Workload | None, situation: Situation, rows: PolicyRows
+    observed: Sighting, row: Workload | None, situation: Situation, rows: PolicyRows
 ) -> PriorityClass | None:
     """The priority class it has. What has begun keeps that of its ``row`` instead of one that its user may
     not have: raising a label past the judge gains nothing."""
@@ -106,7 +106,7 @@ def priority_of(
     return now if before is None or fields.isdisjoint(("priority_class", "queue")) else before
 
 
-def counted_as(observed: Observed, row: Workload, rows: PolicyRows) -> str:
+def counted_as(observed: Sighting, row: Workload, rows: PolicyRows) -> str:
     """The name of its row's priority class, if it is not the one that it says."""
     says = rows.priority_of(observed.priority_class)
     if says is None or row.priority_class_id in (None, says.pk):
@@ -114,19 +114,19 @@ def counted_as(observed: Observed, row: Workload, rows: PolicyRows) -> str:
     return next((p.name for p in rows.priority_classes if p.pk == row.priority_class_id), "")
 
 
-def narrowed(observed: Observed, judgement: Judgement) -> tuple[str, ...] | None:
+def narrowed(observed: Sighting, judgement: Judgement) -> tuple[str, ...] | None:
     """The GPU classes that are left, if they are not all of them."""
     left = judgement.gpu_classes
     return None if left == observed.gpu_classes else left
 
 
-def is_as_it_should_be(observed: Observed) -> bool:
+def is_as_it_should_be(observed: Sighting) -> bool:
     """Whether it waits without a trace of an admission or a move that would have to be corrected."""
     traced = observed.marked or observed.altered or observed.moves_to is not None
     return observed.suspended and not traced
 
 
-def placement_of(observed: Observed) -> dict[str, int]:
+def placement_of(observed: Sighting) -> dict[str, int]:
     """Members by node, in order of its name: where their pods are, and where the plan sent those that are not
     bound yet."""
     placed = dict(observed.placement)
@@ -141,7 +141,7 @@ def placement_of(observed: Observed) -> dict[str, int]:
     return dict(sorted(placed.items()))
 
 
-def roles_of(observed: Observed) -> tuple[m.Role, ...]:
+def roles_of(observed: Sighting) -> tuple[m.Role, ...]:
     """Of unlike members, each named by what they are called and how many GPUs one has."""
     return tuple(
         m.Role(
@@ -152,7 +152,7 @@ def roles_of(observed: Observed) -> tuple[m.Role, ...]:
     )  # fmt: skip
 
 
-def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None:
+def class_of(observed: Sighting, class_by_node: Mapping[str, str]) -> str | None:
     """The class it runs on: the mark of its admission, else that of the nodes most of its pods are on."""
     if observed.gpu_class:
         return observed.gpu_class
@@ -165,7 +165,7 @@ def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None
     return max(members, key=members.__getitem__, default=None)
 
 
-def held_by(observed: Observed, known: Known) -> Mapping[str, int]:
+def held_by(observed: Sighting, known: WorkloadFacts) -> Mapping[str, int]:
     """Its members by node, as far as they count."""
     if known.situation is not Situation.HOLDING:
         return observed.placement

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.engine import model as m
 from scheduling.models import Cluster, State, Workload
 from scheduling.services.snapshot.at_once import Found
-from scheduling.services.snapshot.blocked import Blocked
-from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.snapshot.obstacles import Obstacle
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 from scheduling.services.workloads.turns import REMEDY, full, is_circle, last_of, still_to_come
 
 Rows = Mapping[str, Workload]
@@ -29,14 +29,16 @@ class Others:
     cluster: Cluster
     _ended: dict[str, Workload] = field(default_factory=dict)
 
-    def late(self, workloads: Sequence[Observed], known: Mapping[str, Known], live: Rows) -> Found:
+    def late(
+        self, workloads: Sequence[Sighting], known: Mapping[str, WorkloadFacts], live: Rows
+    ) -> Found:
         """Those of ``workloads``, all that have a turn, whose turn has not come; ``live`` has what has not
         ended."""
         if not workloads:
             return []
         return not_their_turn(workloads, known, self.of(workloads, live))
 
-    def of(self, waits: Iterable[Observed], live: Rows) -> Rows:
+    def of(self, waits: Iterable[Sighting], live: Rows) -> Rows:
         """Those that ``waits`` name, as far as there are or were any."""
         wanted = {one.key_in(o.namespace) for o in waits for one in o.turn.after}
         found = {key: live[key] for key in wanted if key in live}
@@ -49,7 +51,7 @@ class Others:
 
 
 def not_their_turn(
-    workloads: Sequence[Observed], known: Mapping[str, Known], others: Rows
+    workloads: Sequence[Sighting], known: Mapping[str, WorkloadFacts], others: Rows
 ) -> Found:
     """Those of ``workloads`` that wait, could start otherwise, and whose turn has not come, with the cause.
 
@@ -65,23 +67,23 @@ def not_their_turn(
     return found + _beyond(workloads, [o for o in waits if o.uid not in stopped], known)
 
 
-def _may_start(observed: Observed, known: Known | None) -> bool:
+def _may_start(observed: Sighting, known: WorkloadFacts | None) -> bool:
     if known is None or known.situation is not Situation.WAITING or known.blocked is not None:
         return False
     return not (observed.is_held or observed.deleting)
 
 
-def _after(observed: Observed, others: Rows, names: Mapping[str, Sequence[str]]) -> Blocked | None:
+def _after(observed: Sighting, others: Rows, names: Mapping[str, Sequence[str]]) -> Obstacle | None:
     """What of the work that it starts after has not ended as it must; None where all has."""
     if observed.turn.after and _is_circle(observed.key, names):
         said = f"It starts after work that starts after it: none of them ever would. {REMEDY}"
-        return Blocked(m.Reason.AFTER_OTHERS, said)
+        return Obstacle(m.Reason.AFTER_OTHERS, said)
     for one in observed.turn.after:
         row = others.get(one.key_in(observed.namespace))
         if row is not None and row.queue_label != observed.queue_label:
             row = None
         if said := still_to_come(one, row, observed.namespace):
-            return Blocked(m.Reason.AFTER_OTHERS, said)
+            return Obstacle(m.Reason.AFTER_OTHERS, said)
     return None
 
 
@@ -97,12 +99,12 @@ def _is_circle(key: str, names: Mapping[str, Sequence[str]]) -> bool:
 Array = tuple[str, str, str]
 
 
-def _array_of(observed: Observed) -> Array:
+def _array_of(observed: Sighting) -> Array:
     return observed.namespace, observed.queue_label, observed.turn.array
 
 
 def _beyond(
-    workloads: Iterable[Observed], waits: Iterable[Observed], known: Mapping[str, Known]
+    workloads: Iterable[Sighting], waits: Iterable[Sighting], known: Mapping[str, WorkloadFacts]
 ) -> Found:
     """Those of ``waits`` whose array holds as much as it may, those before them in line counted with it."""
     counts: dict[Array, int] = {}
@@ -115,13 +117,15 @@ def _beyond(
             continue
         taken = counts.get(array, 0)
         if most is not None and taken >= most:
-            found.append((observed, Blocked(m.Reason.ARRAY_AT_LIMIT, full(observed.turn))))
+            found.append((observed, Obstacle(m.Reason.ARRAY_AT_LIMIT, full(observed.turn))))
         else:
             counts[array] = taken + 1
     return found
 
 
-def _holding(workloads: Iterable[Observed], known: Mapping[str, Known]) -> Iterator[Observed]:
+def _holding(
+    workloads: Iterable[Sighting], known: Mapping[str, WorkloadFacts]
+) -> Iterator[Sighting]:
     at_rest = (Situation.WAITING, Situation.DONE)
     for observed in workloads:
         what = known.get(observed.uid)

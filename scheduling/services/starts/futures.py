@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scheduling.engine.model import Phase, Snapshot
 from scheduling.services.ledger.past import kinds_of, kinds_of_row
 from scheduling.services.starts.accuracy import AHEAD_S
-from scheduling.services.starts.known import Known, stage
+from scheduling.services.starts.history import StartHistory, stage
 from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.forward import live_on
 from scheduling.simulation.ahead.opening import Newcomers, Opening, open_snapshot, picked
@@ -52,7 +52,7 @@ class Ahead:
     runs: Floats
     """Median run time of each that waits."""
     after: Mapping[str, str]
-    """Who waits -> whose end it most often starts with."""
+    """Waiting workload -> the one whose end it most often starts with."""
 
     def bands(self) -> dict[str, Band]:
         if not self.waiting:
@@ -76,7 +76,7 @@ class Lives:
     def __init__(
         self,
         snapshot: Snapshot,
-        known: Known,
+        known: StartHistory,
         *,
         futures: int,
         ahead_s: int = AHEAD_S,
@@ -85,7 +85,7 @@ class Lives:
     ) -> None:
         self.opening = opening = open_snapshot(snapshot, checkpoints)
         self._dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
-        self._coming = _Coming(known, snapshot, opening, ahead_s)
+        self._coming = _ArrivalDraw(known, snapshot, opening, ahead_s)
         self.rests = known.runs.rests(_questions(snapshot, opening, known), futures, self._dice)
         """[future, open work]: seconds that each runs, or has left to run."""
         self._ahead_s, self.lived = ahead_s, list[int]()
@@ -102,7 +102,7 @@ class Lives:
 
 def look_ahead(
     snapshot: Snapshot,
-    known: Known,
+    known: StartHistory,
     *,
     futures: int = MOST_FUTURES,
     ahead_s: int = AHEAD_S,
@@ -115,7 +115,7 @@ def look_ahead(
     )
     opening = lives.opening
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
-    # Who is held starts in no future, so no future is lived to its end for it.
+    # Work on hold starts in no future, so no future is lived to its end for it.
     awaited = np.flatnonzero(opening.waits & ~opening.frame.work.on_hold[opening.slots])
     starts, after = np.empty((futures, waits.size), np.int64), [Counter[int]() for _ in waits]
     while may_go_on(lives.lived, futures):
@@ -150,7 +150,7 @@ def _follow(after: list[Counter[int]], starts: Ints, ends: Ints) -> None:
             after[i][int(order[at])] += 1
 
 
-def _questions(snapshot: Snapshot, opening: Opening, known: Known) -> list[Question]:
+def _questions(snapshot: Snapshot, opening: Opening, known: StartHistory) -> list[Question]:
     work = {w.name: w for w in snapshot.workloads}
     now, found = snapshot.now, []
     for name in opening.names:
@@ -169,10 +169,12 @@ def _questions(snapshot: Snapshot, opening: Opening, known: Known) -> list[Quest
     return found
 
 
-class _Coming:
+class _ArrivalDraw:
     """Draws who arrives: the past again, at other times, as work of this frame."""
 
-    def __init__(self, known: Known, snapshot: Snapshot, opening: Opening, ahead_s: int) -> None:
+    def __init__(
+        self, known: StartHistory, snapshot: Snapshot, opening: Opening, ahead_s: int
+    ) -> None:
         self._known, self._ahead_s = known, ahead_s
         self._all = stage(known, snapshot, opening.frame)
         self._now_s = float(opening.frame.now)

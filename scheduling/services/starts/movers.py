@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 LEAST_FUTURES = 12
 MOST_WAITING, MOST_RUNNING = 200, 60
-"""Who waits and starts first, and who holds most: bounds the work and what chance could feign."""
+"""Work that waits and starts first, and work that holds most: bounds the work and what chance could feign."""
 LATE = 2 / 3
 """A late end is one of the latest third."""
 SURE = 5.0

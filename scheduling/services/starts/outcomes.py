@@ -2,7 +2,7 @@
 
 A forecast is written down when a workload is first seen waiting and every hour after, also where it is too
 wide to be told: a correction that learned from what it lets be told alone would never hear that it went too
-far. Who starts in the cycle that first sees it is never forecast, so never scored.
+far. Work that starts in the cycle that first sees it is never forecast, so never scored.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def note(
 
 
 def _told_since(cluster: Cluster, at: datetime) -> set[int]:
-    """Who was told after ``at``."""
+    """Work that was told after ``at``."""
     outcomes = ForecastOutcome.objects.filter(
         workload__cluster=cluster, told_at__gt=at, started_at=None
     )
@@ -156,7 +156,7 @@ def _told_since(cluster: Cluster, at: datetime) -> set[int]:
 
 
 def told_before(cluster: Cluster, now: datetime) -> set[int]:
-    """Who waits and was told first an hour ago or longer: until then what is told counts as first."""
+    """Work that waits and was told first an hour ago or longer: until then what is told counts as first."""
     first = ForecastOutcome.objects.filter(
         workload__cluster=cluster, at_submission=True, told_at__lte=now - AGAIN
     )

@@ -30,7 +30,7 @@ from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import outcomes, record
 from scheduling.services.starts.accuracy import AHEAD_S, NEAR_S, WIDE
 from scheduling.services.starts.futures import Ahead, look_ahead
-from scheduling.services.starts.known import BOOKED_LATE, Known, known_of
+from scheduling.services.starts.history import BOOKED_LATE, StartHistory, known_of
 from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band
 from scheduling.simulation.ahead.correction import Correction, ForecastKind
@@ -112,7 +112,7 @@ def _checkpoints(cluster: Cluster) -> dict[str, int]:
 def keep(
     cluster: Cluster,
     snapshot: m.Snapshot,
-    known: Known,
+    known: StartHistory,
     ahead: Ahead,
     began_at: datetime,
     cpu_s: float,
@@ -139,7 +139,7 @@ def keep(
 
 
 def _predictions(
-    cluster: Cluster, now: datetime, known: Known, ahead: Ahead, rows: Mapping[str, Workload]
+    cluster: Cluster, now: datetime, known: StartHistory, ahead: Ahead, rows: Mapping[str, Workload]
 ) -> list[_Prediction]:
     correction = outcomes.keep_correction(cluster, now)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
@@ -211,7 +211,7 @@ class _Prediction:
         work: Workload,
         raw: Band,
         correction: Correction,
-        known: Known,
+        known: StartHistory,
         classes: Mapping[str, GpuClass],
         after: Workload | None,
         run_s: float,
@@ -273,7 +273,7 @@ def too_vague(band: Band, known_runs: int) -> str:
 
 def _note_run(
     cluster: Cluster,
-    known: Known,
+    known: StartHistory,
     ahead: Ahead,
     rows: Mapping[str, Workload],
     now: datetime,

@@ -16,11 +16,11 @@ from scheduling.services.ledger.past import past_of
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.live import live_or_refused
 from scheduling.services.starts.futures import Ahead, look_ahead
-from scheduling.services.starts.known import known_of
+from scheduling.services.starts.history import known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.studies import doors
 from scheduling.services.studies.whatif import answers
-from scheduling.services.studies.whatif.changes import Changes, read
+from scheduling.services.studies.whatif.changes import QuestionChanges, read
 from scheduling.services.studies.whatif.now import at_once
 from scheduling.services.studies.whatif.replay import replayed
 from scheduling.simulation.ahead.correction import ForecastKind
@@ -54,7 +54,9 @@ def ask_of_edit(*, cluster: Cluster, document: Any, base: Any, author: str) -> S
     return _write(cluster, read(document), StudyKind.EDIT, author, days=DAYS, base=base)
 
 
-def _write(cluster: Cluster, changes: Changes, kind: StudyKind, author: str, **more: Any) -> Study:
+def _write(
+    cluster: Cluster, changes: QuestionChanges, kind: StudyKind, author: str, **more: Any
+) -> Study:
     name, document = answers.title(changes), changes.document()
     return doors.write(
         cluster=cluster, kind=kind, author=author, name=name, is_drawn=False,
@@ -91,7 +93,7 @@ def live(row: Result) -> tuple[Json, Json]:
 
 
 def _live_again(
-    study: Study, snapshot: m.Snapshot, changes: Changes, note: Note, *, from_pct: int
+    study: Study, snapshot: m.Snapshot, changes: QuestionChanges, note: Note, *, from_pct: int
 ) -> Json:
     past = past_of(study.cluster, days=study.days, snapshot=snapshot)
     found = replayed(
@@ -100,7 +102,7 @@ def _live_again(
     return answers.of_replay(found, past)
 
 
-def _compare_alone(study: Study, snapshot: m.Snapshot, changes: Changes) -> Json:
+def _compare_alone(study: Study, snapshot: m.Snapshot, changes: QuestionChanges) -> Json:
     """Where several things change: what each does by itself."""
     if len(changes.each) < 2:
         return {}
@@ -117,7 +119,7 @@ def _compare_alone(study: Study, snapshot: m.Snapshot, changes: Changes) -> Json
     }
 
 
-def _ahead(cluster: Cluster, snapshot: m.Snapshot, changes: Changes) -> tuple[Any, Any]:
+def _ahead(cluster: Cluster, snapshot: m.Snapshot, changes: QuestionChanges) -> tuple[Any, Any]:
     """Bands without and with the changes, from the same dice, corrected as forecasts are."""
     known = known_of(cluster, snapshot.now)
     correction = correction_of(cluster, snapshot.now)

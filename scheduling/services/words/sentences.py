@@ -1,9 +1,9 @@
 """What a reader may be told: the one door between what is kept and what is read.
 
 A decision is kept with its whole sentence and with the sealed one, both put into words by the engine
-from the same facts, and with the queues that the whole one names beside the workload's own. Who sees all
-of them reads the whole sentence; who sees the workload's queue alone reads the sealed one; who sees not
-even that, and of a sentence whose names were not kept, what the reason says by itself.
+from the same facts, and with the queues that the whole one names beside the workload's own. A reader who sees
+all of them reads the whole sentence; one who sees the workload's queue alone reads the sealed one; one who
+sees not even that, and of a sentence whose names were not kept, what the reason says by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ REASON_OF = {rule.value: reason.value for reason, rule in RULES.items()}
 
 
 class Reader(Protocol):
-    """Who reads. Queues are given by cluster and path."""
+    """The reader. Queues are given by cluster and path."""
 
     user: str
 

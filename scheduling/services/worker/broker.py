@@ -1,8 +1,8 @@
 """The broker of one machine: a folder of messages that its processes share, each message a file.
 
 A file is claimed by renaming it, so that one process alone has it, and removed when its task has ended. What
-a process held when it was killed is put back by ``give_back``. Who writes a message wakes those who wait, in
-this process and in others: looking a hundred times a second would take a twentieth of a core, and a cycle
+a process held when it was killed is put back by ``give_back``. The writer of a message wakes those who wait,
+in this process and in others: looking a hundred times a second would take a twentieth of a core, and a cycle
 would still wait for the next look.
 """
 

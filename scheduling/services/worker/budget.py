@@ -65,7 +65,7 @@ def budget_of(name: str) -> Budget | None:
     return _budgets.setdefault(name, Budget(duty.share))
 
 
-class Budgeted(Task):
+class BudgetedTask(Task):
     """A task that keeps within its share where a worker runs it; who calls it as a function is not kept."""
 
     abstract = True

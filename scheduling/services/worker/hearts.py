@@ -44,7 +44,7 @@ def leave(*roles: Role) -> None:
             heart.leave()
 
 
-class Beating(bootsteps.StartStopStep):
+class HeartbeatStep(bootsteps.StartStopStep):
     """A step of the worker's consumer: it lives while it consumes, in the role that its queues say."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)

@@ -48,13 +48,13 @@ STUCK_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeAnswer:
     status: int
     body: bytes
     kind: str = TEXT
 
 
-def answer(path: str, authorization: str, collectors: Sequence[Collector] = ()) -> Answer:
+def answer(path: str, authorization: str, collectors: Sequence[Collector] = ()) -> ProbeAnswer:
     """Of one of ``PATHS``. ``collectors`` are told in /metrics beside what the process is."""
     try:
         if path == LIVE:
@@ -67,7 +67,7 @@ def answer(path: str, authorization: str, collectors: Sequence[Collector] = ()) 
         connections.close_all()
 
 
-def alive() -> Answer:
+def alive() -> ProbeAnswer:
     """Asks nothing outside of the process: a database that is away is no reason to start it again."""
     faults = [f"no heart beats any more in {role}" for role in hearts.stopped()]
     faults += [
@@ -75,33 +75,33 @@ def alive() -> Answer:
         for seconds in cluster_turns.running_s().values()
         if seconds > STUCK_S
     ]
-    return Answer(503, "\n".join(faults).encode()) if faults else Answer(200, b"ok\n")
+    return ProbeAnswer(503, "\n".join(faults).encode()) if faults else ProbeAnswer(200, b"ok\n")
 
 
-def ready() -> Answer:
+def ready() -> ProbeAnswer:
     found = _looks.get()
     lines = [
         f"{'ok  ' if not one.fault else 'no  '}{one.name} {one.fault}".rstrip() for one in found
     ]
     is_ready = not any(one.fault for one in found if one.is_needed)
-    return Answer(200 if is_ready else 503, "\n".join([*lines, ""]).encode())
+    return ProbeAnswer(200 if is_ready else 503, "\n".join([*lines, ""]).encode())
 
 
-def metrics(authorization: str, collectors: Sequence[Collector]) -> Answer:
+def metrics(authorization: str, collectors: Sequence[Collector]) -> ProbeAnswer:
     """For whoever has the token of ``WEIR_METRICS_TOKEN``; without one set there is no such page."""
     token = settings.WEIR_METRICS_TOKEN
     wanted = f"Bearer {token}".encode()
     if not token or not secrets.compare_digest(authorization.encode(), wanted):
-        return Answer(404, b"There is no such page.\n")
+        return ProbeAnswer(404, b"There is no such page.\n")
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry()
     for collector in (OfProcess(), *collectors):
         registry.register(collector)
-    return Answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
+    return ProbeAnswer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
-class _Remembered:
+class _RecentLooks:
     """The last looks, for a moment; of several who ask at once one looks and the others wait."""
 
     def __init__(self, look: Callable[[], list[Look]]) -> None:
@@ -121,7 +121,7 @@ class _Remembered:
         self._until_s = 0.0
 
 
-_looks = _Remembered(looks.look)
+_looks = _RecentLooks(looks.look)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         known = path in PATHS
         given = self.headers.get("Authorization", "")
-        found = answer(path, given) if known else Answer(404, b"There is no such page.\n")
+        found = answer(path, given) if known else ProbeAnswer(404, b"There is no such page.\n")
         self.send_response(found.status)
         self.send_header("Content-Type", found.kind)
         self.send_header("Content-Length", str(len(found.body)))

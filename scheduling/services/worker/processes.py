@@ -105,19 +105,19 @@ def _forget_old() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProcessState:
     """A process and whether it was heard of lately."""
 
     process: Process
     alive: bool
 
 
-def standings(now: datetime | None = None) -> list[Standing]:
+def standings(now: datetime | None = None) -> list[ProcessState]:
     """Every process that lives, and those that fell silent and were replaced by none. One query."""
     now = now or timezone.now()
     rows = list(Process.objects.order_by("role", "began_at"))
     lost = now - timedelta(seconds=LOST_S)
-    every = [Standing(row, row.seen_at >= lost) for row in rows]
+    every = [ProcessState(row, row.seen_at >= lost) for row in rows]
     return [one for one in every if one.alive or not _is_replaced(one.process, rows)]
 
 
@@ -129,7 +129,7 @@ def _is_replaced(silent: Process, rows: Iterable[Process]) -> bool:
     )
 
 
-def missing(standings: Sequence[Standing]) -> list[Role]:
+def missing(standings: Sequence[ProcessState]) -> list[Role]:
     """The roles in which nobody lives, without one that is filled when it has something to do."""
     alive = {one.process.role for one in standings if one.alive}
     if settings.WEIR_BROKER_FOLDER:

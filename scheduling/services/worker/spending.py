@@ -14,28 +14,28 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class ProcessUse:
     """``memory`` is bytes that stay in memory, of what several processes share its part; ``cpu_s`` counts
     from the start of each process, with children that have ended and were waited for."""
 
     memory: int = 0
     cpu_s: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.memory + other.memory, self.cpu_s + other.cpu_s)
+    def __add__(self, other: ProcessUse) -> ProcessUse:
+        return ProcessUse(self.memory + other.memory, self.cpu_s + other.cpu_s)
 
 
-def spent(pid: int) -> Spent | None:
+def spent(pid: int) -> ProcessUse | None:
     """Of ``pid`` and all below it; None where it is gone."""
     found = [one for _, one in each(family(pid))]
-    return sum(found, Spent()) if found else None
+    return sum(found, ProcessUse()) if found else None
 
 
-def spent_by_name(pid: int) -> dict[str, Spent]:
+def spent_by_name(pid: int) -> dict[str, ProcessUse]:
     """Of ``pid`` and all below it, by the name that each gave itself; equal names are added up."""
-    found: dict[str, Spent] = {}
+    found: dict[str, ProcessUse] = {}
     for name, one in each(family(pid)):
-        found[name] = found.get(name, Spent()) + one
+        found[name] = found.get(name, ProcessUse()) + one
     return found
 
 
@@ -47,13 +47,13 @@ def family(pid: int) -> list[psutil.Process]:
     return []
 
 
-def each(processes: Iterable[psutil.Process]) -> Iterator[tuple[str, Spent]]:
+def each(processes: Iterable[psutil.Process]) -> Iterator[tuple[str, ProcessUse]]:
     """Name and share of each; a process that ends meanwhile is left out."""
     for process in processes:
         with suppress(psutil.Error), process.oneshot():
             memory = process.memory_full_info()
             cpu_s = sum(process.cpu_times()[:4])
-            yield process.name(), Spent(getattr(memory, "pss", memory.rss), cpu_s)
+            yield process.name(), ProcessUse(getattr(memory, "pss", memory.rss), cpu_s)
 
 
 class Meter:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, Observed, merging, sizing, turns
+from scheduling.cluster.adapters import ADAPTERS, Adapter, Sighting, merging, sizing, turns
 from scheduling.cluster.adapters.role import Role
 from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.adapters.turns import Turn
@@ -56,15 +56,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class WorkloadDraft:
     """What a change would make of a workload: as it is, as it would be, and the patches, by path and uid."""
 
-    before: Observed
-    after: Observed
+    before: Sighting
+    after: Sighting
     patches: tuple[tuple[str, Json], ...]
 
 
-def draft(workload: Workload, change: Change) -> Draft:
+def draft(workload: Workload, change: Change) -> WorkloadDraft:
     """Nothing is written. Raises ServiceError with the field at fault, and for what does not wait."""
     if not change.fields:
         raise ServiceError("nothing_to_change", "Nothing is to be otherwise.", "Change something.")
@@ -89,7 +89,7 @@ def draft(workload: Workload, change: Change) -> Draft:
     patch = merging.edited(obj, lambda new: _edit(new, adapter, change, names))
     patch = _with_meta(patch, obj, change)
     after = submit.read(workload.cluster, merging.merged(obj, patch))
-    return Draft(before, _checked(_as_same_object(before, after), change), ((path, patch),))
+    return WorkloadDraft(before, _checked(_as_same_object(before, after), change), ((path, patch),))
 
 
 def apply(workload: Workload, change: Change, *, user: str) -> None:
@@ -126,7 +126,9 @@ def _not_waiting(workload: Workload) -> ServiceError:
     )
 
 
-def _of_pods(workload: Workload, adapter: Adapter, before: Observed, change: Change) -> Draft:
+def _of_pods(
+    workload: Workload, adapter: Adapter, before: Sighting, change: Change
+) -> WorkloadDraft:
     """A group of plain pods takes what stands in labels and annotations; their templates are fixed."""
     for name in ("pods_min", "pods_max", "gpus_per_pod"):
         if name in change.fields:
@@ -152,7 +154,7 @@ def _of_pods(workload: Workload, adapter: Adapter, before: Observed, change: Cha
         if change.run_time_limit_s is None
         else change.run_time_limit_s or None,
     )
-    return Draft(before, after, patches)
+    return WorkloadDraft(before, after, patches)
 
 
 def _turned(turn: Turn, said: Turn, change: Change) -> Turn:
@@ -289,14 +291,14 @@ def _fixed(kind: str, field: str) -> ServiceError:
     )
 
 
-def _as_same_object(before: Observed, after: Observed) -> Observed:
+def _as_same_object(before: Sighting, after: Sighting) -> Sighting:
     """``after`` as the same object: reading a draft forgets what only a server knows."""
     return replace(
         after, uid=before.uid, created=before.created, user=before.user, hold=before.hold
     )
 
 
-def _checked(after: Observed, change: Change) -> Observed:
+def _checked(after: Sighting, change: Change) -> Sighting:
     """Raises ServiceError for what would be kept from starting by what it says itself."""
     if after.fault:
         raise ServiceError("invalid", after.fault, field=_field_of(change))

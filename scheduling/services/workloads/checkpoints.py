@@ -60,7 +60,7 @@ Level = tuple[Source, Key]
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedInterval:
     """An interval and where it comes from: ``announcing`` of ``seen`` workloads (own: intervals)."""
 
     interval_s: int
@@ -109,14 +109,14 @@ class Verdict:
 
     typical_s: int = 0
     """The interval of those who announce, whether they are enough or not; 0: none is known."""
-    learned: Learned | None = None
+    learned: LearnedInterval | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """What is expected of one workload's checkpoints."""
 
-    learned: Learned
+    learned: LearnedInterval
     presumed_at: datetime | None
     """The checkpoint it is taken to have made without announcing it."""
     due_at: datetime | None
@@ -157,7 +157,7 @@ class Habits:
 
     def presumed(self, row: Workload, now: datetime) -> datetime | None:
         """The checkpoint that ``row`` is taken to have made by ``now``; None when it announced or declared
-        anything, and where nothing is learned. Who has been silent for too long becomes evidence."""
+        anything, and where nothing is learned. Work that has been silent for too long becomes evidence."""
         if not self._heard or (silence := _silence(row, now)) is None:
             return None
         key, ran_s = silence
@@ -172,7 +172,7 @@ class Habits:
             key, ran_s = silence
             self._weigh(key, row.uid, ran_s, intervals=1)
 
-    def learned(self, row: Workload) -> Learned | None:
+    def learned(self, row: Workload) -> LearnedInterval | None:
         """What is learned of how often ``row`` checkpoints. The first level that knows enough workloads
         decides, also when it says that they do not announce."""
         if row.queue_id is None:
@@ -190,12 +190,14 @@ class Habits:
             for queue, user in changed
         ]
 
-    def _own(self, key: Key, uid: str) -> Learned | None:
+    def _own(self, key: Key, uid: str) -> LearnedInterval | None:
         recent = self._heard.get(key)
         own = recent.get(uid, ()) if recent else ()
-        return Learned(max(own), Source.OWN, len(own), len(own)) if len(own) >= OWN else None
+        return (
+            LearnedInterval(max(own), Source.OWN, len(own), len(own)) if len(own) >= OWN else None
+        )
 
-    def _weigh(self, key: Key, uid: str, ran_s: float, *, intervals: int) -> Learned | None:
+    def _weigh(self, key: Key, uid: str, ran_s: float, *, intervals: int) -> LearnedInterval | None:
         """What its fellows say of one that has been silent for ``ran_s``, after it is counted as silent
         itself if that is as many of their ``intervals``."""
         verdict = self._verdict(key)
@@ -237,7 +239,7 @@ class Habits:
             if not fellows.announce:
                 return Verdict(typical_s)
             return Verdict(
-                typical_s, Learned(typical_s, level[0], fellows.announcing, fellows.seen)
+                typical_s, LearnedInterval(typical_s, level[0], fellows.announcing, fellows.seen)
             )
         return Verdict()
 

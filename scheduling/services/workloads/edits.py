@@ -1,4 +1,5 @@
-"""Who did what to work that waits: noted at the door, and by each cycle that finds it otherwise."""
+"""Edits of work that waits, with their authors: noted at the door, and by each cycle that finds it
+otherwise."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ TRIED_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Scrape:
     """What an address tells now: GPUs that are measured, and the pods that hold them."""
 
     gpus: int
     pods: int
 
 
-def try_source(url: str, token: str = "", activity: str = "") -> Found:
+def try_source(url: str, token: str = "", activity: str = "") -> Scrape:
     """Read once. Raises ServiceError at the field."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
@@ -49,12 +49,12 @@ def try_source(url: str, token: str = "", activity: str = "") -> Found:
             "Have it scrape the GPU exporter with pod labels, or name a recording rule that has them.",
             field="activity",
         )  # fmt: skip
-    return Found(sum(use.devices for use in readings.values()), len(readings))
+    return Scrape(sum(use.devices for use in readings.values()), len(readings))
 
 
 def set_source(
     *, cluster: Cluster, url: str, token: str, activity: str, author: AbstractBaseUser | None
-) -> Found | None:
+) -> Scrape | None:
     """Have the cluster measured there from now on; with an empty ``url`` no longer. An empty ``token`` keeps
     the one that is known for the same address. Raises as ``try_source``.
     """

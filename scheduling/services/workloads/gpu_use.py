@@ -27,7 +27,7 @@ FIGURES = [
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredGpuUse:
     """What a workload, which holds GPUs, does with them."""
 
     work: Workload
@@ -55,7 +55,7 @@ def together(parts: Iterable[PodUse]) -> PodUse:
     )
 
 
-def book_work(measured: Iterable[Measured], since: datetime, now: datetime) -> None:
+def book_work(measured: Iterable[MeasuredGpuUse], since: datetime, now: datetime) -> None:
     """Add the time from ``since``, or its start, to ``now`` to the hours of each workload."""
     parts = [
         (one, begin, end)
@@ -81,7 +81,7 @@ def book_work(measured: Iterable[Measured], since: datetime, now: datetime) -> N
     )
 
 
-class Booked(Protocol):
+class BookedHour(Protocol):
     """Has the ``FIGURES`` of a workload's hour."""
 
     gpu_s: float
@@ -93,7 +93,7 @@ class Booked(Protocol):
     energy_j: float
 
 
-def add(row: Booked, use: PodUse, seconds: float) -> None:
+def add(row: BookedHour, use: PodUse, seconds: float) -> None:
     """``seconds`` of ``use`` on top of what ``row`` has."""
     gpu_s = use.devices * seconds
     before, row.gpu_s = row.gpu_s, row.gpu_s + gpu_s
@@ -118,7 +118,7 @@ def _hour(at: datetime) -> datetime:
 
 
 def book_samples(
-    cluster: Cluster, measured: Iterable[Measured], since: datetime, now: datetime
+    cluster: Cluster, measured: Iterable[MeasuredGpuUse], since: datetime, now: datetime
 ) -> None:
     """Say in the minutes since ``since`` what of the allocated GPUs of each queue was really used."""
     shares = _shares(cluster, measured)
@@ -132,7 +132,9 @@ def book_samples(
     UsageSample.objects.bulk_update(rows, ["used_gpus"], batch_size=200)
 
 
-def _shares(cluster: Cluster, measured: Iterable[Measured]) -> Mapping[tuple[int, int], float]:
+def _shares(
+    cluster: Cluster, measured: Iterable[MeasuredGpuUse]
+) -> Mapping[tuple[int, int], float]:
     """(queue, class) -> activity of the GPUs that are held there or below."""
     above = dict(Queue.objects.filter(cluster=cluster).values_list("pk", "parent_id"))
     active: dict[tuple[int, int], float] = {}

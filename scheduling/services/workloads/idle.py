@@ -15,7 +15,7 @@ from scheduling.models.workloads import HOLDING
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.workloads import submit
-from scheduling.services.workloads.gpu_use import Measured
+from scheduling.services.workloads.gpu_use import MeasuredGpuUse
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ LEAST = timedelta(minutes=5)
 KEPT = timedelta(hours=2)
 
 
-def note(cluster: Cluster, measured: Iterable[Measured], now: datetime) -> None:
+def note(cluster: Cluster, measured: Iterable[MeasuredGpuUse], now: datetime) -> None:
     """Begin and end spells by what is measured, in the caller's transaction."""
     open_ = {s.workload_id: s for s in going_on(cluster).select_related("workload")}
     seen = set()
@@ -48,7 +48,7 @@ def going_on(cluster: Cluster) -> QuerySet[IdleSpell]:
     return IdleSpell.objects.filter(workload__cluster=cluster, until=None)
 
 
-def _begin(one: Measured, now: datetime) -> None:
+def _begin(one: MeasuredGpuUse, now: datetime) -> None:
     work = one.work
     IdleSpell.objects.create(
         workload=work,

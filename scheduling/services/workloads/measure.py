@@ -13,7 +13,7 @@ from scheduling.cluster.picture.owners import owners
 from scheduling.models import Cluster, Workload, credentials
 from scheduling.models.workloads import HOLDING
 from scheduling.services.workloads import idle
-from scheduling.services.workloads.gpu_use import Measured, book_samples, book_work, together
+from scheduling.services.workloads.gpu_use import MeasuredGpuUse, book_samples, book_work, together
 
 MOST_GAP_S = 180.0
 """Wall seconds between two looks; what lies in a longer gap nobody saw."""
@@ -57,7 +57,7 @@ def book(
     cluster: Cluster, readings: Readings, owned: Mapping[tuple[str, str], str], *, now: datetime
 ) -> None:
     """``readings`` by pod, ``owned`` the uid of each pod's workload. Twice at one moment books once."""
-    # Whoever books holds the row: of two workers the second finds that no time has passed.
+    # The worker that books holds the row: of two workers the second finds that no time has passed.
     row = Cluster.objects.select_for_update().get(pk=cluster.pk)
     gap = timedelta(seconds=MOST_GAP_S * max(1.0, row.clock_speed))
     since = row.measured_at
@@ -75,7 +75,7 @@ def book(
 
 def _measured(
     cluster: Cluster, readings: Readings, owned: Mapping[tuple[str, str], str]
-) -> Iterator[Measured]:
+) -> Iterator[MeasuredGpuUse]:
     """By workload, of those that hold GPUs of a known class."""
     parts: dict[str, list[PodUse]] = {}
     for pod, use in readings.items():
@@ -85,4 +85,4 @@ def _measured(
         cluster=cluster, uid__in=list(parts), state__in=HOLDING, gpu_class__isnull=False
     )
     for work in works.order_by("pk"):
-        yield Measured(work, together(parts[work.uid]))
+        yield MeasuredGpuUse(work, together(parts[work.uid]))

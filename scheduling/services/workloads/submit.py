@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, merging
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Sighting, merging
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import (
     ApiError,
@@ -33,7 +33,7 @@ from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.queues.judge import Rules, judge, priority_fault
 from scheduling.services.workloads import edits, shapes
-from scheduling.services.workloads.written import as_written, unmark
+from scheduling.services.workloads.author import as_written, unmark
 
 Json = dict[str, Any]
 
@@ -83,7 +83,7 @@ def _is_another_queues(client: Client, path: str, queue: Queue, person: Person) 
     return labels.queue_of(taken["metadata"].get("labels")) != queue.name
 
 
-def read(cluster: Cluster, manifest: Mapping[str, Any], *, in_reach: bool = True) -> Observed:
+def read(cluster: Cluster, manifest: Mapping[str, Any], *, in_reach: bool = True) -> Sighting:
     """What ``manifest`` would be as a workload of ``cluster``, whatever its kind, before it is created.
 
     Asks the cluster for claim templates where its pods name one, unless its namespace is not ``in_reach`` of
@@ -255,7 +255,7 @@ def _faults_as(workload: Workload, name: str, user: str) -> tuple[ServiceError, 
     return own if actors is None else (*own, actors)
 
 
-def observed(workload: Workload) -> Observed:
+def observed(workload: Workload) -> Sighting:
     """``workload`` as it stands in the cluster, read as if it waited. Raises ServiceError when it is gone."""
     adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
     with talking_to(workload.cluster) as client:

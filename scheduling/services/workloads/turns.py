@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from scheduling.cluster.adapters import ADAPTERS, Observed, turns
+from scheduling.cluster.adapters import ADAPTERS, Sighting, turns
 from scheduling.cluster.adapters.turns import After, Turn, TurnError
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.quantities import instant
@@ -57,7 +57,7 @@ def turn_of(work: Workload) -> Turn:
 
 
 def faults(
-    cluster: Cluster, observed: Observed, seen: Seen, *, before: Turn = turns.NO_TURN
+    cluster: Cluster, observed: Sighting, seen: Seen, *, before: Turn = turns.NO_TURN
 ) -> Iterator[ServiceError]:
     """What forbids ``observed`` to wait as it says; what stood there ``before`` is let be."""
     turn = observed.turn
@@ -73,7 +73,7 @@ def faults(
         yield from _after_faults(cluster, observed, seen)
 
 
-def _after_faults(cluster: Cluster, observed: Observed, seen: Seen) -> Iterator[ServiceError]:
+def _after_faults(cluster: Cluster, observed: Sighting, seen: Seen) -> Iterator[ServiceError]:
     wanted = {one.key_in(observed.namespace): one for one in observed.turn.after}
     rows = last_of(cluster, sorted(wanted))
     shown = seen([row.pk for row in rows.values()])
@@ -93,7 +93,7 @@ def _after_faults(cluster: Cluster, observed: Observed, seen: Seen) -> Iterator[
         )
 
 
-def _of_one(one: After, row: Workload | None, observed: Observed) -> ServiceError | None:
+def _of_one(one: After, row: Workload | None, observed: Sighting) -> ServiceError | None:
     if row is None and one.key_in(observed.namespace) != observed.key:
         return ServiceError(
             "no_such_workload",
@@ -114,7 +114,7 @@ def _of_one(one: After, row: Workload | None, observed: Observed) -> ServiceErro
     )
 
 
-def leads_back(cluster: Cluster, observed: Observed) -> bool:
+def leads_back(cluster: Cluster, observed: Sighting) -> bool:
     """Whether what ``observed`` starts after starts, at last, after it."""
 
     def waits_for(keys: Collection[str]) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _names(row: Workload) -> Iterator[str]:
     return (one.key_in(row.namespace) for one in turn_of(row).after)
 
 
-def kept_back(cluster: Cluster, observed: Observed) -> tuple[Reason, str] | None:
+def kept_back(cluster: Cluster, observed: Sighting) -> tuple[Reason, str] | None:
     """What ``observed`` says itself keeps it from starting now, as the next cycle would tell it."""
     turn = observed.turn
     if observed.is_held:
@@ -163,7 +163,7 @@ def kept_back(cluster: Cluster, observed: Observed) -> tuple[Reason, str] | None
     return None
 
 
-def _before(cluster: Cluster, observed: Observed) -> int:
+def _before(cluster: Cluster, observed: Sighting) -> int:
     """Members of its array that hold GPUs, and those that wait with a lower number."""
     kin = Workload.objects.filter(cluster=cluster, namespace=observed.namespace)
     same = kin.filter(queue_label=observed.queue_label, turn__array=observed.turn.array)

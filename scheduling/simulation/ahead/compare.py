@@ -12,7 +12,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import MILLI, Queue, Snapshot
 from scheduling.simulation.ahead.draws import drawn
-from scheduling.simulation.compiled.lives import Life, live_submissions
+from scheduling.simulation.loop.lives import Life, live_submissions
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 
@@ -21,7 +21,7 @@ LATE_S, LATE_SHARE = 60.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
+class WindowOutcome:
     """Of the jobs submitted within the window, in order. Seconds; who had not started by its end waited
     until then."""
 
@@ -52,7 +52,7 @@ def lived(
     before: int,
     until: datetime,
     seed: int | None = None,
-) -> Lived:
+) -> WindowOutcome:
     """``before`` of the jobs stand at the beginning and are not counted. Without a seed each arrives and runs
     as it did. Raises UnsettledError."""
     moved = list(jobs)
@@ -64,7 +64,7 @@ def lived(
 
 def _read(
     template: Snapshot, jobs: Sequence[Submission], life: Life, before: int, until: datetime
-) -> Lived:
+) -> WindowOutcome:
     end_s = int((until - template.now).total_seconds())
     table = life.jobs
     first = table.first[before:]
@@ -73,7 +73,7 @@ def _read(
     acts = life.ledger
     evicted = acts.action[: acts.used[0]] == codes.EVICT
     running = (table.slot >= 0) & (table.since >= 0)
-    return Lived(
+    return WindowOutcome(
         queue=tuple(job.workload.queue for job in counted),
         gpu_class=tuple(next(iter(job.workload.gpu_classes), "") for job in counted),
         wait_s=np.maximum(0, wait_s).astype(np.float64),
@@ -112,13 +112,13 @@ def _alone(queue: Queue) -> Queue:
     return replace(queue, quotas=own)
 
 
-def later_than_alone(shared: Lived, own: Lived) -> int:
+def later_than_alone(shared: WindowOutcome, own: WindowOutcome) -> int:
     """How many of the jobs that ended on the quota of their queue alone end later where it is shared; who
     did not end there within the window is late if the window was long enough to tell."""
     return int(late_each(shared, own).sum())
 
 
-def late_each(shared: Lived, own: Lived) -> Flags:
+def late_each(shared: WindowOutcome, own: WindowOutcome) -> Flags:
     """The same, job by job."""
     done = own.end_s >= 0
     took_s = np.where(done, own.end_s - own.submit_s, 0)

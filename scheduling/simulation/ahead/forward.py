@@ -10,10 +10,10 @@ from scheduling.engine import plan_frame
 from scheduling.engine.compile.kernel import address_of
 from scheduling.engine.compile.structs import Ints, as_struct
 from scheduling.engine.cycle.one_pass import plan_world
-from scheduling.simulation.compiled.life import NEVER, Clock, empty_entries, joined
-from scheduling.simulation.compiled.lives import DRAIN, LEDGER_PAGE, Course, Life
-from scheduling.simulation.compiled.loop import SHORT, UNSETTLED, live
-from scheduling.simulation.compiled.outlook import no_outlook
+from scheduling.simulation.loop.life import NEVER, Clock, empty_entries, joined
+from scheduling.simulation.loop.lives import DRAIN, LEDGER_PAGE, Course, Life
+from scheduling.simulation.loop.loop import SHORT, UNSETTLED, live
+from scheduling.simulation.loop.outlook import no_outlook
 from scheduling.simulation.run.options import MAX_PLANS_AT_ONCE, Options, UnsettledError
 
 from .opening import LEAVE_S, Newcomers, Opening, jobs_of, twin, usage_of
@@ -88,7 +88,7 @@ class Forward(Course):
 @dataclass(frozen=True, slots=True)
 class Future:
     """One life: ``starts`` are the seconds until each of the open work starts, -1 where it had not by then.
-    Who ran at the opening has 0."""
+    Work that ran at the opening has 0."""
 
     starts: Ints
     lived: int

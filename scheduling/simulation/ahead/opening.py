@@ -16,7 +16,7 @@ from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
-from scheduling.simulation.compiled.life import NEVER, Jobs, new_jobs
+from scheduling.simulation.loop.life import NEVER, Jobs, new_jobs
 from scheduling.simulation.run.usage import Usage
 
 LEAVE_S = 30
@@ -28,7 +28,7 @@ class Opening:
     """Open work at ``frame.now``; every life gets a twin of ``frame``. Seconds count from now.
 
     ``since`` and ``warm`` are when the run and its useful time began, before now; ``checkpoint`` is 0
-    where none is taken. Who waits runs for ``restart`` seconds longer if it was evicted before.
+    where none is taken. Work that waits runs for ``restart`` seconds longer if it was evicted before.
     """
 
     frame: Frame

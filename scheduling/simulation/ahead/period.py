@@ -13,8 +13,8 @@ from scheduling.engine import codes
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.simulation.ahead import draws
-from scheduling.simulation.ahead.compare import Lived
-from scheduling.simulation.compiled.lives import Life, live_submissions
+from scheduling.simulation.ahead.compare import WindowOutcome
+from scheduling.simulation.loop.lives import Life, live_submissions
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 
@@ -36,11 +36,11 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class PeriodOutcome:
     """``lived`` are the judged jobs, its sums those of the period. GPU-seconds by queue and the class that
     the work names first; evictions by queue of whoever ran."""
 
-    lived: Lived
+    lived: WindowOutcome
     held_gpu_s: Mapping[tuple[str, str], float]
     evictions: Mapping[str, int]
     lost_gpu_s: Mapping[str, float]
@@ -56,7 +56,7 @@ def drawn(period: Period, seed: int) -> Period:
     return replace(period, jobs=tuple(jobs), judged=tuple(period.judged[i] for i in order))
 
 
-def live_again(world: Snapshot, period: Period) -> Judged:
+def live_again(world: Snapshot, period: Period) -> PeriodOutcome:
     """The shipped engine lives the period in ``world``, which is empty. Raises UnsettledError."""
     start = replace(world, now=period.begin, workloads=())
     life = live_submissions(start, period.jobs, Options(until=period.until), foreseen=True)
@@ -66,7 +66,7 @@ def live_again(world: Snapshot, period: Period) -> Judged:
     gpu_s = _held_gpu_s(life, since_s, until_s)
     evicted, lost = _evicted(life, since_s)
     queues = [queue for queue, _ in places]
-    return Judged(
+    return PeriodOutcome(
         lived=_lived(period, places, life, until_s, evicted, lost, gpu_s),
         held_gpu_s=_summed(places, gpu_s),
         evictions={name: round(count) for name, count in _summed(queues, evicted).items()},
@@ -87,11 +87,11 @@ def _lived(
     evicted: np.ndarray,
     lost: np.ndarray,
     gpu_s: np.ndarray,
-) -> Lived:
+) -> WindowOutcome:
     which = np.flatnonzero(np.array(period.judged, np.bool_))
     first, submit = life.jobs.first[which], life.jobs.submit[which]
     wait_s = np.maximum(0, np.where(first >= 0, first, until_s) - submit)
-    return Lived(
+    return WindowOutcome(
         queue=tuple(places[i][0] for i in which.tolist()),
         gpu_class=tuple(places[i][1] for i in which.tolist()),
         wait_s=wait_s.astype(np.float64),

@@ -55,7 +55,8 @@ def lines(
 
 
 def _spared(work: Workload, lapsed: Container[str], claimed: Set[str]) -> Workload:
-    """Who leaves for one of ``lapsed`` keeps its seats of whole GPUs, unless others claim of its nodes."""
+    """Work that leaves for one of ``lapsed`` keeps its seats of whole GPUs, unless others claim of its
+    nodes."""
     leaves = work.leaving and work.gpus >= MILLI and work.last_evicted_for in lapsed
     if leaves and claimed.isdisjoint(work.placement):
         return replace(work, awaits_victims=True, claimed_since=work.last_evicted)
@@ -106,8 +107,8 @@ def after(work: Workload, decision: Decision, now: datetime, *, at_once: bool = 
 
 
 def evicted(work: Workload, now: datetime, rival: str | None) -> Workload:
-    """It is leaving, for ``rival`` if for anybody; after a day without an eviction they count from one. Who
-    is leaving, and kept its seats, is not evicted twice."""
+    """It is leaving, for ``rival`` if for anybody; after a day without an eviction they count from one. Work
+    that is leaving, and kept its seats, is not evicted twice."""
     if work.leaving:
         return replace(work, last_evicted=now, last_evicted_for=rival, **NO_CLAIM)
     is_past = work.last_evicted is not None and work.last_evicted <= now - DAY

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from portal.config import probes
-from scheduling.services.worker.probes import Answer
+from scheduling.services.worker.probes import ProbeAnswer
 
 
 async def page(scope: Any, receive: Any, send: Any) -> None:
@@ -33,9 +33,9 @@ def ask(path: str, method: str = "GET", headers: dict[str, str] | None = None) -
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
 
-    def answer(path: str, authorization: str, collectors: Any) -> Answer:
+    def answer(path: str, authorization: str, collectors: Any) -> ProbeAnswer:
         found.append((path, authorization))
-        return Answer(503, b"no  database")
+        return ProbeAnswer(503, b"no  database")
 
     monkeypatch.setattr(probes, "answer", answer)
     return found

@@ -9,7 +9,7 @@ from scheduling.models import Cluster
 from tests.factories import make_cluster
 from workshop.demo import seed
 from workshop.demo.past import live
-from workshop.demo.past.foretold import Foretold
+from workshop.demo.past.forecasts import ForecastMoments
 from workshop.demo.setting import CALM, CLUSTER
 from workshop.demo.week import BEGIN, snapshot
 from workshop.scenario import generate
@@ -22,11 +22,11 @@ def organisation() -> Cluster:
     return cluster
 
 
-def lived(cluster: Cluster, hours: float) -> Foretold:
+def lived(cluster: Cluster, hours: float) -> ForecastMoments:
     template, until = snapshot(cluster), BEGIN + timedelta(hours=hours)
     asked = live.demand_of(cluster, template, **live.DEMAND)
     demand = live.sensible(cluster, generate(asked, BEGIN, hours / 24, live.SEED))
-    past = Foretold(cluster, BEGIN)
+    past = ForecastMoments(cluster, BEGIN)
     begun = replace(template, queues=tuple(map(live.unplayed, template.queues)))
     simulate(begun, demand, options=live.options(until), observer=past)
     past.close(until)

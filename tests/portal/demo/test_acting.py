@@ -14,7 +14,7 @@ from portal.teams.models import Submitted
 from scheduling.models import Cluster, QuotaChange
 from tests.factories import NOW, example_cluster, make_workload
 from tests.portal.kubernetes import serving
-from workshop.demo import asked, edited, failing
+from workshop.demo import edits, failures, requests
 from workshop.demo.acting import act
 
 pytestmark = pytest.mark.django_db
@@ -50,12 +50,12 @@ def test_requests_stand_in_each_state_that_people_bring_about(acted) -> None:
 def test_one_request_ends_within_minutes_of_a_demo(acted) -> None:
     ends = QuotaRequest.objects.filter(state=State.ACTIVE).exclude(ends_at=None)
     first = ends.earliest("ends_at")
-    assert first.ends_at - first.granted_at <= asked.SHORT
+    assert first.ends_at - first.granted_at <= requests.SHORT
 
 
 def test_edits_of_quotas_are_kept_with_what_was_expected_of_them(acted) -> None:
-    made = QuotaChange.objects.filter(reason__in=[one.reason for one in edited.EDITS])
-    assert made.count() == len(edited.EDITS)
+    made = QuotaChange.objects.filter(reason__in=[one.reason for one in edits.EDITS])
+    assert made.count() == len(edits.EDITS)
     assert all("lines" in one.expected for one in made)
 
 
@@ -65,7 +65,7 @@ def test_alert_that_fires_is_acknowledged(acted) -> None:
 
 
 def test_work_that_fails_keeps_its_log_in_the_cluster(acted) -> None:
-    [job] = [one for one in acted.get(KIND)["items"] if one["metadata"]["name"] == failing.NAME]
+    [job] = [one for one in acted.get(KIND)["items"] if one["metadata"]["name"] == failures.NAME]
     assert "ttlSecondsAfterFinished" not in job["spec"]
     assert job["spec"]["template"]["metadata"]["annotations"]["weir.dev/exit-code"] == "1"
 

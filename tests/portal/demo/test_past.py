@@ -12,7 +12,7 @@ from scheduling.models import Cycle, Decision, ForecastOutcome, GpuUse, State, T
 from scheduling.services.tables.bulk import ROWS
 from tests.portal.demo.past import lived, organisation
 from workshop.demo.past import live
-from workshop.demo.past.foretold import tell_past
+from workshop.demo.past.forecasts import tell_past
 from workshop.demo.week import BEGIN, snapshot
 from workshop.scenario import generate
 

@@ -20,7 +20,7 @@ from portal.web.mine.views import month
 from scheduling.models import Cluster, GpuClass, State, Workload
 from scheduling.services.ledger import workdays
 from scheduling.services.ledger.below import Hours
-from scheduling.services.ledger.singles import Chosen
+from scheduling.services.ledger.singles import WorkFilter
 from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.queues.entitlements import used_gpu_hours
 from scheduling.services.workloads import lifecycle
@@ -151,7 +151,7 @@ def in_whole_gpus(used: Hours, queue: int) -> float:
 
 def ended_or_on_its_way(small: Small) -> float:
     """What work that ended held by class, as days have it; all that was held where it has not ended."""
-    found = workdays.read(small.cluster, Chosen.all_of(small.cluster), ago(48), END)
+    found = workdays.read(small.cluster, WorkFilter.all_of(small.cluster), ago(48), END)
     whole = {pk: gpus_each(c) for pk, c in GpuClass.objects.in_bulk().items()}
     is_over = Workload.objects.get().finished_at is not None
     return sum(

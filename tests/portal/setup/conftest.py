@@ -3,7 +3,7 @@
 import pytest
 
 from portal.setup import inviting
-from portal.teams.shipped import ensure_personas, ensure_priority_classes
+from portal.teams.shipped_personas import ensure_personas, ensure_priority_classes
 
 PASSWORD = "a-long-enough-password"
 

@@ -8,7 +8,7 @@ from portal.teams.giving import excess, givable
 from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Membership, Team
 from portal.teams.personas import PersonaValues, save_persona
-from portal.teams.shipped import ensure_personas, ensure_priority_classes
+from portal.teams.shipped_personas import ensure_personas, ensure_priority_classes
 from scheduling.models import MILLI, PriorityClass, Queue
 from scheduling.services import events
 from scheduling.services.errors import ServiceError

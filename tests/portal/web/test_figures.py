@@ -4,8 +4,8 @@ import pytest
 
 from portal.accounts.models import User
 from portal.selectors import overview as figures
-from portal.selectors.lost import lost_by, lost_in
-from portal.web.frame.divided import shares_of, tree_of
+from portal.selectors.losses import lost_by, lost_in
+from portal.web.frame.division import shares_of, tree_of
 from scheduling.models import Eviction, Node, Queue, Share, State, Workload
 from tests.factories import NOW, make_workload
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.selectors import overview
 from portal.web.frame.context import Shell
-from portal.web.frame.divided import shares_of, tree_of
+from portal.web.frame.division import shares_of, tree_of
 from scheduling.models import Cluster, Eviction, Queue, Share, StartForecast, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_cluster, make_member, make_workload

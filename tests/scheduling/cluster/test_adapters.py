@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed, faults
+from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Sighting, faults
 from scheduling.cluster.adapters.pods import trim
 from scheduling.cluster.picture import compose as picture
 from scheduling.cluster.picture.around import Circumstances
@@ -31,7 +31,7 @@ def stored(manifest: Json, uid: str = "u1") -> Json:
     return {**manifest, "metadata": {**manifest["metadata"], **meta}}
 
 
-def observe(obj: Json, *pods: Json) -> Observed:
+def observe(obj: Json, *pods: Json) -> Sighting:
     return adapter_of(obj["kind"]).observe(obj, pods, CLASSES)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import Admission, ClassSpec, JobAdapter, Observed
+from scheduling.cluster.adapters import Admission, ClassSpec, JobAdapter, Sighting
 from scheduling.cluster.vocabulary.quantities import duration_s, mib, milli, quantity
 
 H100 = ClassSpec("h100", "nvidia.com/gpu", {"gpu": "h100"})
@@ -42,7 +42,7 @@ def pod(node: str | None, phase: str = "Running", **meta: Any) -> dict[str, Any]
     return {"metadata": meta, "spec": {"nodeName": node}, "status": {"phase": phase}}
 
 
-def observe(obj: dict[str, Any], *pods: dict[str, Any]) -> Observed:
+def observe(obj: dict[str, Any], *pods: dict[str, Any]) -> Sighting:
     return JobAdapter().observe(obj, pods, CLASSES)
 
 

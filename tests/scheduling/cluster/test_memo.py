@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters import ClassSpec, Sighting
 from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.compose import compose
@@ -25,7 +25,7 @@ def pod() -> dict[str, Any]:
     return {"metadata": {}, "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
 
 
-def look(memo: Memo, obj: Any, *pods: Any, classes: Any = CLASSES) -> Observed:
+def look(memo: Memo, obj: Any, *pods: Any, classes: Any = CLASSES) -> Sighting:
     obj["metadata"]["labels"] = {"weir.dev/queue": "q"}
     owners = [{"uid": obj["metadata"]["uid"], "kind": "Job", "controller": True}]
     for each in pods:

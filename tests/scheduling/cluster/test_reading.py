@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.vocabulary import labels
 from tests.scheduling import manifests
 from tests.scheduling.cluster.test_adapters import CLASSES, admitted, first_pod, observe, stored
@@ -29,7 +29,7 @@ def a_pod() -> Json:
     return stored({"kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
 
 
-def read(kind: str, edit: Any = None, **notes: str) -> Observed:
+def read(kind: str, edit: Any = None, **notes: str) -> Sighting:
     obj = a_job() if kind == "Job" else stored(deepcopy(manifests.MANIFESTS[kind]("w")))
     obj["metadata"].setdefault("annotations", {}).update(notes)
     if edit is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters import ClassSpec, Sighting
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.compose import compose
@@ -127,7 +127,7 @@ def test_trainer_takes_the_overhead_of_the_class_that_its_training_runtime_names
     assert seen.cpus == cpus
 
 
-def look(memo: Memo, obj: Json, *classes: Json) -> Observed:
+def look(memo: Memo, obj: Json, *classes: Json) -> Sighting:
     around = Circumstances(CLASSES, runtimes=runtimes.read(classes))
     return compose([], [], {"Deployment": [obj]}, around, memo).workloads[0]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from scheduling.cluster.vocabulary import sharing
-from scheduling.cluster.vocabulary.sharing import Shared
+from scheduling.cluster.vocabulary.sharing import SharedParts
 
 
 def test_equal_parts_are_held_once() -> None:
-    shared = Shared()
+    shared = SharedParts()
     first = shared.one({"containers": [{"name": "main"}]})
 
     assert shared.one({"containers": [{"name": "main"}]}) is first
@@ -18,7 +18,7 @@ def test_equal_parts_are_held_once() -> None:
 
 def test_no_more_than_a_bounded_number_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "MOST", 3)
-    shared = Shared()
+    shared = SharedParts()
     for number in range(10):
         assert shared.one({"n": number}) == {"n": number}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
+from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Sighting
 from scheduling.cluster.picture.around import Circumstances
 from scheduling.cluster.picture.compose import compose
 from scheduling.cluster.picture.memo import Memo
@@ -103,7 +103,7 @@ def test_jobs_without_an_order_are_due_at_once() -> None:
     assert undue(staged(FIRST, {"name": "second"}, order="AnyOrder")) == (0, False)
 
 
-def look(memo: Memo, train_job: Json, job_set: Json) -> Observed:
+def look(memo: Memo, train_job: Json, job_set: Json) -> Sighting:
     held: dict[str, list[Json]] = {a.kind: [] for a in ADAPTERS if a.resource == a.kind}
     held |= {"TrainJob": [train_job], "JobSet": [job_set]}
     return compose([], [], held, Circumstances(CLASSES), memo).workloads[0]

@@ -26,7 +26,7 @@ from scheduling.engine import (
     plan,
     plan_frame,
 )
-from scheduling.engine.model import Lowered
+from scheduling.engine.model import LoweredQuota
 from tests.scheduling.engine.evolve import apply, held, let_leave
 from tests.scheduling.engine.worlds import CLASSES, NOW, PRIORITIES, organisations, worlds
 from workshop.benches.engine.lp import shares_by_lp
@@ -105,7 +105,7 @@ def _lowered(queue: Queue, until: datetime) -> Queue:
                 0 if quota.borrowing_limit is not None else None,
                 quota.lending_limit,
                 quota.weight,
-                lowered=Lowered(
+                lowered=LoweredQuota(
                     until, quota.nominal, quota.borrowing_limit, quota.lending_limit, quota.weight
                 ),
             )

@@ -14,8 +14,8 @@ import yaml
 from scheduling.engine import Action, Policy, Reason
 from scheduling.engine import plan as decide
 from scheduling.engine.document import parse
-from scheduling.engine.reasons.catalogue import ACTS, WAITS, Declared
-from scheduling.engine.reasons.figures import Shown, units
+from scheduling.engine.reasons.catalogue import ACTS, WAITS, ReasonEntry
+from scheduling.engine.reasons.figures import Visibility, units
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = {name: DOCS / f"{name}.md" for name in ("engine", "placement", "merit", "reasons")}
@@ -70,14 +70,16 @@ def test_page_says_of_each_reason_what_the_engine_declares() -> None:
     assert table(ACTS) in text, f"put this table into the page:\n\n{table(ACTS)}"
 
 
-def table(declared: Mapping[Reason, Declared]) -> str:
+def table(declared: Mapping[Reason, ReasonEntry]) -> str:
     rows = [f"| `{reason}` | {d.means} | {_numbers(d)} |" for reason, d in declared.items()]
     return "\n".join(["| reason | it means that | numbers |", "|---|---|---|", *rows])
 
 
-def _numbers(declared: Declared) -> str:
+def _numbers(declared: ReasonEntry) -> str:
     told = [
-        name for name, (_, shown) in units(declared.figures).items() if shown is not Shown.HIDDEN
+        name
+        for name, (_, shown) in units(declared.figures).items()
+        if shown is not Visibility.HIDDEN
     ]
     found = ", ".join([*told, *(["searches"] if declared.searches else [])])
     return "known outside the engine" if declared.outside else found

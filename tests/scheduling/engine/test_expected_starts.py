@@ -21,12 +21,12 @@ from scheduling.engine import (
 )
 from scheduling.engine import model as m
 from scheduling.engine.explain.decode import UNKNOWN, outline
-from scheduling.engine.model import Predicted
+from scheduling.engine.model import PredictedRunTime
 from scheduling.engine.planner import plan_frame
 from tests.scheduling.engine.worlds import NOW
 
 HOUR = timedelta(hours=1)
-HOURS = Predicted(2 * 3600, 3 * 3600)
+HOURS = PredictedRunTime(2 * 3600, 3 * 3600)
 
 
 def told(name: str, starts: Mapping[str, datetime]) -> m.Decision:

@@ -28,7 +28,7 @@ from scheduling.engine import (
     encode,
     plan,
 )
-from scheduling.engine.model import Predicted
+from scheduling.engine.model import PredictedRunTime
 from scheduling.engine.snapshot.workload_columns import Roster
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 from tests.scheduling.engine.worlds import NOW, leaves, workloads, worlds
@@ -86,7 +86,7 @@ def some_bound(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
 
 def some_predicted(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
     works = tuple(
-        replace(w, predicted=Predicted(600, draw(st.sampled_from([600, 3600]))))
+        replace(w, predicted=PredictedRunTime(600, draw(st.sampled_from([600, 3600]))))
         if draw(st.booleans())
         else w
         for w in snapshot.workloads
@@ -152,7 +152,7 @@ def test_frame_of_a_roster_is_array_by_array_the_frame_from_scratch(course: list
 
 
 def test_roster_tells_ends_at_the_quantile_of_the_newest_snapshot() -> None:
-    snapshot = cluster(work("w", predicted=Predicted(600, 3600)))
+    snapshot = cluster(work("w", predicted=PredictedRunTime(600, 3600)))
     roster = Roster()
     told = [
         encode(replace(snapshot, policy=Policy(backfill_quantile=q)), roster).work.ends_within[0]

@@ -22,7 +22,7 @@ from scheduling.engine import (
     Workload,
     plan,
 )
-from scheduling.engine.model import MILLI, Predicted
+from scheduling.engine.model import MILLI, PredictedRunTime
 from tests.scheduling.engine.worlds import NOW
 
 SECONDS = st.floats(1.0, 1e6)
@@ -32,35 +32,37 @@ LATER = timedelta(seconds=1)
 
 
 @st.composite
-def predictions(draw: st.DrawFn) -> Predicted:
+def predictions(draw: st.DrawFn) -> PredictedRunTime:
     p50, p90 = sorted((draw(SECONDS), draw(SECONDS)))
-    return Predicted(p50, p90)
+    return PredictedRunTime(p50, p90)
 
 
 @given(predictions())
-def test_shipped_quantile_is_the_p90_to_the_last_bit(told: Predicted) -> None:
+def test_shipped_quantile_is_the_p90_to_the_last_bit(told: PredictedRunTime) -> None:
     assert told.within(Policy().backfill_quantile) == told.p90
 
 
 @given(predictions())
-def test_half_of_such_runs_are_over_within_the_median(told: Predicted) -> None:
+def test_half_of_such_runs_are_over_within_the_median(told: PredictedRunTime) -> None:
     assert told.within(0.5) == pytest.approx(told.p50)
 
 
 @given(predictions(), QUANTILES, QUANTILES)
-def test_higher_quantile_is_never_over_sooner(told: Predicted, one: float, other: float) -> None:
+def test_higher_quantile_is_never_over_sooner(
+    told: PredictedRunTime, one: float, other: float
+) -> None:
     low, high = sorted((one, other))
     assert told.within(low) <= told.within(high) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("quantile", [0.5, 0.9, 0.99])
 def test_median_of_nothing_tells_no_shape(quantile: float) -> None:
-    assert Predicted(0, 60).within(quantile) == 60
+    assert PredictedRunTime(0, 60).within(quantile) == 60
 
 
 @given(predictions(), QUANTILES, QUANTILES)
 def test_who_passes_a_gang_at_a_quantile_passes_it_at_a_lower_one(
-    told: Predicted, one: float, other: float
+    told: PredictedRunTime, one: float, other: float
 ) -> None:
     low, high = sorted((one, other))
     assume(passes(told, high))
@@ -68,13 +70,13 @@ def test_who_passes_a_gang_at_a_quantile_passes_it_at_a_lower_one(
     assert passes(told, low)
 
 
-def passes(told: Predicted, quantile: float) -> bool:
+def passes(told: PredictedRunTime, quantile: float) -> bool:
     """Whether work of 4 GPUs starts before a gang that waits for a node, of which half is held for an hour,
     by every quantile."""
     asks = {"queue": "team", "priority_class": "train", "submitted": NOW}
     held = Workload(
         "held", **asks, gpus=4 * MILLI, phase=Phase.RUNNING, started=NOW, gpu_class="h100",
-        placement={"n1": 1}, predicted=Predicted(HELD_S, HELD_S),
+        placement={"n1": 1}, predicted=PredictedRunTime(HELD_S, HELD_S),
     )  # fmt: skip
     gang = Workload("gang", **asks, gpus=8 * MILLI)
     small = replace(gang, name="small", submitted=NOW + LATER, gpus=MILLI, predicted=told)
@@ -94,4 +96,4 @@ def passes(told: Predicted, quantile: float) -> bool:
 
 @pytest.mark.parametrize(("p90", "is_let"), [(HELD_S - 1, True), (HELD_S, False)])
 def test_gang_is_passed_by_what_is_over_in_time(p90: float, is_let: bool) -> None:
-    assert passes(Predicted(60, p90), 0.9) is is_let
+    assert passes(PredictedRunTime(60, p90), 0.9) is is_let

@@ -107,7 +107,7 @@ def test_every_rule_and_every_cause_of_a_lapse_is_declared() -> None:
 def test_reclaim_says_first_what_its_rule_leaves_below_share_or_nominal(
     rule: Rule, held: float, keeps: float, first: str
 ) -> None:
-    row = kinds.Taken(held, 5e3, keeps, 1e3, 2e3)
+    row = kinds.Departure(held, 5e3, keeps, 1e3, 2e3)
 
     text = sentence(Facts(Reason.RECLAIMED, "team", "firm", "gpu", row, rule=rule))
 
@@ -117,7 +117,7 @@ def test_reclaim_says_first_what_its_rule_leaves_below_share_or_nominal(
 
 @pytest.mark.parametrize("lapse", Lapse)
 def test_lapse_says_its_cause_and_how_many_left_in_vain(lapse: Lapse) -> None:
-    facts = Facts(Reason.CLAIM_LAPSED, "team", "", "gpu", kinds.Lapsed(8e3, 2), rule=lapse)
+    facts = Facts(Reason.CLAIM_LAPSED, "team", "", "gpu", kinds.ClaimEnd(8e3, 2), rule=lapse)
 
     text = sentence(facts)
 

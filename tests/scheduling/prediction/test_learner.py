@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduling.prediction import boosted, learner, stored
+from scheduling.prediction import gradient_boosting, learner, storage
 from scheduling.prediction.calibration import Calibrator
 from scheduling.prediction.features import NAMES
 from scheduling.prediction.history import History
@@ -51,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def quicken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(learner, "YOUNG", 150)
     patch.setattr(learner, "JUDGED", 20)
-    patch.setattr(boosted, "TREES", 8)
+    patch.setattr(gradient_boosting, "TREES", 8)
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +86,11 @@ def test_learned_run_times_beat_one_median_for_all(taught: Learner) -> None:
 
 
 def test_stored_models_say_what_they_said_before(taught: Learner) -> None:
-    text = stored.dump(taught.models)
-    again = stored.load(text)
+    text = storage.dump(taught.models)
+    again = storage.load(text)
     work, unknown = Work(user="u1", queue="q", stem="train", submitted=1e6), (0.0,) * 6
 
-    assert stored.dump(again) == text
+    assert storage.dump(again) == text
     assert learner.say(again, work, 1e6, unknown).corrected == (
         learner.say(taught.models, work, 1e6, unknown).corrected
     )
@@ -108,15 +108,15 @@ def test_stored_models_say_what_they_said_before(taught: Learner) -> None:
 )
 def test_nonsense_for_a_stored_model_is_a_value_error(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"no stored model|Expecting"):
-        stored.load(text)
+        storage.load(text)
 
 
 def test_stored_trees_that_point_outside_are_refused(taught: Learner) -> None:
-    document = json.loads(zlib.decompress(stored.dump(taught.models)))
+    document = json.loads(zlib.decompress(storage.dump(taught.models)))
     document["forest"]["feature"][0][0] = len(NAMES)
 
     with pytest.raises(ValueError, match="contradict"):
-        stored.load(zlib.compress(json.dumps(document).encode()))
+        storage.load(zlib.compress(json.dumps(document).encode()))
 
 
 def test_walked_trees_say_what_scikit_learn_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_walked_trees_say_what_scikit_learn_says(monkeypatch: pytest.MonkeyPatch
     dice = np.random.default_rng(3)
     rows = dice.normal(size=(400, 4))
     rows[dice.random(rows.shape) < 0.2] = np.nan
-    forest = boosted.fit(rows, np.nansum(rows, axis=1))
+    forest = gradient_boosting.fit(rows, np.nansum(rows, axis=1))
 
     ours = np.array([forest.predict(row) for row in rows])
     assert np.allclose(ours, np.column_stack([model.predict(rows) for model in made]))

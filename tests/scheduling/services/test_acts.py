@@ -16,8 +16,8 @@ from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.models import Cluster, GpuClass, Queue, State
 from scheduling.services.cycle import run as cycle
-from scheduling.services.cycle.project import missing
-from scheduling.services.snapshot import blocked
+from scheduling.services.cycle.project import missing_members
+from scheduling.services.snapshot import obstacles
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 from tests.scheduling.manifests import node_affinity
@@ -198,8 +198,8 @@ def test_move_to_a_node_that_is_gone_is_planned_anew(
 def test_gang_that_does_not_start_in_time_waits_longer_each_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
-    monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
+    monkeypatch.setattr(missing_members, "UNSEEN_PODS_S", 0.0)
+    monkeypatch.setattr(obstacles, "START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
     job = world.manifest("stuck", gpus=1)
     job["spec"]["template"]["spec"]["schedulerName"] = "nobody"
@@ -216,7 +216,7 @@ def test_gang_that_does_not_start_in_time_waits_longer_each_time(
 def test_time_to_start_counts_from_the_admission_whoever_watches(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 2.0)
+    monkeypatch.setattr(missing_members, "UNSEEN_PODS_S", 2.0)
     Cluster.objects.update(stale_gang_grace_s=0)
     job = world.manifest("stuck", gpus=1)
     job["spec"]["template"]["spec"]["schedulerName"] = "nobody"
@@ -235,7 +235,7 @@ def test_gang_whose_pods_are_bound_and_do_not_run_is_started_anew(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No kubelet starts them, as where an image cannot be pulled. Their GPUs are nobody's till they go."""
-    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
+    monkeypatch.setattr(missing_members, "UNSEEN_PODS_S", 0.0)
     Cluster.objects.update(stale_gang_grace_s=1)
     for name in ("n1", "n2"):
         world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
@@ -335,7 +335,7 @@ def test_where_a_person_sends_an_evicted_job_is_where_it_runs_next(world: World)
 def test_refused_admission_says_so_and_is_tried_less_often(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.services.snapshot.blocked.REFUSED_BACK_OFF_S", (60.0, 600.0))
+    monkeypatch.setattr("scheduling.services.snapshot.obstacles.REFUSED_BACK_OFF_S", (60.0, 600.0))
     world.job("w2", gpus=1)
     admission = "scheduling.cluster.adapters.job.JobAdapter.admission"
     monkeypatch.setattr(admission, lambda *_: {"metadata": {}, "spec": {"backoffLimit": -1}})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import model as m
 from scheduling.models import Cluster, PriorityClass, Queue, State
@@ -16,8 +16,8 @@ from scheduling.services.queues.entitlements import Entitlements
 from scheduling.services.queues.rows import PolicyRows
 from scheduling.services.queues.service_classes import ServiceClass, ServiceClasses
 from scheduling.services.snapshot.at_once import at_limit, hindered
-from scheduling.services.snapshot.blocked import Blocked
-from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.snapshot.obstacles import Obstacle
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 from tests.scheduling.kube import JOBS, Json, World
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -26,7 +26,7 @@ PRIORITIES = (
     PriorityClass(name="high", value=90),
     PriorityClass(name="normal", value=50, is_default=True),
 )
-Row = tuple[Observed, Known]
+Row = tuple[Sighting, WorkloadFacts]
 
 
 def rows(*held: ServiceClass) -> PolicyRows:
@@ -50,7 +50,7 @@ def work(name: str, gpus: float, situation: Situation = Situation.WAITING, **mor
         "cpus": 0, "memory_mib": 0, "min_members": 1, "max_members": 1, "members": 1,
         "gpu_classes": (), "created": NOW,
     }  # fmt: skip
-    return Observed(**(given | more)), Known(situation)
+    return Sighting(**(given | more)), WorkloadFacts(situation)
 
 
 def runs(name: str, gpus: float, **more: Any) -> Row:
@@ -108,7 +108,7 @@ def test_line_of_one_user_passes_up_to_the_limit(line: list[Row], waits: list[st
 
 def test_blocked_work_keeps_no_room_and_is_told_its_own_cause() -> None:
     first, known = work("a", 5)
-    why = Blocked(m.Reason.GANG_INCOMPLETE, "It lacks pods.")
+    why = Obstacle(m.Reason.GANG_INCOMPLETE, "It lacks pods.")
     assert stopped((first, replace(known, blocked=why)), work("b", 5)) == {}
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.models import CheckpointHabit, Cluster, Eviction, State, Workload
 from scheduling.services.cycle import run as cycle
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.snapshot.build import Known, checkpoint_of
+from scheduling.services.snapshot.build import WorkloadFacts, checkpoint_of
 from scheduling.services.snapshot.situations import Situation
 from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.workloads.checkpoints import FELLOWS, KEPT, Habits, Source, outlook, save
@@ -78,8 +78,8 @@ def recent_of(habits: Habits) -> list[tuple[str, tuple[int, ...]]]:
 # --- which source wins
 
 
-def observed(announced: float | None, declared: int | None) -> Observed:
-    return Observed(
+def observed(announced: float | None, declared: int | None) -> Sighting:
+    return Sighting(
         uid="w", kind="Job", namespace="d", name="w", generation=1, queue_label="q", user="ann",
         priority_class="", gpus=1000, cpus=0, memory_mib=0, min_members=1, max_members=1, members=1,
         gpu_classes=(), created=START, checkpoint_interval_s=declared,
@@ -105,13 +105,13 @@ def test_last_checkpoint_is_announced_else_declared_else_learned(
     announced: float | None, declared: int | None, presumed: float | None, expected: float | None
 ) -> None:
     guess = None if presumed is None else at(presumed)
-    known = Known(Situation.HOLDING, started=START, ran=True, presumed=guess)
+    known = WorkloadFacts(Situation.HOLDING, started=START, ran=True, presumed=guess)
     found = checkpoint_of(observed(announced, declared), known, at(2500))
     assert found == (None if expected is None else at(expected))
 
 
 def test_what_does_not_hold_gpus_is_presumed_nothing() -> None:
-    known = Known(Situation.LEAVING, started=START, presumed=at(I))
+    known = WorkloadFacts(Situation.LEAVING, started=START, presumed=at(I))
     assert checkpoint_of(observed(None, None), known, at(2500)) is None
 
 

@@ -14,8 +14,8 @@ from scheduling.cluster.guardrails.rights import Need
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
 from scheduling.services.clusters import checkup, tokens
 from scheduling.services.clusters.checkup import check
+from scheduling.services.clusters.gaps import Grade, Item
 from scheduling.services.clusters.guardrails import guard
-from scheduling.services.clusters.lacking import Grade, Item
 from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World, node
 

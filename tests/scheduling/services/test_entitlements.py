@@ -63,7 +63,7 @@ def test_lowered_quota_is_remembered_until_its_grace_ends(cluster: Cluster) -> N
     taken_now = taken(cluster, T0 + timedelta(minutes=30))
 
     assert taken_now.nominal == 2000
-    assert taken_now.lowered == m.Lowered(T0 + HOUR, nominal=8000)
+    assert taken_now.lowered == m.LoweredQuota(T0 + HOUR, nominal=8000)
     assert taken(cluster, T0 + HOUR).lowered is None
 
 
@@ -77,16 +77,18 @@ def test_quota_lowered_twice_keeps_the_grace_of_the_higher(cluster: Cluster) -> 
     changed(cluster, 6, T0)
     changed(cluster, 2, T0 + timedelta(minutes=20))
 
-    assert taken(cluster, T0 + timedelta(minutes=30)).lowered == m.Lowered(T0 + HOUR, nominal=8000)
+    assert taken(cluster, T0 + timedelta(minutes=30)).lowered == m.LoweredQuota(
+        T0 + HOUR, nominal=8000
+    )
     lowered = taken(cluster, T0 + timedelta(minutes=70)).lowered
-    assert lowered == m.Lowered(T0 + timedelta(minutes=80), nominal=6000)
+    assert lowered == m.LoweredQuota(T0 + timedelta(minutes=80), nominal=6000)
 
 
 def test_quota_that_ends_leaves_a_grace_too(cluster: Cluster) -> None:
     Quota.objects.update(effective_until=T0)
 
     assert taken(cluster, T0).nominal == 0
-    assert taken(cluster, T0).lowered == m.Lowered(T0 + HOUR, nominal=8000)
+    assert taken(cluster, T0).lowered == m.LoweredQuota(T0 + HOUR, nominal=8000)
 
 
 def test_lower_weight_is_a_lowering(cluster: Cluster) -> None:

@@ -16,11 +16,11 @@ from scheduling.cluster.adapters.bounds import barring
 from scheduling.cluster.adapters.start_faults import NO_FAULT, StartFault
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
-from scheduling.cluster.vocabulary import unmade
+from scheduling.cluster.vocabulary import refusals
 from scheduling.cluster.vocabulary.quantities import rfc3339
 from scheduling.models import Cluster, State, Workload
-from scheduling.services.cycle.project import missing
-from scheduling.services.snapshot import blocked
+from scheduling.services.cycle.project import missing_members
+from scheduling.services.snapshot import obstacles
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, node
 from tests.scheduling.manifests import MANIFESTS
@@ -34,8 +34,8 @@ CARD = "rdma/hca"
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans do not see how many cards are left, as they do not see what depends on pods to come."""
     monkeypatch.setattr(needs, "amounts", lambda pod, said: {})
-    monkeypatch.setattr(missing, "UNPLACED_S", 0.0)
-    monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
+    monkeypatch.setattr(missing_members, "UNPLACED_S", 0.0)
+    monkeypatch.setattr(obstacles, "START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
 
 
@@ -90,7 +90,7 @@ def test_node_that_kube_scheduler_finds_unfit_is_left_out_and_the_next_is_tried(
 def test_words_of_kube_scheduler_are_told_and_outlive_the_worker(
     world: World, hurried: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocked, "START_BACK_OFF_S", (600.0, 600.0))
+    monkeypatch.setattr(obstacles, "START_BACK_OFF_S", (600.0, 600.0))
     cards_taken(world)
     with_card(world, "w1")
     world.cycles_until(lambda: failed(world))
@@ -174,7 +174,7 @@ def crowded_namespace(world: World, hard: dict[str, str]) -> None:
 
 @pytest.fixture
 def settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing, "SETTLE_S", 0.0)
+    monkeypatch.setattr(missing_members, "SETTLE_S", 0.0)
 
 
 def test_words_of_the_api_server_that_refuses_pods_are_told_and_the_gpus_given_back_before_the_grace(
@@ -260,4 +260,4 @@ def test_event_says_what_the_api_server_said(reason: str, message: str, said: st
     meta = {"name": "e", "namespace": "default", "uid": "u", "resourceVersion": "1"}
     event = {"metadata": meta, "reason": reason, "message": message}
 
-    assert unmade.trim(event)["said"] == said
+    assert refusals.trim(event)["said"] == said

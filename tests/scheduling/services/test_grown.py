@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, Quota, State
-from scheduling.services.cycle.project import missing
+from scheduling.services.cycle.project import missing_members
 from tests.scheduling.kube import World
 from tests.scheduling.manifests import MANIFESTS, ray_cluster, template
 from tests.scheduling.operators import Operator, adapter_of, install
@@ -61,8 +61,8 @@ def make_workers(site: World, operator: Operator, count: int) -> None:
 def test_ray_cluster_that_its_autoscaler_keeps_small_runs_and_keeps_its_quota(
     site: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.5)
-    monkeypatch.setattr(missing, "SETTLE_S", 0.5)
+    monkeypatch.setattr(missing_members, "UNSEEN_PODS_S", 0.5)
+    monkeypatch.setattr(missing_members, "SETTLE_S", 0.5)
     Cluster.objects.update(stale_gang_grace_s=0)
     operator = placed(site, autoscaled(1, 4))
     site.cycles_until(lambda: not suspended(operator))

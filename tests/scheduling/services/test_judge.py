@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.vocabulary import topology
 from scheduling.models import PriorityClass
 from scheduling.services.queues.judge import Rules, judge
@@ -22,14 +22,14 @@ CLASSES = (
 )
 
 
-def work(**asked: Any) -> Observed:
+def work(**asked: Any) -> Sighting:
     given: dict[str, Any] = {
         "uid": "u", "kind": "Job", "namespace": "vision", "name": "w", "generation": 1,
         "queue_label": "vision", "user": "ann", "priority_class": "", "gpus": 1000, "cpus": 0,
         "memory_mib": 0, "min_members": 1, "max_members": 2, "members": 2,
         "gpu_classes": ("h100", "l4"), "created": datetime(2026, 1, 5, tzinfo=UTC),
     }  # fmt: skip
-    return Observed(**(given | asked))
+    return Sighting(**(given | asked))
 
 
 def service(**gives: Any) -> ServiceClass:

@@ -26,8 +26,8 @@ from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services.clusters.adopting import ROLE, adopt
 from scheduling.services.clusters.checkup import check
 from scheduling.services.clusters.connection import for_people
+from scheduling.services.clusters.gaps import Grade, Item
 from scheduling.services.clusters.guardrails import guard
-from scheduling.services.clusters.lacking import Grade, Item
 from scheduling.services.clusters.outside import look
 from scheduling.services.errors import ServiceError
 from scheduling.services.worker import cluster_turns as workers

@@ -134,7 +134,7 @@ def test_work_of_a_namespace_that_is_deleted_ends_and_frees_its_gpus(world: Worl
 def test_group_with_a_pod_that_failed_is_stopped_as_a_whole(
     world: World, monkeypatch: pytest.MonkeyPatch, runs_s: str
 ) -> None:
-    monkeypatch.setattr("scheduling.services.cycle.project.missing.SETTLE_S", 0.5)
+    monkeypatch.setattr("scheduling.services.cycle.project.missing_members.SETTLE_S", 0.5)
     world.cluster.stale_gang_grace_s = 0
     world.cluster.save()
     for number, notes in enumerate(

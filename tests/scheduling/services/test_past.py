@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from scheduling.models import Eviction, GpuClass, PriorityClass, Queue, State, Transition, Workload
-from scheduling.services.ledger.past import Past, past_of
+from scheduling.services.ledger.past import LedgerPast, past_of
 from tests.factories import NOW, make_cluster, make_workload
 from tests.foresight import live_of
 
@@ -52,7 +52,7 @@ def work(
     return row
 
 
-def past(queue: Queue) -> Past:
+def past(queue: Queue) -> LedgerPast:
     return past_of(queue.cluster, days=DAYS, snapshot=replace(live_of(queue.cluster), now=NOW))
 
 

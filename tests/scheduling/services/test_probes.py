@@ -123,7 +123,7 @@ def test_broker_away_is_told_within_seconds(
 
 def test_many_who_ask_at_once_cost_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    remembered = probes._Remembered(lambda: looked.append(1) or [])
+    remembered = probes._RecentLooks(lambda: looked.append(1) or [])
     for _ in range(20):
         remembered.get()
 

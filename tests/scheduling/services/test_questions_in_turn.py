@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scheduling.services.explain import reading
-from scheduling.services.explain.reading import ReplacedError, Turn
+from scheduling.services.explain.reading import QuestionTurn, ReplacedError
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield made
 
 
-def waiting(turn: Turn, asker: str) -> bool:
+def waiting(turn: QuestionTurn, asker: str) -> bool:
     return asker in turn._newest
 
 
@@ -35,7 +35,7 @@ def test_own_question_that_is_planned_gives_way_to_the_next_one(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BUSY_S", 0.02)
-    turn = Turn()
+    turn = QuestionTurn()
     first = turn.take("ann")
     turn.check("ann", first)
     second = pool.submit(turn.take, "ann")
@@ -52,7 +52,7 @@ def test_own_question_that_waits_is_replaced_and_another_persons_is_not(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BUSY_S", 60.0)
-    turn = Turn()
+    turn = QuestionTurn()
     bobs = turn.take("bob")
     first = pool.submit(turn.take, "ann")
     until(lambda: waiting(turn, "ann"))
@@ -66,7 +66,7 @@ def test_own_question_that_waits_is_replaced_and_another_persons_is_not(
 
 def test_who_waits_too_long_for_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "BUSY_S", 0.02)
-    turn = Turn()
+    turn = QuestionTurn()
     turn.take("bob")
     with pytest.raises(TimeoutError):
         turn.take("ann")
@@ -77,7 +77,7 @@ def test_questions_that_stand_by_themselves_replace_none(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BUSY_S", 60.0)
-    turn = Turn()
+    turn = QuestionTurn()
     first = turn.take("")
     others = [pool.submit(turn.take, "") for _ in range(2)]
     turn.leave("", first)

@@ -11,7 +11,7 @@ import pytest
 from scheduling.models import Process, Role
 from scheduling.services.worker import spending
 from scheduling.services.worker.processes import Heart
-from scheduling.services.worker.spending import MIB, Meter, Spent, family, spent, spent_by_name
+from scheduling.services.worker.spending import MIB, Meter, ProcessUse, family, spent, spent_by_name
 
 HOLDS_MIB = 64
 CHILD = f"held = b'1' * ({HOLDS_MIB} << 20); print(flush=True); input()"
@@ -55,7 +55,7 @@ def test_process_that_is_gone_spends_nothing() -> None:
 
 
 def test_cpu_is_known_from_the_second_reading_on(monkeypatch) -> None:
-    readings = iter((Spent(100 * MIB, 3.0), Spent(110 * MIB, 8.0)))
+    readings = iter((ProcessUse(100 * MIB, 3.0), ProcessUse(110 * MIB, 8.0)))
     monkeypatch.setattr(spending, "spent", lambda _: next(readings))
     meter = Meter()
     assert meter.read(now=50) == {"memory_mib": 100, "cpu": None}
@@ -63,7 +63,7 @@ def test_cpu_is_known_from_the_second_reading_on(monkeypatch) -> None:
 
 
 def test_child_that_ended_makes_no_negative_cpu(monkeypatch) -> None:
-    readings = iter((Spent(MIB, 8.0), Spent(MIB, 3.0)))
+    readings = iter((ProcessUse(MIB, 8.0), ProcessUse(MIB, 3.0)))
     monkeypatch.setattr(spending, "spent", lambda _: next(readings))
     meter = Meter()
     meter.read(now=50)

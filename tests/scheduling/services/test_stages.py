@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, State
-from scheduling.services.cycle.project import missing
+from scheduling.services.cycle.project import missing_members
 from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.kube import World
 from tests.scheduling.manifests import job_set, train_job
@@ -57,8 +57,8 @@ def prepares(site: World) -> Operator:
 
 def hurry(monkeypatch: pytest.MonkeyPatch, *, start_s: float = 0.0) -> None:
     """From now on nobody has any time but what a start is given."""
-    monkeypatch.setattr(missing, "UNSEEN_PODS_S", start_s)
-    monkeypatch.setattr(missing, "SETTLE_S", 0.0)
+    monkeypatch.setattr(missing_members, "UNSEEN_PODS_S", start_s)
+    monkeypatch.setattr(missing_members, "SETTLE_S", 0.0)
 
 
 def end_of_preparation(site: World, operator: Operator) -> None:

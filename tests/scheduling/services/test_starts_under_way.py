@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import JobAdapter, Observed
+from scheduling.cluster.adapters import JobAdapter, Sighting
 from scheduling.cluster.connection.client import Client, InvalidError
 from scheduling.cluster.picture.compose import Picture
 from scheduling.models import CycleRecord, Decision, Quota, State
 from scheduling.services.cycle import run as cycles
 from scheduling.services.cycle.run import CycleResult
-from scheduling.services.snapshot import supposed
-from scheduling.services.snapshot.situations import Known, Situation
-from scheduling.services.snapshot.supposed import ON_ITS_WAY, slow_starts, suppose
+from scheduling.services.snapshot import starts_under_way
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts
+from scheduling.services.snapshot.starts_under_way import ON_ITS_WAY, slow_starts, suppose
 from scheduling.services.worker import cluster_turns as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.auditing import audited
@@ -176,7 +176,7 @@ def test_no_more_starts_are_on_their_way_than_a_cycle_may_make(
 def test_who_waits_long_for_its_start_is_told_and_nothing_else_is_written_of_it(
     world: World, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supposed, "SLOW", timedelta(0))
+    monkeypatch.setattr(starts_under_way, "SLOW", timedelta(0))
     gate.shut = {"slow"}
     world.job("slow", gpus=8)
     hurried(world)
@@ -199,7 +199,7 @@ def test_record_of_a_cycle_tells_of_the_starts_that_it_left(world: World, gate: 
     assert (record.written, [write["name"] for write in record.writes]) == (1, ["slow"])
 
 
-def waiting() -> Observed:
+def waiting() -> Sighting:
     meta = {"namespace": "n", "name": "w", "uid": "u", "resourceVersion": "1"}
     job = {
         "metadata": {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -208,7 +208,7 @@ def waiting() -> Observed:
     return JobAdapter().observe(job, [], [])
 
 
-def pictured(*workloads: Observed) -> Picture:
+def pictured(*workloads: Sighting) -> Picture:
     return Picture(workloads, (), {o.uid: o for o in workloads})
 
 
@@ -226,7 +226,7 @@ def pictured(*workloads: Observed) -> Picture:
 def test_start_under_way_counts_as_made_until_the_cluster_shows_more(
     situation: Situation, counts_as: Situation
 ) -> None:
-    seen, known = waiting(), {"u": Known(situation)}
+    seen, known = waiting(), {"u": WorkloadFacts(situation)}
     begun = replace(seen, suspended=False, admitted=datetime(2026, 1, 1, tzinfo=UTC))
     found = suppose(pictured(seen), known, {"u": begun})
 
@@ -235,7 +235,7 @@ def test_start_under_way_counts_as_made_until_the_cluster_shows_more(
     assert found.known["u"].is_supposed == is_supposed
     assert found.picture.workloads == (found.picture.by_uid["u"],)
     assert found.picture.by_uid["u"] is (begun if is_supposed else seen)
-    assert known == {"u": Known(situation)}
+    assert known == {"u": WorkloadFacts(situation)}
 
 
 def test_start_of_what_is_gone_counts_for_nothing() -> None:

@@ -10,7 +10,7 @@ from celery.app.task import Context
 
 from portal.config.schedule import Duty
 from scheduling.services.worker import budget as budgets
-from scheduling.services.worker.budget import MOST, Budget, Budgeted
+from scheduling.services.worker.budget import MOST, Budget, BudgetedTask
 
 
 class Dial:
@@ -97,7 +97,7 @@ def task(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
     spent._until = {(7,): 1060.0, (): 1060.0}
     monkeypatch.setattr(budgets, "_budgets", {name: spent})
 
-    class Work(Budgeted):
+    class Work(BudgetedTask):
         def __init__(self) -> None:
             self.ran: list[Any] = []
             self.sent: list[Any] = []

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Sighting
 from scheduling.cluster.adapters import turns as notes
 from scheduling.cluster.adapters.turns import NO_TURN, After, Turn
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import Outcome, State, Workload
-from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 from scheduling.services.snapshot.turns import not_their_turn
 from scheduling.services.workloads import submit
 from scheduling.services.workloads.turns import kept_back
@@ -137,7 +137,7 @@ def test_held_member_takes_no_place_in_its_array() -> None:
 def test_what_is_no_row_of_the_cycle_yet_is_left_alone() -> None:
     observed, _ = after("w", "a")
     assert not_their_turn([observed], {}, {}) == []
-    assert not_their_turn([observed], {"w": Known(Situation.HOLDING)}, {}) == []
+    assert not_their_turn([observed], {"w": WorkloadFacts(Situation.HOLDING)}, {}) == []
 
 
 def create(world: World, name: str, **said: str) -> None:
@@ -181,7 +181,7 @@ def test_member_that_would_be_let_in_waits_for_those_before_it(world: World) -> 
     world.cycles_until(lambda: world.row("sweep-2").state == State.RUNNING)
     third, fourth = (submit.observed(world.row(f"sweep-{index}")) for index in (3, 4))
 
-    def kept_back_of(member: Observed) -> object:
+    def kept_back_of(member: Sighting) -> object:
         return kept_back(world.cluster, replace(member, turn=replace(member.turn, at_once=3)))
 
     assert kept_back_of(third) is None

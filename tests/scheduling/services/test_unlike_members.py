@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ClassSpec
-from scheduling.cluster.adapters.base import Observed, Shape
+from scheduling.cluster.adapters.base import Shape, Sighting
 from scheduling.services.snapshot.situations import placement_of
 from tests.scheduling import manifests
 from tests.scheduling.operators import adapter_of
@@ -18,7 +18,7 @@ CLASSES = (ClassSpec("h100", "nvidia.com/gpu", {"gpu": "h100"}),)
 CREATED = datetime(2026, 1, 5, 10, tzinfo=UTC).isoformat()
 
 
-def gang(**seen: Any) -> Observed:
+def gang(**seen: Any) -> Sighting:
     """A head of one GPU and two workers of four, planned on two nodes, and what was ``seen`` of them."""
     manifest = manifests.ray_cluster("w", gpus=4)
     manifest["metadata"] |= {"uid": "u", "creationTimestamp": CREATED}

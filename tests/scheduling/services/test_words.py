@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduling.cluster.adapters import ADAPTERS, Observed
+from scheduling.cluster.adapters import ADAPTERS, Sighting
 from scheduling.cluster.enforcement.enforcer import Act
 from scheduling.cluster.vocabulary import labels
 from scheduling.engine import Waits
@@ -18,8 +18,8 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = {a.kind: a for a in ADAPTERS}
 
 
-def observed(name: str, said: tuple[str, ...] = ("", "", "", "")) -> Observed:
-    return Observed(
+def observed(name: str, said: tuple[str, ...] = ("", "", "", "")) -> Sighting:
+    return Sighting(
         uid=name, kind="Job", namespace="default", name=name, generation=1, queue_label="research",
         user="", priority_class="", gpus=1000, cpus=0, memory_mib=0, min_members=1, max_members=1,
         members=1, gpu_classes=("h100",), created=NOW, said=said,
@@ -31,12 +31,12 @@ def decision(name: str, position: int, reason: m.Reason = m.Reason.NO_FREE_GPUS,
     return m.Decision(name, m.Action.WAIT, reason, sentence, position=position, **more)
 
 
-def told(name: str, position: int, reason: str = "no_free_gpus") -> Observed:
+def told(name: str, position: int, reason: str = "no_free_gpus") -> Sighting:
     return observed(name, (reason, f"{position} before it", str(position), ""))
 
 
 def tell(
-    pairs: list[tuple[m.Decision, Observed]], spoken: LastStatus, *, hurried: bool = False
+    pairs: list[tuple[m.Decision, Sighting]], spoken: LastStatus, *, hurried: bool = False
 ) -> list[Act]:
     decisions = [d for d, _ in pairs]
     waits = Waits(
@@ -50,7 +50,7 @@ def tell(
     return status_acts(waits, shown.get, JOB, spoken, alive=alive, now=NOW, hurried=hurried)
 
 
-def acts(pairs: list[tuple[m.Decision, Observed]], spoken: LastStatus) -> list[str]:
+def acts(pairs: list[tuple[m.Decision, Sighting]], spoken: LastStatus) -> list[str]:
     return [a.target.name for a in tell(pairs, spoken)]
 
 

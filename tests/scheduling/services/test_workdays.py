@@ -21,7 +21,7 @@ from scheduling.models import (
 )
 from scheduling.services.ledger import retention, workdays
 from scheduling.services.ledger.retention import retain
-from scheduling.services.ledger.singles import FIGURES, Chosen, Worked, between
+from scheduling.services.ledger.singles import FIGURES, Worked, WorkFilter, between
 from scheduling.services.ledger.workdays import DAY, read, roll_days, rolled_to
 from tests.factories import make_cluster, make_workload
 
@@ -106,9 +106,9 @@ def some_past(cluster: Cluster, seed: int, count: int = 40) -> None:
             )
 
 
-def all_of(cluster: Cluster, **narrow: str) -> Chosen:
-    whole = Chosen.all_of(cluster)
-    return Chosen(whole.queues, whole.gpu_classes, **narrow)
+def all_of(cluster: Cluster, **narrow: str) -> WorkFilter:
+    whole = WorkFilter.all_of(cluster)
+    return WorkFilter(whole.queues, whole.gpu_classes, **narrow)
 
 
 def same(one: Worked, other: Worked) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from scheduling.engine import encode
 from scheduling.engine.state.units import PENDING
 from workshop.benches.engine.huge import HUGE, SHARES, measure_huge
-from workshop.benches.engine.large import Load, Part, fill, organisation
+from workshop.benches.engine.large import LargeLoad, Part, fill, organisation
 
 SMALL = replace(
     HUGE, nodes=8 * 512, leaves=8, running=200, pending=9_000, changes=40, rounds=2, questions=2
@@ -31,7 +31,7 @@ def test_every_workload_is_in_one_shard(way: str) -> None:
     assert sum(_drawn(SMALL, part) for part in SHARES[way]) == _drawn(SMALL, Part()) == 9_000
 
 
-def _drawn(load: Load, part: Part) -> int:
+def _drawn(load: LargeLoad, part: Part) -> int:
     frame = encode(organisation(load, part))
     fill(frame, load, load.pending, np.random.default_rng(7), part)
     return int(np.count_nonzero(frame.work.phase == PENDING))

@@ -11,14 +11,14 @@ from workshop.benches.engine.large import (
     PHILLY,
     SIZES,
     TRAINING,
-    Load,
+    LargeLoad,
     figures,
     fill,
     measure_large,
     organisation,
 )
 
-SMALL = Load(
+SMALL = LargeLoad(
     nodes=64, leaves=8, running=100, pending=400, changes=12, rounds=2, odds=PHILLY, questions=3
 )
 
@@ -34,7 +34,7 @@ def test_organisation_divides_every_gpu_among_its_leaves() -> None:
 @pytest.mark.parametrize("odds", [PHILLY, TRAINING])
 def test_fill_adds_pending_work_of_the_sizes_asked_for(odds: tuple[float, ...]) -> None:
     frame = encode(organisation(SMALL))
-    load = Load(nodes=64, leaves=8, odds=odds)
+    load = LargeLoad(nodes=64, leaves=8, odds=odds)
     fill(frame, load, 2_000, np.random.default_rng(1))
 
     slots = np.flatnonzero(frame.work.phase == PENDING)
@@ -67,7 +67,7 @@ def test_plan_from_scratch_fills_the_cluster() -> None:
 
 def _contended(odds: tuple[float, ...], seed: int) -> Frame:
     """A full cluster, four classes of which everybody takes two, and five times as much work that waits."""
-    load, dice = Load(nodes=64, leaves=4, odds=odds), np.random.default_rng(seed)
+    load, dice = LargeLoad(nodes=64, leaves=4, odds=odds), np.random.default_rng(seed)
     frame = encode(organisation(load))
     fill(frame, load, 128, dice, busy=True)
     frame.apply(plan_frame(frame))

@@ -13,7 +13,7 @@ from scheduling.engine.model import (
     Action,
     Decision,
     GpuClass,
-    Lowered,
+    LoweredQuota,
     Members,
     Node,
     Phase,
@@ -352,7 +352,7 @@ def test_reclaim_takes_only_from_who_holds_more_than_its_share() -> None:
 def test_lowered_quota_keeps_its_former_nominal_until_the_grace_ends(
     hours: int, words: str
 ) -> None:
-    lowered = Lowered(ORIGIN + timedelta(hours=hours), nominal=8000)
+    lowered = LoweredQuota(ORIGIN + timedelta(hours=hours), nominal=8000)
     queues = [Queue("a", quotas={"gpu": Quota(4000, lowered=lowered)}), Queue("b")]
     snapshot = cluster(*VICTIMS, waiting("new", "b"), queues=queues)
     wait = Decision("new", Action.RESERVE, Reason.AWAITS_VICTIMS, gpu_class="gpu", members=1)

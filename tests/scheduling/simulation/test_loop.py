@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Role, Workload
-from scheduling.simulation.compiled.lives import live_submissions
+from scheduling.simulation.loop.lives import live_submissions
 from scheduling.simulation.run.jobs import Submission
 from tests.scheduling.engine.worlds import in_parts
 from workshop.simulator.options import SimulatorOptions

@@ -12,7 +12,7 @@ import pytest
 
 from scheduling.simulation.traces import TraceError
 from scheduling.simulation.traces.ledger import COLUMNS, Spell, write_ledger
-from workshop.simulator.recorded import read_recorded
+from workshop.simulator.recordings import read_recorded
 
 HEADER = ",".join(COLUMNS) + "\n"
 

@@ -15,8 +15,8 @@ from scheduling.simulation.traces import Trace, read_trace
 from workshop.compare.replays import POLICIES, replay
 from workshop.rivals.backfill import replay_backfill
 from workshop.rivals.costs import Costs
-from workshop.rivals.noised import noised
 from workshop.rivals.preemptive import Preemption, Rank, replay_preemptive
+from workshop.rivals.qssf import noised
 from workshop.rivals.registry import RULES, replay_rule
 from workshop.simulator.replay import TooLargeError
 from workshop.simulator.result import Replay

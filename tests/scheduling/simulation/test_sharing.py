@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from scheduling.engine.model import Policy, Sharing
-from scheduling.simulation.compiled.lives import Life
+from scheduling.simulation.loop.lives import Life
 from scheduling.simulation.traces import Trace
-from workshop.compare.sharing_lives import Lived, fairness_figures, jittered
+from workshop.compare.sharing_lives import SharingLife, fairness_figures, jittered
 from workshop.simulator.replay import EngineRun, lived_replay
 
 from .conftest import make_trace
@@ -86,7 +86,7 @@ def test_figures_are_means_but_of_evictions_the_most() -> None:
     replays = [
         lived_replay(trace, live(trace, s), 32) for s in (Sharing.PROMISE, Sharing.FAIR_SHARE)
     ]
-    found = [Lived(result, replays[0]).figures() for result in replays]
+    found = [SharingLife(result, replays[0]).figures() for result in replays]
 
     told = fairness_figures(found)
 

@@ -21,7 +21,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.compiled import lives
+from scheduling.simulation.loop import lives
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import UnsettledError
 from scheduling.simulation.traces.model import gang

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scheduling.simulation.traces import TraceError
-from workshop.simulator.recorded import read_recorded
+from workshop.simulator.recordings import read_recorded
 from workshop.simulator.ties import Ties, sort_order
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"

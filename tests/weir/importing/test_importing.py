@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from scheduling.models import Cluster, GpuClass, Queue, QuotaChange
-from weir.importing.found import Found, Names
+from weir.importing.findings import Findings, Names
 
 HERE = Path(__file__).parent
 KUEUE, SLURM = str(HERE / "kueue.yaml"), str(HERE / "slurm.cfg")
@@ -242,7 +242,7 @@ def test_slurm_class_without_type_is_refused(weir, cluster):
     [(["a_b", "a-b"], ["a-b", "a-b-2"]), (["Ä"], ["queue"]), (["x" * 70], ["x" * 63])],
 )
 def test_names_are_labels_and_each_is_one_of_its_own(names, given):
-    found = Found()
+    found = Findings()
     taking = Names(found)
     assert [taking.give(name, name) for name in names] == given
     assert all(row.what == "its name" for row in found.left)

@@ -14,7 +14,7 @@ from scheduling.simulation.traces import Trace
 from scheduling.simulation.traces.model import checksum
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.requests import Request, read_requests
-from workshop.simulator.recorded import read_recorded
+from workshop.simulator.recordings import read_recorded
 
 TRACES = ("wagap-2013", "LCG-2005-0")
 PHILLY = "philly"

@@ -10,10 +10,17 @@ from dataclasses import replace
 from statistics import median
 
 from workshop.benches.engine.dividing import SEED
-from workshop.benches.engine.large import CLASSES, ON_SMALL_NODES, Found, Load, Part, measure_large
+from workshop.benches.engine.large import (
+    CLASSES,
+    ON_SMALL_NODES,
+    LargeLoad,
+    LargeResult,
+    Part,
+    measure_large,
+)
 from workshop.benches.engine.outcomes import Outcome, Progress
 
-HUGE = Load(
+HUGE = LargeLoad(
     nodes=50_000,
     leaves=5_000,
     running=25_000,
@@ -24,7 +31,7 @@ HUGE = Load(
     questions=5,
 )
 """``bench cycle`` made larger, with nodes of two GPUs; ``changes`` are a hundredth of its work."""
-EIGHT = Load(
+EIGHT = LargeLoad(
     nodes=50_000, leaves=5_000, running=100_000, pending=1_000_000, changes=11_000, questions=5
 )
 """The same with nodes of eight, 400,000 GPUs, and the work of ``bench cycle``."""
@@ -35,7 +42,7 @@ SHARES = {
 """Shards: one of each GPU class, or of every eighth topology block; all have all queues."""
 
 
-def measure_huge(load: Load, progress: Progress) -> Outcome:
+def measure_huge(load: LargeLoad, progress: Progress) -> Outcome:
     """The figures of one planner, then of each way to share ``load`` out: the slowest shard, which is the
     time with a core for each, and all of them, which is the time on one core.
     """
@@ -63,7 +70,7 @@ def peak_gib() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20), 3)
 
 
-def of_one(found: Found) -> dict[str, float]:
+def of_one(found: LargeResult) -> dict[str, float]:
     return {
         "scratch_s": round(found.scratch_s, 3),
         "one_percent_s": round(median(found.after_change_s), 3),
@@ -74,7 +81,7 @@ def of_one(found: Found) -> dict[str, float]:
     }
 
 
-def of_shards(way: str, found: list[Found]) -> dict[str, float]:
+def of_shards(way: str, found: list[LargeResult]) -> dict[str, float]:
     changed = [median(one.after_change_s) for one in found]
     scratch = [one.scratch_s for one in found]
     return {

@@ -34,7 +34,7 @@ TRAINING = (0.55, 0.18, 0.12, 0.12, 0.0, 0.025, 0.005)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LargeLoad:
     """How large the cluster is; ``leaves`` queues of two levels above take the work. ``odds`` are of
     ``sizes``, members and GPUs of each.
     """
@@ -52,7 +52,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LargeResult:
     """CPU seconds, and what was placed by the cycle from scratch. ``explain_s`` is of questions what
     would start a workload.
     """
@@ -94,11 +94,11 @@ class Part:
 WHOLE = Part()
 
 
-def measure_large(load: Load = Load(), seed: int = 42, part: Part = WHOLE) -> Found:
+def measure_large(load: LargeLoad = LargeLoad(), seed: int = 42, part: Part = WHOLE) -> LargeResult:
     """Builds the frame from columns, plans it, then changes ``load.changes`` workloads and plans, again
     and again: as many end as arrive. Of a ``part`` only its own nodes, work and changes.
     """
-    plan_frame(encode(organisation(Load(nodes=8, leaves=4))))
+    plan_frame(encode(organisation(LargeLoad(nodes=8, leaves=4))))
     dice = np.random.default_rng(seed)
     began_s = time.process_time()
     frame = encode(organisation(load, part))
@@ -113,12 +113,12 @@ def measure_large(load: Load = Load(), seed: int = 42, part: Part = WHOLE) -> Fo
     placements = len(made.admitted())
     frame.apply(made)
     after_change_s = tuple(_changes(frame, load, dice, part))
-    return Found(
+    return LargeResult(
         build_s, scratch_s, placements, after_change_s, tuple(_questions(frame, load, dice))
     )
 
 
-def organisation(load: Load, part: Part = WHOLE) -> Snapshot:
+def organisation(load: LargeLoad, part: Part = WHOLE) -> Snapshot:
     """Nodes in racks and blocks, four GPU classes, teams with leaves; nobody works yet."""
     names = [f"gpu{number}" for number in range(CLASSES)]
     offered = [names[part.number]] if part.by_class else names
@@ -160,7 +160,7 @@ def _node(number: int, names: list[str], gpus: int) -> Node:
 
 def fill(
     frame: Frame,
-    load: Load,
+    load: LargeLoad,
     many: int,
     dice: np.random.Generator,
     part: Part = WHOLE,
@@ -190,7 +190,9 @@ def fill(
         )
 
 
-def _changes(frame: Frame, load: Load, dice: np.random.Generator, part: Part) -> Iterator[float]:
+def _changes(
+    frame: Frame, load: LargeLoad, dice: np.random.Generator, part: Part
+) -> Iterator[float]:
     for _ in range(load.rounds):
         frame.now += 5.0
         running = np.flatnonzero(frame.work.phase == 2)
@@ -203,7 +205,7 @@ def _changes(frame: Frame, load: Load, dice: np.random.Generator, part: Part) ->
         frame.apply(made)
 
 
-def _questions(frame: Frame, load: Load, dice: np.random.Generator) -> Iterator[float]:
+def _questions(frame: Frame, load: LargeLoad, dice: np.random.Generator) -> Iterator[float]:
     """Of people who may use four queues and any priority class, asked right after a plan."""
     waiting = np.flatnonzero(frame.work.phase == PENDING)
     names = [name for name in frame.queue_names if name.startswith("leaf")]
@@ -218,7 +220,7 @@ def _questions(frame: Frame, load: Load, dice: np.random.Generator) -> Iterator[
         yield time.process_time() - began_s
 
 
-def figures(found: Found) -> dict[str, Any]:
+def figures(found: LargeResult) -> dict[str, Any]:
     """The names of ``bench cycle``; the median of changes and questions, and the worst."""
     changed, waits = sorted(found.after_change_s), sorted(found.explain_s)
     return {

@@ -25,7 +25,7 @@ MOST_MOVES = 4
 """For one pod; more would let few pods use up what all may."""
 
 
-class Moving:
+class MovingCluster:
     """A cluster that takes pods one by one; ``allowed`` moves in all, nodes named afresh by ``seed``."""
 
     def __init__(self, nodes: list[OpenbNode], pods: int, allowed: int, seed: int) -> None:
@@ -85,9 +85,9 @@ def _snapshot(nodes: list[OpenbNode]) -> m.Snapshot:
     )
 
 
-def with_moves(nodes: list[OpenbNode], run: Run, allowed: int, seed: int) -> Moving:
+def with_moves(nodes: list[OpenbNode], run: Run, allowed: int, seed: int) -> MovingCluster:
     """The cluster at the end of ``run``, had pods moved."""
-    moving = Moving(nodes, len(run.pods), allowed, seed)
+    moving = MovingCluster(nodes, len(run.pods), allowed, seed)
     first = run.first_refused()
     for i, pod in enumerate(run.pods[:first]):
         moving.seat(pod, int(run.node[i]), int(run.device[i]))

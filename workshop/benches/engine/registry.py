@@ -22,8 +22,8 @@ from workshop.benches.engine.dividing import SEED, division_ms, organisation
 from workshop.benches.engine.durations import bench_duration
 from workshop.benches.engine.fragmentation import Run, frame_of, place_all
 from workshop.benches.engine.huge import EIGHT, HUGE, measure_huge, of_one
-from workshop.benches.engine.large import TRAINING, Load, figures, measure_large
-from workshop.benches.engine.learned import bench_learned_policy
+from workshop.benches.engine.large import TRAINING, LargeLoad, figures, measure_large
+from workshop.benches.engine.learned_times import bench_learned_policy
 from workshop.benches.engine.lp import shares_by_lp
 from workshop.benches.engine.moving import bounds_pct, with_moves
 from workshop.benches.engine.openb import (
@@ -298,7 +298,7 @@ def bench_cycle(_traces: Path, progress: Progress) -> Outcome:
     progress("job sizes as in Philly")
     measured = figures(measure_large(seed=SEED))
     progress("larger jobs")
-    larger = figures(measure_large(Load(odds=TRAINING), SEED))
+    larger = figures(measure_large(LargeLoad(odds=TRAINING), SEED))
     return Outcome(
         measured | {f"larger_{name}": value for name, value in larger.items()},
         seeds=[SEED],

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from scheduling.services.ledger.past import Past
+from scheduling.services.ledger.past import LedgerPast
 from scheduling.services.studies.whatif.changes import read
 from scheduling.services.studies.whatif.now import at_once
-from scheduling.services.studies.whatif.replay import Replayed, replayed
+from scheduling.services.studies.whatif.replay import ReplayResult, replayed
 from scheduling.simulation.traces import Trace
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.registry import busy_months
-from workshop.compare.judged import FIRST_OF_NOVEMBER_S, SEED, judge, told_over
+from workshop.compare.judgement import FIRST_OF_NOVEMBER_S, SEED, judge, told_over
 from workshop.simulator.replay import DEFAULT_POLICY, GPU_CLASS, pool, submissions
 
 NODES, TIGHT = 72, 48
@@ -71,7 +71,7 @@ def timed(week: Trace, nodes: int, prefix: str) -> dict[str, float]:
     }
 
 
-def ask(week: Trace, nodes: int) -> Replayed:
+def ask(week: Trace, nodes: int) -> ReplayResult:
     """What the service does for one edit of the largest queue's nominal, without waiting for its own turn."""
     largest = max(week.queue_nodes, key=lambda name: week.queue_nodes[name])
     document = [
@@ -89,7 +89,7 @@ def ask(week: Trace, nodes: int) -> Replayed:
     begin, end = jobs[0].submitted, jobs[-1].submitted
     first = replace(template, now=begin, workloads=(jobs[0].workload,))
     at_once(first, changes)
-    return replayed(template, Past(begin, end, jobs, 0), changes, replays=0)
+    return replayed(template, LedgerPast(begin, end, jobs, 0), changes, replays=0)
 
 
 def bench_eta(traces: Path, progress: Progress) -> Outcome:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import requests
 from django.conf import settings
 
-from scheduling.services.worker.spending import MIB, Spent, spent
+from scheduling.services.worker.spending import MIB, ProcessUse, spent
 from workshop.benches.engine.outcomes import Progress
 from workshop.testbed.parts import free_port, postgres, redis_server
 
@@ -65,8 +65,8 @@ class Portal:
         """CPU seconds that they have spent."""
         return self._spent().cpu_s
 
-    def _spent(self) -> Spent:
-        return spent(self.pid) or Spent()
+    def _spent(self) -> ProcessUse:
+        return spent(self.pid) or ProcessUse()
 
 
 @contextmanager

@@ -145,7 +145,7 @@ def _forecasts(hours: float) -> list[ToldForecast]:
     from scheduling.models import MILLI, ForecastOutcome
     from scheduling.services.starts.accuracy import WAS_TOLD
 
-    from .live_simulated import ORIGIN
+    from .live_simulation import ORIGIN
 
     since, end = (ORIGIN + timedelta(hours=h) for h in (LEARNS_H, hours))
     rows = ForecastOutcome.objects.filter(WAS_TOLD, told_at__gte=since)

@@ -53,7 +53,7 @@ class Work(NamedTuple):
     grace_s: int
 
 
-class Taken(NamedTuple):
+class EvictionForOther(NamedTuple):
     """One eviction for somebody. ``keeps``, and ``nominal`` or the share where that is less (``is_share``),
     are GPUs of the queue that gave, where it was a reclaim; None where it was none."""
 
@@ -68,11 +68,11 @@ class Taken(NamedTuple):
 
 
 @dataclass
-class Course:
+class LifeCourse:
     """What became of the work: seconds from the beginning."""
 
     end_s: float = 0.0
-    taken: list[Taken] = field(default_factory=list)
+    taken: list[EvictionForOther] = field(default_factory=list)
     starts: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     gone: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     ended: dict[str, float] = field(default_factory=dict)
@@ -105,9 +105,9 @@ def drawn(hours: float, seed: int) -> list[Work]:
     return found
 
 
-def figures(sizes: Mapping[str, float], course: Course) -> dict[str, float]:
+def figures(sizes: Mapping[str, float], course: LifeCourse) -> dict[str, float]:
     """Of the evictions whose end the life shows; ``asked`` are GPUs by workload."""
-    sets: dict[tuple[str, float], list[Taken]] = defaultdict(list)
+    sets: dict[tuple[str, float], list[EvictionForOther]] = defaultdict(list)
     for one in course.taken:
         sets[one.winner, one.at_s].append(one)
     fates = [(some, _fate(course, some)) for some in sets.values()]
@@ -133,7 +133,7 @@ def figures(sizes: Mapping[str, float], course: Course) -> dict[str, float]:
     }
 
 
-def _fate(course: Course, some: list[Taken]) -> bool | None:
+def _fate(course: LifeCourse, some: list[EvictionForOther]) -> bool | None:
     """Whether those of a set left in vain; None where the life ended before that showed."""
     winner, at_s = some[0].winner, some[0].at_s
     start, ended = _next(course.starts[winner], at_s), course.ended.get(winner)
@@ -146,14 +146,14 @@ def _fate(course: Course, some: list[Taken]) -> bool | None:
     return None if limit > course.end_s else True
 
 
-def _overtakes(course: Course, one: Taken, sizes: Mapping[str, float]) -> bool:
+def _overtakes(course: LifeCourse, one: EvictionForOther, sizes: Mapping[str, float]) -> bool:
     start = _next(course.starts[one.winner], one.at_s)
     again = _next(course.starts[one.victim], one.at_s)
     is_first = again is not None and (start is None or again < start)
     return is_first and one.gpus >= sizes[one.winner]
 
 
-def dominoes(course: Course) -> list[Taken]:
+def dominoes(course: LifeCourse) -> list[EvictionForOther]:
     when: dict[str, list[float]] = defaultdict(list)
     for one in course.taken:
         when[one.winner].append(one.at_s)
@@ -166,7 +166,7 @@ def dominoes(course: Course) -> list[Taken]:
     return found
 
 
-def _past_limit(course: Course) -> int:
+def _past_limit(course: LifeCourse) -> int:
     times: dict[str, list[float]] = defaultdict(list)
     count = 0
     for one in course.taken:
@@ -185,7 +185,7 @@ def pct(part: int, whole: int) -> float:
     return round(100 * part / whole, 2) if whole else 0.0
 
 
-def _most_taken(course: Course, sizes: Mapping[str, float]) -> float:
+def _most_taken(course: LifeCourse, sizes: Mapping[str, float]) -> float:
     """GPUs evicted for one workload up to a start of it, over those it asks for."""
     sums: dict[tuple[str, float | None], float] = defaultdict(float)
     for one in course.taken:
@@ -205,12 +205,12 @@ def taken(
     reason: str,
     numbers: Mapping[str, Any],
     rule: str,
-) -> Taken:
+) -> EvictionForOther:
     """An eviction by ``rule`` of the engine, with the figures of its decision."""
     if reason != RECLAIMED or numbers.get("nominal") is None:
-        return Taken(at_s, victim, winner, gpus, rule=str(rule))
+        return EvictionForOther(at_s, victim, winner, gpus, rule=str(rule))
     nominal, share = numbers["nominal"], numbers.get("fair_share", numbers["nominal"])
-    return Taken(
+    return EvictionForOther(
         at_s, victim, winner, gpus, numbers.get("keeps"), min(nominal, share), str(rule),
         is_share=share < nominal,
     )  # fmt: skip

@@ -28,15 +28,15 @@ from .live_life import (
     NODES,
     PRIORITIES,
     QUEUES,
-    Course,
-    Taken,
+    EvictionForOther,
+    LifeCourse,
     Work,
     drawn,
     figures,
     seconds,
     taken,
 )
-from .live_simulated import (
+from .live_simulation import (
     CLASS,
     ORIGIN,
     PHILLY_NODES,
@@ -95,7 +95,7 @@ def bench_live_loop(traces: Path, progress: Progress) -> Outcome:
     )
 
 
-def _lived_apart(hours: float) -> Course:
+def _lived_apart(hours: float) -> LifeCourse:
     with tempfile.TemporaryDirectory(prefix="weir-live-loop-") as folder:
         found = Path(folder) / "found.json"
         environment = {
@@ -106,8 +106,8 @@ def _lived_apart(hours: float) -> Course:
         command = program("live_loop", str(hours), str(SEED), found)
         subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
         document = json.loads(found.read_text())
-    course = Course(end_s=document["end_s"], ended=document["ended"], lapsed=document["lapsed"])
-    course.taken = [Taken(*one) for one in document["taken"]]
+    course = LifeCourse(end_s=document["end_s"], ended=document["ended"], lapsed=document["lapsed"])
+    course.taken = [EvictionForOther(*one) for one in document["taken"]]
     course.starts.update(document["starts"])
     course.gone.update(document["gone"])
     return course
@@ -134,7 +134,7 @@ def main(hours: float, seed: int, found: Path) -> None:
 
 def lived(
     works: Sequence[Work], hours: float, after_cycle: Callable[[Cluster], None] | None = None
-) -> Course:
+) -> LifeCourse:
     """Through the embedded API server, the ledger and the whole cycle. Django has to be set up."""
     from scheduling.cluster.connection.client import Client
     from scheduling.services.worker import cluster_turns as workers
@@ -167,11 +167,11 @@ def lived(
     return course_of(cluster, hours)
 
 
-def course_of(cluster: Cluster, hours: float) -> Course:
+def course_of(cluster: Cluster, hours: float) -> LifeCourse:
     """What the ledger has of it."""
     from scheduling.models import Decision, Eviction, State, Transition
 
-    course = Course(end_s=hours * 3600)
+    course = LifeCourse(end_s=hours * 3600)
     mine = Transition.objects.filter(workload__cluster=cluster).order_by("at", "pk")
     for name, state, at in mine.values_list("workload__name", "to_state", "at"):
         if state == State.ADMITTED:

@@ -34,7 +34,7 @@ class NoLocustError(Exception):
 
 
 @dataclass(slots=True)
-class Watched:
+class LoadWatch:
     """The web processes while the crowd is there: (second, MiB, CPU seconds so far)."""
 
     rows: list[tuple[float, float, float]] = field(default_factory=list)
@@ -65,7 +65,7 @@ def run_load(people: int, minutes: float, progress: Progress) -> Outcome:
 
 def _play(
     portal: Portal, known: Path, people: int, minutes: float
-) -> tuple[list[dict[str, Any]], Watched]:
+) -> tuple[list[dict[str, Any]], LoadWatch]:
     command = [
         str(LOCUST), "-f", str(settings.BASE_DIR / "workshop/load/locustfile.py"), "--headless", "--json",
         "--host", portal.base, "-u", str(people), "-r", str(max(1, people // RAMP_S)),
@@ -84,9 +84,9 @@ def _play(
         raise NoLocustError(f"Locust said: {err.strip()[-400:] or out[-400:]}") from None
 
 
-def _watch(portal: Portal, process: subprocess.Popen[str], most_s: float) -> Watched:
+def _watch(portal: Portal, process: subprocess.Popen[str], most_s: float) -> LoadWatch:
     """Until the crowd has gone, ``most_s`` at most; meanwhile the cluster is planned anew as by an engine."""
-    watched, began = Watched(), time.monotonic()
+    watched, began = LoadWatch(), time.monotonic()
     with psycopg.connect(portal.database, autocommit=True) as database:
         while process.poll() is None and time.monotonic() < began + most_s:
             database.execute(
@@ -98,7 +98,9 @@ def _watch(portal: Portal, process: subprocess.Popen[str], most_s: float) -> Wat
     return watched
 
 
-def _figures(requests: Sequence[dict[str, Any]], watched: Watched, people: int) -> dict[str, float]:
+def _figures(
+    requests: Sequence[dict[str, Any]], watched: LoadWatch, people: int
+) -> dict[str, float]:
     pages = [row for row in requests if row["name"] != "live stream"]
     times = {float(ms): 0 for row in pages for ms in row["response_times"]}
     for row in pages:

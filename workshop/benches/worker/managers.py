@@ -1,4 +1,4 @@
-"""Who starts the Jobs of a bench: Weir's workers, or the reference."""
+"""Managers that start the Jobs of a bench: Weir's workers, or the reference."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import numpy as np
 import requests
 
 from scheduling.engine import Frame, encode, plan_frame
-from workshop.benches.engine.large import Load, fill, organisation
+from workshop.benches.engine.large import LargeLoad, fill, organisation
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.worker.large import NoPortalError, Person, Portal, large_portal
 from workshop.benches.worker.pages import TIMEOUT_S, TIMING
@@ -24,12 +24,12 @@ ROUNDS = 5
 """Of the overviews of all, and of the plans of all."""
 SESSIONS = 25
 LIMIT_MS, LIMIT_S = 300.0, 2.0
-EACH = Load(nodes=NODES, leaves=250, running=5_000, pending=25_000, changes=300)
+EACH = LargeLoad(nodes=NODES, leaves=250, running=5_000, pending=25_000, changes=300)
 SEED = 42
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OverviewCost:
     """One overview: milliseconds until it was there, CPU milliseconds of the server, queries."""
 
     ms: float
@@ -46,7 +46,7 @@ def run_many_clusters(_traces: Path, progress: Progress) -> Outcome:
     return Outcome(_of_pages(shown) | _planned(), seeds=[SEED], notes=_notes())
 
 
-def _overviews(portal: Portal, progress: Progress) -> list[Shown]:
+def _overviews(portal: Portal, progress: Progress) -> list[OverviewCost]:
     admin = next(one for one in portal.people if one.persona == "admin")
     progress(f"{admin.user} looks at {CLUSTERS} clusters")
     names = ["large", *(f"large-{number:02}" for number in range(1, CLUSTERS))]
@@ -57,17 +57,17 @@ def _overviews(portal: Portal, progress: Progress) -> list[Shown]:
         return [_overview(session, portal, admin, name) for _ in range(ROUNDS) for name in names]
 
 
-def _overview(session: requests.Session, portal: Portal, who: Person, cluster: str) -> Shown:
+def _overview(session: requests.Session, portal: Portal, who: Person, cluster: str) -> OverviewCost:
     began = time.monotonic()
     answer = session.get(f"{portal.base}/c/{cluster}/", timeout=TIMEOUT_S)
     ms = 1000 * (time.monotonic() - began)
     timing = TIMING.search(answer.headers.get("Server-Timing", ""))
     if answer.status_code != 200 or timing is None:
         raise NoPortalError(f"{who.user} got {answer.status_code} of the overview of {cluster}.")
-    return Shown(ms, float(timing[3]), int(timing[2]))
+    return OverviewCost(ms, float(timing[3]), int(timing[2]))
 
 
-def _of_pages(shown: list[Shown]) -> dict[str, float]:
+def _of_pages(shown: list[OverviewCost]) -> dict[str, float]:
     ms = np.array([one.ms for one in shown])
     return {
         "clusters": CLUSTERS,
@@ -82,7 +82,7 @@ def _of_pages(shown: list[Shown]) -> dict[str, float]:
 
 def _planned() -> dict[str, float]:
     """CPU seconds of one plan: from scratch, and after a hundredth of the work changed."""
-    plan_frame(encode(organisation(Load(nodes=8, leaves=4))))
+    plan_frame(encode(organisation(LargeLoad(nodes=8, leaves=4))))
     dice = np.random.default_rng(SEED)
     frames = [_frame(dice) for _ in range(CLUSTERS)]
     scratch = [_plan(frame) for frame in frames]

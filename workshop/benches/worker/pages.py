@@ -45,7 +45,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(slots=True)
-class Seen:
+class PageTimes:
     """Of one kind of page: seconds to each answer, the most queries, CPU milliseconds."""
 
     seconds: list[float] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Seen:
 class Readers:
     def __init__(self, base: str, people: list[Person]) -> None:
         self.base, self.people = base, people
-        self.seen: dict[str, Seen] = defaultdict(Seen)
+        self.seen: dict[str, PageTimes] = defaultdict(PageTimes)
         self._lock = Lock()
 
     def read(self, span_s: float) -> None:
@@ -118,7 +118,7 @@ def run_pages(_traces: Path, progress: Progress) -> Outcome:
     return Outcome(_figures(readers.seen, memory), notes=_notes(readers.seen))
 
 
-def _figures(seen: Mapping[str, Seen], memory_mib: float) -> dict[str, float]:
+def _figures(seen: Mapping[str, PageTimes], memory_mib: float) -> dict[str, float]:
     every = np.array([s for one in seen.values() for s in one.seconds]) * 1000
     p50, p95, p99 = np.percentile(every, (50, 95, 99))
     return {
@@ -135,7 +135,7 @@ def _figures(seen: Mapping[str, Seen], memory_mib: float) -> dict[str, float]:
     }
 
 
-def _notes(seen: Mapping[str, Seen]) -> list[str]:
+def _notes(seen: Mapping[str, PageTimes]) -> list[str]:
     """One line a page, the slowest first."""
     rows = sorted(seen.items(), key=lambda pair: -float(np.percentile(pair[1].seconds, 95)))
     return [

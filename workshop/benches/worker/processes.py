@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import psutil
 
-from scheduling.services.worker.spending import MIB, Spent, each
+from scheduling.services.worker.spending import MIB, ProcessUse, each
 
 LOOK_EVERY_S = 0.5
 
@@ -42,8 +42,8 @@ class Watch:
         while not self._over.wait(LOOK_EVERY_S):
             self._most = max(self._most, self._spent().memory / MIB)
 
-    def _spent(self) -> Spent:
-        return sum((one for _, one in each(self._members())), Spent())
+    def _spent(self) -> ProcessUse:
+        return sum((one for _, one in each(self._members())), ProcessUse())
 
     def _members(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():

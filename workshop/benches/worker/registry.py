@@ -12,7 +12,6 @@ from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.benches.engine.registry import Bench
 from workshop.benches.worker.burst import bench_burst
 from workshop.benches.worker.first_run import run_first_run
-from workshop.benches.worker.foreseen import bench_foreseen
 from workshop.benches.worker.foresight import bench_eta, bench_what_if
 from workshop.benches.worker.live_eta import bench_live_eta
 from workshop.benches.worker.live_loop import bench_live_loop
@@ -20,6 +19,7 @@ from workshop.benches.worker.managers import Start, start_reference, start_worke
 from workshop.benches.worker.many_clusters import run_many_clusters
 from workshop.benches.worker.overview import run_overview
 from workshop.benches.worker.pages import run_pages
+from workshop.benches.worker.prediction_cost import bench_foreseen
 from workshop.benches.worker.record import Record, latency, throughput
 from workshop.benches.worker.resting import DEMO, bench_demo
 from workshop.benches.worker.stage import play, stage

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from scheduling.services.worker.spending import MIB, Spent, spent_by_name
+from scheduling.services.worker.spending import MIB, ProcessUse, spent_by_name
 from workshop.benches.engine.outcomes import Outcome, Progress
 from workshop.testbed.control_plane.processes import ProcessDiedError
 
@@ -31,7 +31,7 @@ FIRST_S = 1800.0
 POLL_S = 0.2
 PARENT, OURS = "parent", "weir "
 
-Seen = list[tuple[float, dict[str, Spent]]]
+Seen = list[tuple[float, dict[str, ProcessUse]]]
 """Seconds, and what each process had spent by then."""
 
 
@@ -87,7 +87,7 @@ def cores(seen: Seen) -> dict[str, float]:
     return {name: value / span_s for name, value in spent_s.items()} if span_s else {}
 
 
-def _look(running: _Running, span_s: float, progress: Progress) -> Seen:
+def _look(running: _Server, span_s: float, progress: Progress) -> Seen:
     until = time.monotonic() + span_s
     seen = [(time.monotonic(), _spent(running))]
     while time.monotonic() < until:
@@ -99,7 +99,7 @@ def _look(running: _Running, span_s: float, progress: Progress) -> Seen:
     return seen
 
 
-class _Running:
+class _Server:
     """The command, and where its pages are."""
 
     def __init__(self, folder: Path, port: int) -> None:
@@ -125,11 +125,11 @@ class _Running:
 
 
 @contextmanager
-def _demo(folder: Path) -> Iterator[_Running]:
+def _demo(folder: Path) -> Iterator[_Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    running = _Running(folder, port)
+    running = _Server(folder, port)
     try:
         yield running
     finally:
@@ -137,7 +137,7 @@ def _demo(folder: Path) -> Iterator[_Running]:
         running.process.wait()
 
 
-def _await_page(running: _Running) -> None:
+def _await_page(running: _Server) -> None:
     until = time.monotonic() + FIRST_S
     while time.monotonic() < until:
         running.check()
@@ -149,7 +149,7 @@ def _await_page(running: _Running) -> None:
     raise ProcessDiedError(f"The demo showed no page in {FIRST_S:g} s.")
 
 
-def _spent(running: _Running) -> dict[str, Spent]:
+def _spent(running: _Server) -> dict[str, ProcessUse]:
     running.check()
     found = spent_by_name(running.process.pid)
     return {
@@ -158,5 +158,5 @@ def _spent(running: _Running) -> dict[str, Spent]:
     }
 
 
-def _sum_cpu(spent: dict[str, Spent]) -> float:
+def _sum_cpu(spent: dict[str, ProcessUse]) -> float:
     return round(sum(one.cpu_s for one in spent.values()), 1)

@@ -18,12 +18,12 @@ from scheduling.services.clusters.guardrails import look, record
 from workshop.testbed.kubelets import Machine, node_manifest
 from workshop.testbed.server import Clock
 
-__all__ = ["Machine", "Played", "furnish"]
+__all__ = ["Machine", "SimulatedCluster", "furnish"]
 
 Json = dict[str, Any]
 
 
-class Played(Protocol):
+class SimulatedCluster(Protocol):
     """A running cluster whose nodes are simulated."""
 
     cluster: Cluster

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.models import Cluster
-from workshop.demo.cluster.embedded import EmbeddedCluster
-from workshop.demo.cluster.furnish import Played
+from workshop.demo.cluster.embedded_cluster import EmbeddedCluster
+from workshop.demo.cluster.furnish import SimulatedCluster
 from workshop.demo.cluster.paths import DemoFolder
 from workshop.demo.cluster.real import RealCluster
 
@@ -48,7 +48,7 @@ class Venue:
         speed: float,
         start: datetime,
         say: Callable[[str], None],
-    ) -> Played:
+    ) -> SimulatedCluster:
         """Start the cluster for the row ``cluster``. Raises ServiceError when it cannot be had."""
         if self.is_embedded:
             embedded = EmbeddedCluster(cluster, path=folder.objects, speed=speed, start=start)

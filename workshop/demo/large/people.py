@@ -8,7 +8,7 @@ from datetime import datetime
 
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership, Team
-from portal.teams.shipped import ensure_personas
+from portal.teams.shipped_personas import ensure_personas
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Queue, Quota, Share
 
 DEPARTMENTS, NODES_EACH, GPUS_EACH = 20, 1000, 8

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from portal.teams.shipped import ensure_priority_classes
+from portal.teams.shipped_personas import ensure_priority_classes
 from scheduling.models import (
     MILLI,
     Cluster,

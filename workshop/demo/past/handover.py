@@ -15,7 +15,7 @@ from scheduling.cluster.connection.client import Client
 from scheduling.engine.model import Phase
 from scheduling.models import GpuClass, Workload
 from scheduling.services.workloads.submit import submit
-from workshop.demo.cluster.furnish import Played
+from workshop.demo.cluster.furnish import SimulatedCluster
 from workshop.demo.past.history import History, job_name
 from workshop.demo.work.arrivals import manifest_of
 from workshop.simulator.jobs import Job
@@ -23,7 +23,7 @@ from workshop.simulator.jobs import Job
 Json = dict[str, Any]
 
 
-def hand_over(played: Played, history: History, jobs: Iterable[Job]) -> None:
+def hand_over(played: SimulatedCluster, history: History, jobs: Iterable[Job]) -> None:
     """Create a Job for each of ``jobs`` and give its ledger row the Job's uid.
 
     ``history.save`` comes after: rows and Jobs agree from the first cycle on.

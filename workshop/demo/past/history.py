@@ -35,9 +35,9 @@ from scheduling.models import (
 from scheduling.services.tables.bulk import insert_keyed, insert_rows, insert_values
 from scheduling.services.words.sentences import sealed_of
 from scheduling.services.workloads import lifecycle
+from workshop.demo.past.fragmentation import ScatterMeans
 from workshop.demo.past.hourly import SAMPLE, HourlyUsage
-from workshop.demo.past.scattered import Scattered
-from workshop.demo.past.used import HOUR_OF_USE, Run, used
+from workshop.demo.past.usage import HOUR_OF_USE, Run, used
 from workshop.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
 from workshop.simulator.jobs import Job
 from workshop.simulator.simulator import Observer
@@ -81,7 +81,7 @@ class History(Observer):
         self._decisions: list[tuple[Any, ...]] = []
         self._cycle: Cycle | None = None
         self.usage = HourlyUsage(cluster)
-        self.scattered = Scattered()
+        self.scattered = ScatterMeans()
         self._runs: list[Run] = []
         self._running: dict[str, Run] = {}
         self._until: datetime | None = None

@@ -11,8 +11,8 @@ from typing import Any
 from scheduling.engine.model import MILLI, Plan
 from scheduling.models import Cluster, Queue
 from scheduling.models.ledger import Resolution
-from workshop.demo.past.scattered import Scattered
-from workshop.demo.past.used import Hour, above
+from workshop.demo.past.fragmentation import ScatterMeans
+from workshop.demo.past.usage import Hour, above
 
 HOUR_S = 3600
 FIGURES = ("allocated_gpus", "fair_share_gpus", "pending_gpus", "nominal_gpus")
@@ -55,7 +55,7 @@ class HourlyUsage:
         by_id = {q.pk: q for q in self._queues.values()}
         self._lines = {q.name: _line(q.pk, by_id) for q in self._queues.values()}
         self._active: dict[Hour, float] | None = None
-        self._scattered = Scattered()
+        self._scattered = ScatterMeans()
 
     def capacity(self, gpu_class: str, *, installed: int, ready: int) -> None:
         """What the cluster has of a class (milli-GPU), all the time."""
@@ -77,7 +77,7 @@ class HourlyUsage:
             track.advance(now.timestamp())
 
     def rows(
-        self, active: Mapping[Hour, float] | None = None, scattered: Scattered | None = None
+        self, active: Mapping[Hour, float] | None = None, scattered: ScatterMeans | None = None
     ) -> list[tuple[Any, ...]]:
         """The ``SAMPLE`` of each queue, class and hour. ``active``: GPU-seconds that leaves really used; None
         where nobody measured. ``scattered``: which free GPUs were of no use."""

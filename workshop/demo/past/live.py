@@ -20,9 +20,9 @@ from scheduling.services.queues.own_quotas import Layout, node_gpus
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
 from workshop.demo import organisation as org
-from workshop.demo.cluster.furnish import Played
+from workshop.demo.cluster.furnish import SimulatedCluster
 from workshop.demo.past.alone import play_back
-from workshop.demo.past.foretold import Foretold, Moment
+from workshop.demo.past.forecasts import ForecastMoments, Moment
 from workshop.demo.past.handover import hand_over
 from workshop.demo.past.history import unfinished
 from workshop.demo.work import kinds
@@ -89,7 +89,7 @@ DEMAND: Demand = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
+class PastLife:
     """``moments``: when starts are to be forecast, now that it is known what came."""
 
     workloads: int
@@ -170,7 +170,7 @@ def ready_gpus(snapshot: Snapshot) -> dict[str, float]:
 
 
 def live(
-    played: Played,
+    played: SimulatedCluster,
     *,
     users: Mapping[str, Sequence[str]],
     work: Work,
@@ -179,7 +179,7 @@ def live(
     since: datetime,
     until: datetime,
     say: Say,
-) -> Lived:
+) -> PastLife:
     """Live from ``since`` to ``until`` in the simulator with the shipped engine, write the ledger, and
     hand what has not ended over to the cluster. ``say`` hears how far it is, day by day."""
     cluster = played.cluster
@@ -190,8 +190,13 @@ def live(
 
 
 def relive(
-    played: Played, recorded: Iterable[Submission], *, since: datetime, until: datetime, say: Say
-) -> Lived:
+    played: SimulatedCluster,
+    recorded: Iterable[Submission],
+    *,
+    since: datetime,
+    until: datetime,
+    say: Say,
+) -> PastLife:
     """The same with what was ``recorded`` from ``since`` on, in order of its submission."""
     template = replace(snapshots.live(played.cluster), now=since, workloads=())
     return _live(played, template, sensible(played.cluster, recorded), until, say)
@@ -202,9 +207,13 @@ def _days(since: datetime, until: datetime) -> float:
 
 
 def _live(
-    played: Played, template: Snapshot, submissions: Iterable[Submission], until: datetime, say: Say
-) -> Lived:
-    history = Foretold(played.cluster, until - FORETOLD)
+    played: SimulatedCluster,
+    template: Snapshot,
+    submissions: Iterable[Submission],
+    until: datetime,
+    say: Say,
+) -> PastLife:
+    history = ForecastMoments(played.cluster, until - FORETOLD)
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
     lived = replace(template, queues=tuple(map(unplayed, template.queues)))
@@ -217,7 +226,7 @@ def _live(
         hand_over(played, history, unfinished(outcome.jobs))
         history.save()
     book(played.cluster, since=template.now)
-    return Lived(len(outcome.jobs), history.moments)
+    return PastLife(len(outcome.jobs), history.moments)
 
 
 @contextmanager
@@ -254,7 +263,7 @@ def options(until: datetime) -> SimulatorOptions:
     )
 
 
-def _play_back(cluster: Cluster, template: Snapshot, history: Foretold) -> None:
+def _play_back(cluster: Cluster, template: Snapshot, history: ForecastMoments) -> None:
     """When each would have begun on its own quota."""
     rows = policies.load(cluster, at=cluster.now())
     layout = Layout.of(rows, node_gpus((node.gpu_class, node.gpus) for node in template.nodes))

@@ -22,7 +22,7 @@ from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, gang
 from workshop.demo.work.uses import notes_of
 from workshop.simulator.partition import nominal_gpus, static_nodes
-from workshop.simulator.recorded import read_recorded
+from workshop.simulator.recordings import read_recorded
 from workshop.simulator.replay import workload_of
 
 Json = dict[str, Any]

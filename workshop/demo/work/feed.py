@@ -12,7 +12,7 @@ from django.db import DatabaseError, close_old_connections
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads import submit as workloads
-from workshop.demo.cluster.furnish import Played
+from workshop.demo.cluster.furnish import SimulatedCluster
 from workshop.demo.work.arrivals import Arrival
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,9 @@ class Stream:
     names of a stream's Jobs are its positions, so nothing arrives twice.
     """
 
-    def __init__(self, played: Played, arrivals: Iterator[Arrival], position: Path) -> None:
+    def __init__(
+        self, played: SimulatedCluster, arrivals: Iterator[Arrival], position: Path
+    ) -> None:
         self._played = played
         self._cluster: Cluster = played.cluster
         self._arrivals = arrivals

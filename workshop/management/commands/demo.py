@@ -21,7 +21,7 @@ from workshop.arguments import MOST_NODES, day, factor
 from workshop.demo.cluster.paths import DemoFolder, ForeignFolderError
 
 if TYPE_CHECKING:
-    from workshop.demo.cluster.furnish import Played
+    from workshop.demo.cluster.furnish import SimulatedCluster
     from workshop.demo.setting import Setting
 
 PASSWORD = "weir"  # noqa: S105 - the demo's own, on loopback, printed at every start
@@ -132,7 +132,7 @@ class Command(WeirCommand):
             self._say("Making the database")
         call_command("migrate", verbosity=0, interactive=False)
 
-    def _open(self, stage: Setting, folder: DemoFolder, speed: float) -> Played:
+    def _open(self, stage: Setting, folder: DemoFolder, speed: float) -> SimulatedCluster:
         """The running cluster; the caller stops it."""
         from scheduling.services.errors import ServiceError
 

@@ -16,7 +16,7 @@ from scheduling.simulation.traces import Trace, TraceError
 from workshop.arguments import MOST_NODES, MOST_S, factor
 from workshop.compare.failures import REPAIR_H, outages
 from workshop.compare.replays import POLICIES, WEIR, measure, replay
-from workshop.compare.replicated import lived, means_of
+from workshop.compare.replicas import lived, means_of
 from workshop.rivals.costs import Costs
 from workshop.simulator.options import Outage, SimulatorOptions
 from workshop.simulator.partition import static_nodes
@@ -141,7 +141,7 @@ def _of_lives(parser: argparse.ArgumentParser) -> None:
         "--warm-up-s",
         type=whole(0, MOST_S),
         default=0,
-        help="who is submitted in the first so many seconds does not count",
+        help="work submitted in the first so many seconds does not count",
     )
     add("--seed", type=whole(0, 1_000_000_000), default=0, help="of lives, and rivals that draw")
 

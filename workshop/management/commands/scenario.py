@@ -12,7 +12,7 @@ from scheduling.files import BrokenFileError, Fault, lines_of, read, read_text
 from scheduling.files.arguments import whole
 from scheduling.management.command import MOST_FAULTS, FileCommand
 from workshop.scenario.document import Scenario, ScenarioError, parse
-from workshop.scenario.played import Fared, TooMuchWorkError, play
+from workshop.scenario.outcome import QueueOutcome, TooMuchWorkError, play
 
 MOST_DAYS = 366
 HEAD = (
@@ -67,7 +67,7 @@ class Command(FileCommand):
             )
 
 
-def line_of(row: Fared) -> str:
+def line_of(row: QueueOutcome) -> str:
     return ROW.format(
         row.queue,
         row.priority_class,

@@ -1,4 +1,5 @@
-"""Who may be displaced, moved or made smaller, and by whom: laws 4, 6, 7 and 11, held against one plan."""
+"""Work that may be displaced, moved or made smaller, and by whom: laws 4, 6, 7 and 11, held against one
+plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may call the API server and how: tokens, kubeconfigs, and one file that says where it is."""
+"""Access to the API server: tokens, kubeconfigs, and one file that says where it is."""
 
 from __future__ import annotations
 

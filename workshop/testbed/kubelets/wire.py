@@ -20,7 +20,7 @@ THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Write:
     """One write and the resource whose copy takes in the answer."""
 
     method: str
@@ -33,9 +33,9 @@ class WireScribe:
     """Notes what a reconcile writes; ``take`` hands it over."""
 
     def __init__(self) -> None:
-        self._noted: list[Request] = []
+        self._noted: list[Write] = []
 
-    def take(self) -> list[Request]:
+    def take(self) -> list[Write]:
         noted, self._noted = self._noted, []
         return noted
 
@@ -59,7 +59,7 @@ class WireScribe:
         self._note("DELETE", pod, options)
 
     def _note(self, method: str, record: Record, body: Json, sub: str = "") -> None:
-        self._noted.append(Request(method, path_of(record) + sub, body, record.resource))
+        self._noted.append(Write(method, path_of(record) + sub, body, record.resource))
 
 
 class Post:
@@ -68,7 +68,7 @@ class Post:
     def __init__(self, client: Client, feeds: Mapping[Resource, Feed]) -> None:
         self._client = client
         self._feeds = feeds
-        self._letters: queue.SimpleQueue[tuple[Key, list[Request], Callable[[bool], None]] | None]
+        self._letters: queue.SimpleQueue[tuple[Key, list[Write], Callable[[bool], None]] | None]
         self._letters = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"kubelet-{n}", daemon=True)
@@ -83,7 +83,7 @@ class Post:
         for _ in self._threads:
             self._letters.put(None)
 
-    def send(self, key: Key, requests: list[Request], done: Callable[[bool], None]) -> None:
+    def send(self, key: Key, requests: list[Write], done: Callable[[bool], None]) -> None:
         """Send, then call ``done`` with whether all was written; a refusal leaves out the rest."""
         self._letters.put((key, requests, done))
 
@@ -92,7 +92,7 @@ class Post:
             key, requests, done = letter
             done(self._sent(key, requests))
 
-    def _sent(self, key: Key, requests: list[Request]) -> bool:
+    def _sent(self, key: Key, requests: list[Write]) -> bool:
         try:
             for request in requests:
                 self._send(request)
@@ -103,7 +103,7 @@ class Post:
             return False
         return True
 
-    def _send(self, request: Request) -> None:
+    def _send(self, request: Write) -> None:
         body = self._client.request(request.method, request.path, body=request.body)
         if body.get("kind") == request.resource.kind and request.method == "PATCH":
             self._feeds[request.resource].absorb(body)

@@ -16,7 +16,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from portal.setup.inviting import invite, needs_admin
-        from portal.teams.shipped import ensure_personas, ensure_priority_classes
+        from portal.teams.shipped_personas import ensure_personas, ensure_priority_classes
 
         ensure_priority_classes()
         ensure_personas()

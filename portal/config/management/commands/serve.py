@@ -48,7 +48,7 @@ class Command(WeirCommand):
 
     def _prepare(self, port: int) -> None:
         from portal.setup.inviting import invite, needs_admin
-        from portal.teams.shipped import ensure_personas, ensure_priority_classes
+        from portal.teams.shipped_personas import ensure_personas, ensure_priority_classes
 
         ensure_priority_classes()
         ensure_personas()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from scheduling.cluster.adapters import ADAPTERS, Adapter, Observed, notes
+from scheduling.cluster.adapters import ADAPTERS, Adapter, Sighting, notes
 from scheduling.cluster.enforcement.enforcer import Act
 from scheduling.cluster.enforcement.events import Event
 from scheduling.cluster.vocabulary import labels
@@ -25,8 +25,7 @@ from scheduling.services.cycle.enforce.placing import (
 )
 from scheduling.services.cycle.enforce.scene import Scene
 from scheduling.services.cycle.enforce.status import LastStatus, public, say, status_acts
-from scheduling.services.snapshot.blocked import RAN_OUT
-from scheduling.services.snapshot.failed import failed_start
+from scheduling.services.snapshot.obstacles import RAN_OUT
 from scheduling.services.snapshot.situations import (
     Situation,
     class_of,
@@ -34,6 +33,7 @@ from scheduling.services.snapshot.situations import (
     is_over_time,
     placement_of,
 )
+from scheduling.services.snapshot.start_failures import failed_start
 
 Json = dict[str, Any]
 
@@ -109,11 +109,11 @@ def parts_of(act: Act) -> list[Act]:
     return [speaking, *(replace(silent, target=part) for part in others)]
 
 
-def _on(part: Observed, events: tuple[Event, ...]) -> tuple[Event, ...]:
+def _on(part: Sighting, events: tuple[Event, ...]) -> tuple[Event, ...]:
     return tuple(replace(event, target=part) for event in events)
 
 
-def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+def _correction(observed: Sighting, adapter: Adapter, scene: Scene) -> Act | None:
     """What a person did past the queue, brought back into it; what was begun, brought to its end."""
     known = scene.known.get(observed.uid)
     situation = known.situation if known else None
@@ -127,7 +127,7 @@ def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
     return _brought_in_line(observed, adapter, scene) if situation is Situation.HOLDING else None
 
 
-def _brought_in_line(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+def _brought_in_line(observed: Sighting, adapter: Adapter, scene: Scene) -> Act | None:
     """What holds GPUs in another way, or for longer, than it was let in."""
     if is_over_time(observed, scene.known[observed.uid], scene.now):
         return _ending(observed, adapter, scene)
@@ -138,7 +138,7 @@ def _brought_in_line(observed: Observed, adapter: Adapter, scene: Scene) -> Act 
     return _cut_back(observed, adapter, scene) if observed.overgrown else None
 
 
-def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+def _suspend_again(observed: Sighting, adapter: Adapter, scene: Scene) -> Act:
     def decide(obj: Json) -> Json | None:
         admitted = is_marked(obj) and not observed.swollen
         if adapter.is_suspended(obj) or adapter.is_over(obj) or admitted:
@@ -152,7 +152,7 @@ def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     return Act(adapter, observed, decide, after=(event,), purpose="suspend again")
 
 
-def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+def _arrival(observed: Sighting, adapter: Adapter, scene: Scene) -> Act | None:
     """The second half of a move: it starts where its place was kept, once it has left."""
     target, nodes = observed.moves_to, scene.nodes
     spec = scene.classes.get(target.gpu_class) if target else None
@@ -175,7 +175,7 @@ def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     return Act(adapter, observed, decide, after=(event,), purpose="start")
 
 
-def _stay(observed: Observed, adapter: Adapter) -> Act | None:
+def _stay(observed: Sighting, adapter: Adapter) -> Act | None:
     """Held on its way: its place is kept no longer, and it is planned anew once it is released."""
 
     def decide(obj: Json) -> Json | None:
@@ -192,7 +192,7 @@ def _hold(adapter: Adapter, obj: Json) -> Json | None:
     return {"metadata": {"annotations": {**dict.fromkeys(labels.MARK), labels.HOLD: "true"}}}
 
 
-def _ending(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+def _ending(observed: Sighting, adapter: Adapter, scene: Scene) -> Act:
     """Its run is over, for its kind does not end it: it stops, and is held until its owner decides."""
     over = dict.fromkeys(labels.STATUS) | {
         labels.HOLD: labels.RUN_OVER,
@@ -213,7 +213,7 @@ def _ending(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     return Act(adapter, observed, decide, after=(event,), purpose="end")
 
 
-def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+def _completion(observed: Sighting, adapter: Adapter, scene: Scene) -> Act | None:
     """An admission that reached some of its parts only is finished on the same nodes."""
     spec = scene.classes.get(observed.gpu_class or "")
     if spec is None:
@@ -226,7 +226,7 @@ def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
     return Act(adapter, observed, decide, purpose="start the rest of")
 
 
-def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+def _adoption(observed: Sighting, adapter: Adapter, scene: Scene) -> Act | None:
     """Mark work that ran before Weir enforced, so that nobody takes it for a jumper later."""
     class_by_node = scene.picture.class_by_node
     gpu_class = scene.classes.get(class_of(observed, class_by_node) or "")
@@ -242,7 +242,7 @@ def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     return Act(adapter, observed, decide, purpose="mark")
 
 
-def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+def _cut_back(observed: Sighting, adapter: Adapter, scene: Scene) -> Act | None:
     """More members than were admitted would run past every limit."""
     spec, members = scene.classes.get(observed.gpu_class or ""), observed.sized
     if spec is None or members is None:
@@ -259,7 +259,7 @@ def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     return Act(adapter, observed, decide, after=(event,), purpose="resize")
 
 
-def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+def _admission(decision: m.Decision, observed: Sighting, adapter: Adapter, scene: Scene) -> Act:
     admission = planned(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
@@ -278,7 +278,7 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
     )  # fmt: skip
 
 
-def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+def _resize(decision: m.Decision, observed: Sighting, adapter: Adapter, scene: Scene) -> Act:
     admission = planned(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
@@ -292,7 +292,7 @@ def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: S
     return Act(adapter, observed, decide, after=(event,), purpose="resize")
 
 
-def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+def _eviction(decision: m.Decision, observed: Sighting, adapter: Adapter, scene: Scene) -> Act:
     more = _aftermath(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
@@ -308,7 +308,7 @@ def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene:
     return Act(adapter, observed, decide, after=(event,), purpose="suspend")
 
 
-def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:
+def _aftermath(decision: m.Decision, observed: Sighting, scene: Scene) -> Json:
     """What is noted with an eviction: where it goes on, or when it is tried again.
 
     A gang that never was all up waits longer each time; one that lost members later does not.
@@ -328,7 +328,7 @@ def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:
 
 
 def _event(
-    observed: Observed,
+    observed: Sighting,
     adapter: Adapter,
     scene: Scene,
     reason: str,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scheduling.cluster.adapters import Adapter, Admission, ClassSpec, Observed, notes
+from scheduling.cluster.adapters import Adapter, Admission, ClassSpec, Sighting, notes
 from scheduling.cluster.enforcement.enforcer import Act
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.vocabulary import labels
@@ -17,10 +17,10 @@ from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.engine import model as m
 from scheduling.engine.roles import members_on, ordered
 from scheduling.services.cycle.enforce.scene import Scene
-from scheduling.services.snapshot.situations import Known, Situation, roles_of
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts, roles_of
 
 
-def planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission:
+def planned(decision: m.Decision, observed: Sighting, scene: Scene) -> Admission:
     """What ``decision`` admits ``observed`` with."""
     gpu_class = scene.classes[decision.gpu_class or ""]
     admission = placed(observed, gpu_class, decision.members, decision.placement, scene)
@@ -30,7 +30,7 @@ def planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission
 
 
 def _hosts(
-    observed: Observed, by_role: Mapping[str, Mapping[str, int]], scene: Scene
+    observed: Sighting, by_role: Mapping[str, Mapping[str, int]], scene: Scene
 ) -> dict[int, dict[str, int]]:
     """By the milli-GPU of a member."""
     return {
@@ -40,7 +40,7 @@ def _hosts(
 
 
 def _by_size(
-    observed: Observed, placement: Mapping[str, int], scene: Scene
+    observed: Sighting, placement: Mapping[str, int], scene: Scene
 ) -> dict[int, dict[str, int]]:
     """Where nobody decided on its members apart, as the parts on each node allow."""
     roles, by_role = roles_of(observed), dict[str, dict[str, int]]()
@@ -57,7 +57,7 @@ def _host(node: str, scene: Scene) -> str:
 
 
 def placed(
-    observed: Observed,
+    observed: Sighting,
     gpu_class: ClassSpec,
     members: int,
     placement: Mapping[str, int],
@@ -88,7 +88,7 @@ def placed(
     )
 
 
-def once_started(observed: Observed, admission: Admission) -> Observed:
+def once_started(observed: Sighting, admission: Admission) -> Sighting:
     """``observed`` as it is read once the ``admission`` was written and no pod has come yet."""
     return replace(
         observed,
@@ -119,9 +119,9 @@ def may_start(adapter: Adapter, obj: Json) -> bool:
 
 
 def restorations(
-    workloads: Iterable[Observed],
+    workloads: Iterable[Sighting],
     adapters: Mapping[str, Adapter],
-    known: Mapping[str, Known],
+    known: Mapping[str, WorkloadFacts],
     resource_names: Sequence[str],
     picture: Picture,
 ) -> Iterator[Act]:
@@ -133,14 +133,14 @@ def restorations(
             yield _restoration(observed, adapters[observed.kind], resource_names, claims)
 
 
-def _is_to_be_restored(observed: Observed, known: Known | None) -> bool:
+def _is_to_be_restored(observed: Sighting, known: WorkloadFacts | None) -> bool:
     if known is None or known.situation is not Situation.WAITING or known.blocked is not None:
         return False
     return observed.altered and observed.suspended and not observed.deleting
 
 
 def _restoration(
-    observed: Observed, adapter: Adapter, resource_names: Sequence[str], claims: Claims
+    observed: Sighting, adapter: Adapter, resource_names: Sequence[str], claims: Claims
 ) -> Act:
     def decide(obj: Json) -> Json | None:
         is_left = labels.ORIGINAL in notes.of(obj) and not is_marked(obj)

@@ -12,14 +12,14 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from scheduling.cluster.adapters import ClassSpec, Observed, key_of
+from scheduling.cluster.adapters import ClassSpec, Sighting, key_of
 from scheduling.cluster.picture.compose import Picture
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.cluster.vocabulary.topology import Levels
 from scheduling.engine import Action, Outline, Reason
 from scheduling.engine import model as m
 from scheduling.models import Decision, Workload
-from scheduling.services.snapshot.situations import Known
+from scheduling.services.snapshot.situations import WorkloadFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Scene:
 
     plan: Outline
     picture: Picture
-    known: Mapping[str, Known]
+    known: Mapping[str, WorkloadFacts]
     classes: Mapping[str, ClassSpec]
     cycle: int
     now: datetime
     nodes: Mapping[str, ObservedNode]
     rows: Mapping[str, Workload]
     """By the engine's name."""
-    restless: Sequence[Observed]
+    restless: Sequence[Sighting]
     """The workloads but those that wait, as they should, and did not change."""
     levels: Levels
     under_way: Container[str] = frozenset()
@@ -43,12 +43,12 @@ class Scene:
     etas: Mapping[str, str] = field(default_factory=dict)
     """Predicted starts by the engine's name, as they are said on objects."""
 
-    def find(self, name: str) -> Observed | None:
+    def find(self, name: str) -> Sighting | None:
         """The workload by the engine's name."""
         row = self.rows.get(name)
         return self.picture.by_uid.get(row.uid) if row else None
 
-    def find_idle(self, name: str) -> Observed | None:
+    def find_idle(self, name: str) -> Sighting | None:
         """The same, unless its start is on its way."""
         found = self.find(name)
         return None if found is None or found.uid in self.under_way else found

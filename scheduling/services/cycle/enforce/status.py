@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from scheduling.cluster.adapters import Adapter, Observed
+from scheduling.cluster.adapters import Adapter, Sighting
 from scheduling.cluster.connection.rate import Allowance
 from scheduling.cluster.enforcement.enforcer import Act
 from scheduling.cluster.enforcement.events import Event
@@ -68,7 +68,7 @@ class LastStatus:
 
 def status_acts(
     waits: Waits,
-    find: Callable[[str], Observed | None],
+    find: Callable[[str], Sighting | None],
     adapters: Mapping[str, Adapter],
     spoken: LastStatus,
     *,
@@ -101,17 +101,17 @@ def status_acts(
     return chosen
 
 
-Candidate = tuple[int, Observed]
+Candidate = tuple[int, Sighting]
 """A place among the waits, and whom it is about."""
 
 
 def _chosen(
     waits: Waits,
-    find: Callable[[str], Observed | None],
+    find: Callable[[str], Sighting | None],
     spoken: LastStatus,
     room: int,
     etas: Mapping[str, str],
-) -> list[tuple[m.Decision, Observed, bool]]:
+) -> list[tuple[m.Decision, Sighting, bool]]:
     """At most ``room`` of those whose words are news, and whether their reason is."""
     urgent: list[Candidate] = []
     later: list[Candidate] = []
@@ -140,7 +140,7 @@ def _chosen(
 
 def _spelled(
     waits: Waits, candidates: Sequence[Candidate]
-) -> Iterator[tuple[m.Decision, Observed]]:
+) -> Iterator[tuple[m.Decision, Sighting]]:
     decisions = waits.spell([place for place, _ in candidates])
     return zip(decisions, (observed for _, observed in candidates), strict=True)
 
@@ -198,7 +198,7 @@ def _telling(decision: m.Decision, eta: str) -> Any:
     return decide
 
 
-def _event(decision: m.Decision, observed: Observed, adapter: Adapter, now: datetime) -> Event:
+def _event(decision: m.Decision, observed: Sighting, adapter: Adapter, now: datetime) -> Event:
     misrouted = decision.reason is m.Reason.MISROUTED
     return Event(
         observed,

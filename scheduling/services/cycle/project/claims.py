@@ -11,7 +11,7 @@ from scheduling.cluster.picture.compose import Picture
 from scheduling.models import Cluster, ClusterMode, LapseCause, State, Workload
 from scheduling.services.cycle.changes import Changes
 from scheduling.services.ledger.claims import UNDONE, Claim, Lapse, claim_of, keep_seats, undone
-from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.snapshot.situations import Situation, WorkloadFacts
 from scheduling.simulation.run.carrying import room_due
 
 
@@ -108,11 +108,11 @@ class Claims:
 
     def as_told(
         self,
-        known: Mapping[str, Known],
+        known: Mapping[str, WorkloadFacts],
         picture: Picture,
         by_name: Mapping[str, Workload],
         now: datetime,
-    ) -> dict[str, Known]:
+    ) -> dict[str, WorkloadFacts]:
         """By uid those with a claim whose room is due at another time than was known before."""
         found = {}
         for uid, row in self.rows.items():
@@ -132,8 +132,8 @@ class Claims:
         return found
 
     def leaving(
-        self, known: Mapping[str, Known], by_name: Mapping[str, Workload]
-    ) -> dict[str, Known]:
+        self, known: Mapping[str, WorkloadFacts], by_name: Mapping[str, Workload]
+    ) -> dict[str, WorkloadFacts]:
         """By uid those whose eviction was committed and has not reached the cluster, or is not seen yet, as
         they are once it has: the next plan counts them as leaving, and enforcing sends it again."""
         found = {}
@@ -162,7 +162,10 @@ def _is_there(row: Workload | None, picture: Picture) -> bool:
 
 
 def _gone_by(
-    claim: Claim, known: Mapping[str, Known], picture: Picture, by_name: Mapping[str, Workload]
+    claim: Claim,
+    known: Mapping[str, WorkloadFacts],
+    picture: Picture,
+    by_name: Mapping[str, Workload],
 ) -> list[datetime | None]:
     """When each of those who still leave for ``claim`` is gone at the latest, None where nobody knows."""
     if undone(claim, by_name):

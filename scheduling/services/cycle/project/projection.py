@@ -14,13 +14,13 @@ from itertools import compress
 from operator import is_not
 from typing import Any
 
-from scheduling.cluster.adapters import Observed, key_of
+from scheduling.cluster.adapters import Sighting, key_of
 from scheduling.cluster.picture.compose import Orphans, Picture
 from scheduling.models import Cluster, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.cycle.changes import Changes, assign
 from scheduling.services.cycle.project.claims import Claims
-from scheduling.services.cycle.project.missing import Missing
+from scheduling.services.cycle.project.missing_members import MissingMembers
 from scheduling.services.cycle.project.steps import (
     Move,
     decisions_behind,
@@ -33,11 +33,11 @@ from scheduling.services.cycle.project.steps import (
 from scheduling.services.ledger.claims import remembered
 from scheduling.services.ledger.evictions import eviction_of
 from scheduling.services.queues.rows import PolicyRows
-from scheduling.services.snapshot.blocked import Blocked, Refusals, forbidden, may_be_blocked
-from scheduling.services.snapshot.departing import Heir, Heirs, orphans_stay, sentence, stays
+from scheduling.services.snapshot.departures import Heir, Heirs, orphans_stay, sentence, stays
+from scheduling.services.snapshot.obstacles import Obstacle, Refusals, forbidden, may_be_blocked
 from scheduling.services.snapshot.situations import (
-    Known,
     Situation,
+    WorkloadFacts,
     class_of,
     counted_as,
     is_as_it_should_be,
@@ -62,28 +62,28 @@ class Projection:
         self._habits = checkpoints.Habits.of(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
-        self.restless: list[Observed] = []
+        self.restless: list[Sighting] = []
         """The workloads of the last picture but those that wait as they did in the picture before."""
         self.by_name = {key_of(w.kind, w.namespace, w.name): w for w in self.rows.values()}
         """Engine name -> row."""
-        self._quiet: dict[str, Observed] = {}
+        self._quiet: dict[str, Sighting] = {}
         """Of those that wait: what they were seen as when their row was found to be in line with it."""
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, WorkloadFacts] = {}
         """What is known of those."""
-        self._hindered: dict[str, Observed] = {}
+        self._hindered: dict[str, Sighting] = {}
         """Those among them that say themselves that they may be blocked, or were judged so."""
-        self.barred: dict[str, Blocked] = {}
+        self.barred: dict[str, Obstacle] = {}
         """By uid, what the judgement of work that waits forbids."""
         self._aging: dict[str, datetime] = {}
         """When one of their evictions counts no more."""
         self.claims = Claims(cluster, self.rows)
         self._names: tuple[object, ...] = ()
         """What ``_copy`` and judgements look up in the policy."""
-        self._missing = Missing()
+        self._missing = MissingMembers()
 
     def project(
         self, picture: Picture, rows: PolicyRows, *, now: datetime, enforce: bool
-    ) -> tuple[Changes, dict[str, Known]]:
+    ) -> tuple[Changes, dict[str, WorkloadFacts]]:
         """Bring the rows into line with ``picture``, in memory; what changed and what is known.
 
         ``save`` writes the changes.
@@ -101,7 +101,7 @@ class Projection:
         for observed in self.restless:
             row = self.rows.get(observed.uid)
             if row is None and observed.uid in self._finished:
-                known[observed.uid] = Known(Situation.DONE)
+                known[observed.uid] = WorkloadFacts(Situation.DONE)
                 continue
             situation = judge(
                 observed, row.state if row else None, enforce=enforce, newcomer=self.newcomer
@@ -114,7 +114,7 @@ class Projection:
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes, now)
-            known[observed.uid] = Known(situation)
+            known[observed.uid] = WorkloadFacts(situation)
         changes.edits = edits.found(changes.edited, changes.authored, rows, now)
         moves += [farewell(row, picture) for row in self._vanished(picture)]
         self._step(moves, rows, now, class_by_node, changes, picture.strayed)
@@ -135,18 +135,18 @@ class Projection:
     def _note(
         self,
         row: Workload,
-        observed: Observed,
+        observed: Sighting,
         situation: Situation,
         rows: PolicyRows,
         now: datetime,
-    ) -> Known:
+    ) -> WorkloadFacts:
         """What is known of a live workload whose row is in line with what was ``observed``."""
         ran = row.state == State.RUNNING
         self._disturb(row.uid)
         judgement = rows.judge(observed) if situation is Situation.WAITING else None
         if judgement and (why := forbidden(judgement)):
             self.barred[row.uid] = why
-        known = Known(
+        known = WorkloadFacts(
             situation,
             started=row.started_at if ran else row.admitted_at,
             ran=ran,
@@ -163,7 +163,7 @@ class Projection:
                 self._hindered[row.uid] = observed
         return known
 
-    def _without_claim(self, uid: str, known: Known) -> Known:
+    def _without_claim(self, uid: str, known: WorkloadFacts) -> WorkloadFacts:
         past = replace(known.remembered, claim=None)
         without = replace(known, remembered=past)
         if uid in self._known:
@@ -179,7 +179,7 @@ class Projection:
         for memo in (self._quiet, self._known, self._hindered, self.barred, self._aging):
             memo.pop(uid, None)
 
-    def suspects(self, refusals: Refusals) -> list[Observed]:
+    def suspects(self, refusals: Refusals) -> list[Sighting]:
         """Those of the last picture that may be blocked."""
         found = {o.uid: o for o in self.restless} | self._hindered
         found |= {uid: self._quiet[uid] for uid in refusals.by_uid if uid in self._quiet}
@@ -236,7 +236,7 @@ class Projection:
         step = lifecycle.step(row, State.REQUEUED, at=now, sentence=RETURNED, actor="cluster")
         changes.transitions.append(step)
 
-    def _make(self, observed: Observed, changes: Changes) -> Workload:
+    def _make(self, observed: Sighting, changes: Changes) -> Workload:
         row = Workload(
             cluster_id=self.cluster.pk,
             uid=observed.uid,
@@ -255,7 +255,7 @@ class Projection:
     def _copy(
         self,
         row: Workload,
-        observed: Observed,
+        observed: Sighting,
         situation: Situation,
         rows: PolicyRows,
         changes: Changes,
@@ -294,7 +294,7 @@ class Projection:
     def _copy_holding(
         self,
         row: Workload,
-        observed: Observed,
+        observed: Sighting,
         rows: PolicyRows,
         class_by_node: Mapping[str, str],
         changes: Changes,
@@ -334,10 +334,10 @@ class Projection:
         }
 
     def _tell_lingering(
-        self, picture: Picture, known: Mapping[str, Known], changes: Changes, now: datetime
+        self, picture: Picture, known: Mapping[str, WorkloadFacts], changes: Changes, now: datetime
     ) -> None:
         """Say of deleted work that does not go what it still holds, and for whom it counts."""
-        found: list[Observed | Orphans] = [o for o in picture.orphans if orphans_stay(o, now)]
+        found: list[Sighting | Orphans] = [o for o in picture.orphans if orphans_stay(o, now)]
         found += [o for o in self.restless if o.deleting and stays(o, known[o.uid], now)]
         for left in found:
             row = self.rows.get(left.uid)
@@ -383,7 +383,7 @@ class Projection:
             del self.by_name[name]
 
     def note_missing_members(
-        self, known: dict[str, Known], changes: Changes, *, now: datetime, grace_s: int
+        self, known: dict[str, WorkloadFacts], changes: Changes, *, now: datetime, grace_s: int
     ) -> None:
         """Say in ``known`` since when a gang is below its least members, once that is past the grace."""
         holding = [

@@ -6,25 +6,25 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import Observed, key_of
+from scheduling.cluster.adapters import Sighting, key_of
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine.model import Action, Reason
 from scheduling.models import Decision, EndCause, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.queues.rows import PolicyRows
-from scheduling.services.snapshot.blocked import RAN_OUT
+from scheduling.services.snapshot.obstacles import RAN_OUT
 from scheduling.services.snapshot.situations import Situation, class_of, placement_of
 from scheduling.services.words import endings
 from scheduling.services.workloads import lifecycle
 
-Move = tuple[Workload, Observed | None, tuple[State, ...]]
+Move = tuple[Workload, Sighting | None, tuple[State, ...]]
 """A row, what the cluster shows of it (None: it is gone) and the steps that are due."""
 
 DELETED = "The object was deleted."
 STRAYED = "It names no queue any more, or what made it does."
 
 
-def way_to(row: Workload, observed: Observed, situation: Situation) -> tuple[State, ...]:
+def way_to(row: Workload, observed: Sighting, situation: Situation) -> tuple[State, ...]:
     """The steps that lead from the row's state to what the cluster shows."""
     state = State(row.state)
     if situation is Situation.DONE:
@@ -54,7 +54,7 @@ def farewell(row: Workload, picture: Picture) -> Move:
     return row, last, way_to(row, last, Situation.DONE)
 
 
-def ending_of(observed: Observed) -> dict[str, Any]:
+def ending_of(observed: Sighting) -> dict[str, Any]:
     """Columns of what ended it, or keeps it from running: they stay as they were where the cluster says no
     more of it, and go once all of it runs."""
     ending = observed.ending
@@ -67,7 +67,7 @@ def ending_of(observed: Observed) -> dict[str, Any]:
     return dict(zip(lifecycle.OF_ENDING, values, strict=True))
 
 
-def evicted_by_weir(observed: Observed | None) -> bool:
+def evicted_by_weir(observed: Sighting | None) -> bool:
     return observed is not None and observed.evicted_by is not None
 
 
@@ -102,7 +102,7 @@ def decisions_behind(moves: Iterable[Move]) -> dict[tuple[int, State], Decision]
 
 def step_args(
     row: Workload,
-    observed: Observed | None,
+    observed: Sighting | None,
     state: State,
     *,
     decision: Decision | None,
@@ -154,7 +154,7 @@ def _last_word(row: Workload | Decision) -> dict[str, Any]:
     return {"reason": row.reason, "sentence": row.sentence, "sealed": row.sealed}
 
 
-def _stopped(row: Workload, observed: Observed, state: State) -> dict[str, Any]:
+def _stopped(row: Workload, observed: Sighting, state: State) -> dict[str, Any]:
     if observed.ran_out:
         return {"reason": Reason.RUN_TIME_OVER.value, "sentence": RAN_OUT, "actor": "engine"}
     if observed.is_held:

@@ -1,4 +1,4 @@
-"""Who held what, integrated over time: minute samples and decayed usage.
+"""Use of GPUs, integrated over time: minute samples and decayed usage.
 
 Between two cycles the division of the earlier one holds, so each cycle books the span since the last
 one with the shares that stand in the rows. Spans in which nobody looked are left out; ``seconds`` of

@@ -29,9 +29,9 @@ def follow(
     """Write in the caller's transaction what becomes of ``claims`` by the plan of ``done``; uids of whose
     claim is another than before.
 
-    Whoever starts keeps its claim until the cluster shows that it has. So does who is ``starting`` (uids),
+    Work that starts keeps its claim until the cluster shows that it has. So does who is ``starting`` (uids),
     and who is ``put_off`` (names): its start, or the room that was to be made for it, is left to the next
-    plan. Who leaves and kept its seats has them until somebody takes them.
+    plan. A victim that kept its seats has them until somebody takes them.
     """
     lapses = {act.workload: act for act in done.plan.acts if act.action is m.Action.LAPSE}
     promised = dict(_promised(done.plan))

@@ -66,7 +66,7 @@ class Telling:
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedPlan:
     """What recording a plan changed."""
 
     cycle: Cycle
@@ -99,7 +99,7 @@ class Pass:
     telling: Telling = field(default_factory=Telling)
 
 
-def record(done: Pass) -> Recorded:
+def record(done: Pass) -> RecordedPlan:
     """Write ``done`` in the caller's transaction.
 
     1. Decide which decisions are news: acts in enforce mode always, anything else when the workload
@@ -110,7 +110,7 @@ def record(done: Pass) -> Recorded:
     rows = _tell(lines)
     cycle = _cycle(done)
     news = lines.news
-    recorded = Recorded(cycle=cycle, decisions=len(news), rewritten=len(rows))
+    recorded = RecordedPlan(cycle=cycle, decisions=len(news), rewritten=len(rows))
     insert_rows([decision_row(d, cycle, done) for d in news])
     write_columns(rows, TOLD)
     recorded.shares = done.shares.save(plan=done.plan, snapshot=done.snapshot, rows=done.rows)
@@ -145,7 +145,7 @@ Pair = tuple[Workload, m.Decision]
 
 
 def _news(done: Pass, said: Sequence[m.Decision]) -> tuple[list[Pair], list[Pair]]:
-    """Who of ``said`` and of the waits is told now: those with a new reason, and others."""
+    """Those of ``said`` and of the waits to tell now: those with a new reason, and others."""
     waits = done.plan.waits
     if not done.telling.is_due(len(said) + len(waits)):
         return [], []

@@ -17,7 +17,7 @@ LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ParameterState:
     """A parameter of a cluster. ``trial`` is the newest; ``evidence`` says what came of it."""
 
     parameter: Parameter
@@ -41,10 +41,10 @@ class Adapting:
     is_on: bool
     due_at: datetime | None
     why: str
-    standings: tuple[Standing, ...]
+    standings: tuple[ParameterState, ...]
 
     @property
-    def open(self) -> Standing | None:
+    def open(self) -> ParameterState | None:
         return next((one for one in self.standings if one.is_open), None)
 
 
@@ -68,10 +68,10 @@ def _standing(
     parameter: Parameter,
     row: AdaptingParameter | None,
     trial: AdaptingTrial | None,
-) -> Standing:
+) -> ParameterState:
     changed = row if row is not None and row.changed_at is not None else None
     is_pinned = row is not None and row.is_pinned
-    return Standing(
+    return ParameterState(
         parameter, parameter.value_of(cluster), is_pinned, changed, trial, _evidence(parameter, trial)
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def document(cluster: Cluster) -> Json:
     }
 
 
-def row_document(one: Standing) -> Json:
+def row_document(one: ParameterState) -> Json:
     parameter, trial, changed = one.parameter, one.trial, one.changed
     return {
         "name": parameter.name,

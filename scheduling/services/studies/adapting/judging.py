@@ -39,7 +39,7 @@ class FigureChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ValueVerdict:
     """``value`` against the one that the lives of the base had."""
 
     value: Value
@@ -66,41 +66,41 @@ class Judged:
         return {"value": self.value, "figures": figures}
 
 
-def judged_of(document: Mapping[str, Any]) -> Judged:
-    return Judged(
+def judged_of(document: Mapping[str, Any]) -> ValueVerdict:
+    return ValueVerdict(
         document["value"], {key: FigureChange(**one) for key, one in document["figures"].items()}
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishedLives:
     """Replays that nobody lives any more; ``fault`` says why they tell nothing."""
 
     lives: int
-    judged: tuple[Judged, ...]
+    judged: tuple[ValueVerdict, ...]
     fault: str = ""
 
 
-def ended(study: Study | None, *, base: str, values: Mapping[str, Value]) -> Ended | None:
+def ended(study: Study | None, *, base: str, values: Mapping[str, Value]) -> FinishedLives | None:
     """What ``values`` (by letter) are against ``base``; None while it is lived still."""
     if study is None:
-        return Ended(0, (), "its replays were dropped")
+        return FinishedLives(0, (), "its replays were dropped")
     variants = list(study.variants.all())
     if any(one.state in OPEN for one in variants):
         return None
     lives = {one.letter: _lives(one) for one in variants}
     if any(one.state != StudyState.DONE for one in variants):
         fault = next((one.fault for one in variants if one.fault), "its replays were cancelled")
-        return Ended(0, (), fault.rstrip(".").lower())
+        return FinishedLives(0, (), fault.rstrip(".").lower())
     seeds = sorted(set.intersection(*(set(found) for found in lives.values())))
     if len(seeds) < LEAST:
-        return Ended(len(seeds), (), f"under {LEAST} replays tell nothing")
+        return FinishedLives(len(seeds), (), f"under {LEAST} replays tell nothing")
     comparisons = len(values) * len(FIGURES)
     found = tuple(
         _judged(value, [lives[base][s] for s in seeds], [lives[letter][s] for s in seeds], comparisons)
         for letter, value in values.items()
     )  # fmt: skip
-    return Ended(len(seeds), found)
+    return FinishedLives(len(seeds), found)
 
 
 def _lives(variant: Variant) -> dict[int, Json]:
@@ -116,11 +116,11 @@ def _figures(one: Result) -> Json:
 
 def _judged(
     value: Value, before: Sequence[Json], after: Sequence[Json], comparisons: int
-) -> Judged:
+) -> ValueVerdict:
     changes = {}
     for key in FIGURES:
         base, other = [one[key] for one in before], [one[key] for one in after]
         found = compare(base, other, comparisons)
         mean = sum(base) / len(base)
         changes[key] = FigureChange(mean, found.mean, found.half or 0.0, str(found.verdict))
-    return Judged(value, changes)
+    return ValueVerdict(value, changes)

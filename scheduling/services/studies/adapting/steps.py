@@ -31,7 +31,7 @@ from scheduling.models import (
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies import doors
 from scheduling.services.studies.adapting import trials, words
-from scheduling.services.studies.adapting.judging import Ended, Json, ended
+from scheduling.services.studies.adapting.judging import FinishedLives, Json, ended
 from scheduling.services.studies.adapting.parameters import BY_NAME, Parameter, Value, changes
 from scheduling.services.studies.experiments.asking import Question, ask
 from scheduling.services.studies.experiments.periods import known_since
@@ -216,7 +216,7 @@ def _decide_check(trial: AdaptingTrial) -> None:
         trials.take_back(trial, "the week since showed nothing better than noise")
 
 
-def _evidence(trial: AdaptingTrial, found: Ended) -> Json:
+def _evidence(trial: AdaptingTrial, found: FinishedLives) -> Json:
     made = trial.study
     if made is None:
         return {"at": trial.cluster.now().isoformat(), "fault": found.fault}

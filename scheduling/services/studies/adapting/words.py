@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduling.engine.reasons.wording import plural
-from scheduling.services.studies.adapting.judging import KEPT, WAIT, FigureChange, Judged, judged_of
+from scheduling.services.studies.adapting.judging import (
+    KEPT,
+    WAIT,
+    FigureChange,
+    ValueVerdict,
+    judged_of,
+)
 from scheduling.services.studies.adapting.parameters import Parameter, Value
 from scheduling.simulation.replications import Verdict
 
@@ -73,13 +79,13 @@ def sentence(what: str, why: str) -> str:
     return f"{what}: {why}."[:MOST]
 
 
-def chosen(found: Sequence[Judged]) -> Judged | None:
+def chosen(found: Sequence[ValueVerdict]) -> ValueVerdict | None:
     """Of the values that are better the one with the shortest wait; the first of equals."""
     better = [one for one in found if one.is_better]
     return min(better, key=lambda one: one.figures[WAIT].mean, default=None)
 
 
-def _why_not(one: Judged) -> str:
+def _why_not(one: ValueVerdict) -> str:
     wait = f"wait {difference(WAIT, one.figures[WAIT])}"
     if one.figures[WAIT].verdict != Verdict.BETTER:
         return wait

@@ -22,7 +22,7 @@ from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.ready import ready_in
 from scheduling.services.snapshot.live import live_or_refused
 from scheduling.services.studies import doors
-from scheduling.services.studies.capacity.curves import Recorded, recorded
+from scheduling.services.studies.capacity.curves import RecordedWaits, recorded
 from scheduling.services.studies.capacity.ladder import (
     AS_IT_IS,
     STEPS,
@@ -91,7 +91,7 @@ def ask(
     )
 
 
-def _curve(one: Ladder, was: Recorded | None) -> Json:
+def _curve(one: Ladder, was: RecordedWaits | None) -> Json:
     """Of a study of a queue ``installed`` and the rungs are milli-GPU of its nominal quota."""
     return {
         "gpu_class": one.gpu_class,

@@ -50,7 +50,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class NeededGpus:
     """The fewest GPUs with which the median of the replays holds an SLO, and with which the lower and the
     upper edge of their band do; None: not even the most that were tried."""
 
@@ -61,12 +61,12 @@ class Needed:
     """More GPUs than that were tried and do not hold it."""
 
 
-def needed(rungs: Iterable[Rung], slo_s: float) -> Needed:
+def needed(rungs: Iterable[Rung], slo_s: float) -> NeededGpus:
     """Of ``rungs`` in any order. One rung more never makes any of the three larger."""
     order = sorted(rungs, key=lambda rung: rung.gpus)
     middle = _fewest(order, [rung.median_s for rung in order], slo_s)
     above = [rung for rung in order if middle is not None and rung.gpus > middle]
-    return Needed(
+    return NeededGpus(
         gpus=middle,
         low=_fewest(order, [rung.low_s for rung in order], slo_s),
         high=_fewest(order, [rung.high_s for rung in order], slo_s),
@@ -149,18 +149,18 @@ def curve_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedWaits:
     p90_s: float
     workloads: int
 
 
 def recorded(
     cluster: Cluster, begin: datetime, end: datetime, queue: Queue | None = None
-) -> Mapping[str, Recorded]:
+) -> Mapping[str, RecordedWaits]:
     """GPU class -> of the work submitted in [begin, end) that asked for it first; seconds. Of ``queue`` and
     all below it, where one is given.
 
-    Who had not started by ``end`` waited until then; who was cancelled before it started is left out.
+    Work that had not started by ``end`` waited until then; what was cancelled before it started is left out.
     """
     rows = Workload.objects.filter(
         cluster=cluster, submitted_at__gte=begin, submitted_at__lt=end, gpus__gt=0
@@ -176,5 +176,6 @@ def recorded(
         until = end if started is None else min(started, end)
         waits[first].append((until - submitted).total_seconds())
     return {
-        name: Recorded(float(np.percentile(found, 90)), len(found)) for name, found in waits.items()
+        name: RecordedWaits(float(np.percentile(found, 90)), len(found))
+        for name, found in waits.items()
     }

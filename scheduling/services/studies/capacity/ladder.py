@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from scheduling.engine import model as m
-from scheduling.services.ledger.past import Past
-from scheduling.services.studies.whatif.changes import Changes
+from scheduling.services.ledger.past import LedgerPast
+from scheduling.services.studies.whatif.changes import QuestionChanges
 from scheduling.services.studies.whatif.kinds import CapacityChange
 from scheduling.services.studies.whatif.now import ready
 
@@ -40,7 +40,7 @@ def way_of(gpu_class: str, nodes: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class LadderStep:
     """``nodes`` steps more (fewer, negative) than there are, and the milli-GPU of the class, or of the quota,
     then."""
 
@@ -53,7 +53,7 @@ class Ladder:
     gpu_class: str
     node_gpus: int
     """Milli-GPU of the node that most are like; of equals the larger."""
-    rungs: tuple[Rung, ...]
+    rungs: tuple[LadderStep, ...]
 
     @property
     def installed(self) -> int:
@@ -95,7 +95,7 @@ def _ladder(
     if then is not None and then < installed:
         wanted.add(round((then - installed) / step))
     rungs = [
-        Rung(count, ready(changed(template, gpu_class, count, step_gpus), gpu_class))
+        LadderStep(count, ready(changed(template, gpu_class, count, step_gpus), gpu_class))
         for count in sorted(wanted)
         if -count * step < installed and -count * step // usual < len(nodes)
     ]
@@ -116,12 +116,12 @@ def changed(template: m.Snapshot, gpu_class: str, nodes: int, step_gpus: int = 0
     if not nodes:
         return template
     if not step_gpus:
-        return Changes((CapacityChange(gpu_class, nodes),)).applied(template)
+        return QuestionChanges((CapacityChange(gpu_class, nodes),)).applied(template)
     usual = _usual(_nodes(template, gpu_class))
     count, rest = divmod(abs(nodes) * step_gpus, usual)
     sign = 1 if nodes > 0 else -1
     if count:
-        template = Changes((CapacityChange(gpu_class, sign * count),)).applied(template)
+        template = QuestionChanges((CapacityChange(gpu_class, sign * count),)).applied(template)
     if not rest:
         return template
     part = _larger if nodes > 0 else _smaller
@@ -131,7 +131,7 @@ def changed(template: m.Snapshot, gpu_class: str, nodes: int, step_gpus: int = 0
 def _larger(template: m.Snapshot, gpu_class: str, gpus: int) -> m.Snapshot:
     """With a node of only so many GPUs, and as much else in proportion."""
     one = CapacityChange(gpu_class, 1, gpus_per_node=gpus / m.MILLI)
-    *before, added = Changes((one,)).applied(template).nodes
+    *before, added = QuestionChanges((one,)).applied(template).nodes
     part = gpus / _usual(_nodes(template, gpu_class))
     small = replace(
         added, name=f"{added.name} in part", cpus=_part_of(added.cpus, part),
@@ -211,7 +211,7 @@ def quota_ladders(
         nominal = top.quotas.get(ladder.gpu_class, m.Quota()).nominal
         step = step_gpus or ladder.node_gpus
         wanted = ((one, nominal + one * step) for one in sorted({0, *steps}))
-        rungs = tuple(Rung(one, gpus) for one, gpus in wanted if gpus > 0)
+        rungs = tuple(LadderStep(one, gpus) for one, gpus in wanted if gpus > 0)
         if nominal:
             found.append(replace(ladder, rungs=rungs))
     return tuple(found)
@@ -230,10 +230,10 @@ def with_quota(template: m.Snapshot, queue: str, gpu_class: str, gpus: int) -> m
     if short <= 0:
         return world
     size = next(ladder.node_gpus for ladder in ladders(world, ()) if ladder.gpu_class == gpu_class)
-    return Changes((CapacityChange(gpu_class, -(-short // size)),)).applied(world)
+    return QuestionChanges((CapacityChange(gpu_class, -(-short // size)),)).applied(world)
 
 
-def only(past: Past, names: frozenset[str]) -> Past:
+def only(past: LedgerPast, names: frozenset[str]) -> LedgerPast:
     """The work of these queues."""
     mine = [job.workload.queue in names for job in past.submissions]
     jobs = tuple(job for job, is_mine in zip(past.submissions, mine, strict=True) if is_mine)

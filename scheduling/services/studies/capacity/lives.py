@@ -15,7 +15,7 @@ import numpy as np
 from scheduling.engine import model as m
 from scheduling.engine.document.reader import parse
 from scheduling.models import Result, Study
-from scheduling.services.ledger.past import Past, past_of
+from scheduling.services.ledger.past import LedgerPast, past_of
 from scheduling.services.studies.capacity.ladder import (
     alone_in,
     changed,
@@ -24,7 +24,7 @@ from scheduling.services.studies.capacity.ladder import (
     with_quota,
 )
 from scheduling.services.studies.whatif.replay import life
-from scheduling.simulation.ahead.compare import Lived
+from scheduling.simulation.ahead.compare import WindowOutcome
 
 
 def live(row: Result) -> tuple[dict[str, list[float]], dict[str, float]]:
@@ -40,7 +40,7 @@ def live(row: Result) -> tuple[dict[str, list[float]], dict[str, float]]:
 
 
 @lru_cache(maxsize=2)
-def _stage(study_id: int, _made_at: datetime) -> tuple[m.Snapshot, Past]:
+def _stage(study_id: int, _made_at: datetime) -> tuple[m.Snapshot, LedgerPast]:
     """Neither changes while it is lived: read once by a worker that lives several of its lives."""
     study = Study.objects.select_related("cluster", "queue").get(pk=study_id)
     template, (_, end) = parse(study.world), study.period
@@ -61,7 +61,7 @@ def _world(study: Study, world: m.Snapshot, changes: list[dict[str, int | str]])
     return world
 
 
-def _waits(found: Lived, gpu_class: str) -> list[float]:
+def _waits(found: WindowOutcome, gpu_class: str) -> list[float]:
     which = np.flatnonzero(np.array(found.gpu_class) == gpu_class)
     p50_s, p90_s = found.waits(which)
     return [float(p50_s), float(p90_s), int(which.size)]

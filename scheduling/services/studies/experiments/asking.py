@@ -15,7 +15,7 @@ from scheduling.services.studies import doors
 from scheduling.services.studies.experiments import periods, variants
 from scheduling.services.studies.experiments.past import (
     Days,
-    TraceAsked,
+    TraceQuestion,
     days_of_past,
     days_of_trace,
     opened,
@@ -43,7 +43,7 @@ class Question:
     replays: int = 20
     is_drawn: bool = True
     variants: Sequence[Mapping[str, Any]] = ()
-    trace: TraceAsked | None = None
+    trace: TraceQuestion | None = None
     of_today: bool = False
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import model as m
-from scheduling.simulation.ahead.compare import Lived, late_each
-from scheduling.simulation.ahead.period import Judged
+from scheduling.simulation.ahead.compare import WindowOutcome, late_each
+from scheduling.simulation.ahead.period import PeriodOutcome
 
 Json = dict[str, Any]
 HOUR_S = 3600
@@ -52,7 +52,11 @@ BY_QUEUE = (
 
 
 def of_replay(
-    found: Judged, own: Judged, world: m.Snapshot, prices: Mapping[str, float], length_s: float
+    found: PeriodOutcome,
+    own: PeriodOutcome,
+    world: m.Snapshot,
+    prices: Mapping[str, float],
+    length_s: float,
 ) -> tuple[Json, dict[str, Json]]:
     """``own`` lived the same draws on each queue's nominal quota alone; the period is ``length_s`` long.
     (over all, by queue)."""
@@ -71,7 +75,7 @@ def of_replay(
 
 
 def _of_queue(
-    name: str, found: Judged, late: np.ndarray, mine: np.ndarray, prices: Mapping[str, float]
+    name: str, found: PeriodOutcome, late: np.ndarray, mine: np.ndarray, prices: Mapping[str, float]
 ) -> Json:
     gpu_s = {place: value for place, value in found.held_gpu_s.items() if place[0] == name}
     return _waits(found.lived, late, mine) | {
@@ -83,7 +87,7 @@ def _of_queue(
     }
 
 
-def _waits(lived: Lived, late: np.ndarray, mine: np.ndarray) -> Json:
+def _waits(lived: WindowOutcome, late: np.ndarray, mine: np.ndarray) -> Json:
     wait_s = lived.wait_s[mine]
     if not wait_s.size:
         return {"avg_wait_s": 0.0, "p90_wait_s": 0.0, "unfair_pct": 0.0}
@@ -94,7 +98,7 @@ def _waits(lived: Lived, late: np.ndarray, mine: np.ndarray) -> Json:
     }
 
 
-def _utilization(found: Judged, world: m.Snapshot, length_s: float) -> float:
+def _utilization(found: PeriodOutcome, world: m.Snapshot, length_s: float) -> float:
     """Held of what was ready, per cent of the period's GPU-seconds."""
     ready = sum(node.gpus - node.foreign_gpus for node in world.nodes if node.ready) / m.MILLI
     return 100 * found.lived.held_gpu_s / (ready * length_s) if ready else 0.0

@@ -10,7 +10,7 @@ from scheduling.models import GpuClass, Result, Study
 from scheduling.services.studies.experiments import figures, variants
 from scheduling.services.studies.experiments.periods import period_of, world_of
 from scheduling.simulation.ahead.compare import alone
-from scheduling.simulation.ahead.period import Judged, Period, drawn, live_again
+from scheduling.simulation.ahead.period import Period, PeriodOutcome, drawn, live_again
 
 
 def live(row: Result) -> tuple[figures.Json, figures.Json]:
@@ -43,7 +43,7 @@ def _stage(study_id: int, _made_at: datetime) -> Stage:
 
 
 @lru_cache(maxsize=4)
-def _own(study_id: int, made_at: datetime, seed: int) -> Judged:
+def _own(study_id: int, made_at: datetime, seed: int) -> PeriodOutcome:
     """Every queue on the nominal quota that A gives it, alone: what all variants are held against."""
     stage = _stage(study_id, made_at)
     return live_again(alone(stage.world), stage.drawn(seed))

@@ -11,7 +11,7 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, PriorityClass
 from scheduling.services.queues.rows import NO_PRIORITY_CLASS
 from scheduling.services.studies.experiments import periods, traces, worlds
-from scheduling.services.studies.experiments.mapped import period_of_trace
+from scheduling.services.studies.experiments.mapping import period_of_trace
 from scheduling.simulation.ahead.period import Period
 from scheduling.simulation.traces import Trace
 
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class TraceAsked:
+class TraceQuestion:
     """A trace that is kept, by its name, or a file that is sent."""
 
     name: str
@@ -141,5 +141,5 @@ def priority_of(world: m.Snapshot) -> str:
     return known[0]
 
 
-def opened(trace: TraceAsked | None) -> Trace | None:
+def opened(trace: TraceQuestion | None) -> Trace | None:
     return trace.opened() if trace is not None else None

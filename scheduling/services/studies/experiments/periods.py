@@ -164,6 +164,6 @@ def _job(row: Sequence[Any], begin: datetime) -> Submission:
         members=m.Members(least, most),
         elastic=elastic,
         gpu_classes=tuple(classes),
-        predicted=m.Predicted(*quantiles) if quantiles else None,
+        predicted=m.PredictedRunTime(*quantiles) if quantiles else None,
     )
     return Submission(work, run_s, checkpoint_s, restart_s)

@@ -23,7 +23,7 @@ KEYS = ("avg_wait_s", "p90_wait_s", "unfair_pct", "evictions")
 
 
 @dataclass(frozen=True, slots=True)
-class WaysCompared:
+class WaysComparison:
     """What was lived of each way so far; the one in force when it was asked is the experiment's A."""
 
     study: Study
@@ -53,7 +53,7 @@ def _change_to(way: Sharing) -> dict[str, str]:
     return {"kind": "policy", "setting": "sharing", "value": way.value}
 
 
-def newest_comparison(cluster: Cluster) -> WaysCompared | None:
+def newest_comparison(cluster: Cluster) -> WaysComparison | None:
     """The newest such experiment; None where nobody asked for one."""
     studies = Study.objects.filter(cluster=cluster, kind=StudyKind.EXPERIMENT, name=NAME)
     study = studies.defer("world", "work").first()
@@ -62,7 +62,7 @@ def newest_comparison(cluster: Cluster) -> WaysCompared | None:
     found = results(study)
     rows = {_way_of(row): row for row in found.rows if row.variant.changes}
     before = next(way for way in Sharing if way not in rows)
-    return WaysCompared(study, {before: found.base, **rows})
+    return WaysComparison(study, {before: found.base, **rows})
 
 
 def _way_of(row: FigureRow) -> Sharing:

@@ -19,7 +19,7 @@ from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
 from scheduling.services.ledger.ready import Means, ready_in
 from scheduling.services.queues import rows as policies
 from scheduling.services.queues.rows import PolicyRows
-from scheduling.services.studies.whatif.changes import Changes
+from scheduling.services.studies.whatif.changes import QuestionChanges
 from scheduling.services.studies.whatif.kinds import CapacityChange
 
 Json = dict[str, Any]
@@ -167,5 +167,5 @@ def _with_ready(
     if size and wanted - given >= size / 2:
         more = round((wanted - given) / size)
         world = replace(today, nodes=tuple(sized), workloads=(), node_sets=())
-        sized = [*Changes((CapacityChange(gpu_class, more),)).applied(world).nodes]
+        sized = [*QuestionChanges((CapacityChange(gpu_class, more),)).applied(world).nodes]
     return [*others, *sized]

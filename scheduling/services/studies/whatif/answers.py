@@ -7,9 +7,9 @@ from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import plural, span
-from scheduling.services.ledger.past import Past
+from scheduling.services.ledger.past import LedgerPast
 from scheduling.services.queues.knobs import BY_FIELD
-from scheduling.services.studies.whatif.changes import Changes
+from scheduling.services.studies.whatif.changes import QuestionChanges
 from scheduling.services.studies.whatif.kinds import (
     UNCHANGED,
     ArrivalChange,
@@ -22,7 +22,7 @@ from scheduling.services.studies.whatif.kinds import (
     QuotaChange,
 )
 from scheduling.services.studies.whatif.now import AtOnce, ComparedWork
-from scheduling.services.studies.whatif.replay import Replayed
+from scheduling.services.studies.whatif.replay import ReplayResult
 from scheduling.simulation.ahead.bands import Band
 
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-def title(changes: Changes) -> str:
+def title(changes: QuestionChanges) -> str:
     """Of the whole question, short enough for a list."""
     text = "; ".join(short(one) for one in changes.each)
     return text if len(text) <= 200 else f"{text[:197]}…"
@@ -185,7 +185,7 @@ def _band(band: Band | None) -> list[float] | None:
     return [round(band.p50_s), round(band.p90_s)]
 
 
-def of_replay(found: Replayed, past: Past) -> Json:
+def of_replay(found: ReplayResult, past: LedgerPast) -> Json:
     return {
         "begin": past.begin.isoformat(),
         "end": past.end.isoformat(),
@@ -204,7 +204,7 @@ def of_replay(found: Replayed, past: Past) -> Json:
     }
 
 
-def alone(changes: Changes, planned: AtOnce, found: Replayed) -> Json:
+def alone(changes: QuestionChanges, planned: AtOnce, found: ReplayResult) -> Json:
     """What one of the changes does by itself."""
     total = found.waits[-1]
     return {

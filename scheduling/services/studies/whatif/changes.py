@@ -34,7 +34,7 @@ MOST_S = 366 * 86400
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class QuestionChanges:
     """All of a question, in the order in which they are made."""
 
     each: tuple[Change, ...] = field(default=())
@@ -55,8 +55,8 @@ class Changes:
         numbered = enumerate(self.each, 1)
         return [(number, one) for number, one in numbered if isinstance(one, ArrivalChange)]
 
-    def alone(self) -> list[Changes]:
-        return [Changes((one,)) for one in self.each]
+    def alone(self) -> list[QuestionChanges]:
+        return [QuestionChanges((one,)) for one in self.each]
 
     def document(self) -> list[dict[str, Any]]:
         return [_as_document(one) for one in self.each]
@@ -70,7 +70,7 @@ def _as_document(change: Change) -> dict[str, Any]:
     }
 
 
-def read(document: Any) -> Changes:
+def read(document: Any) -> QuestionChanges:
     """Raises ChangeError."""
     if not isinstance(document, Sequence) or isinstance(document, str) or not document:
         raise ChangeError("changes", "There is no change.", "Send a list with at least one change.")
@@ -78,7 +78,7 @@ def read(document: Any) -> Changes:
         raise ChangeError(
             "changes", f"There are {len(document)} changes.", f"Ask for {MOST_CHANGES} at most."
         )
-    return Changes(tuple(_read_one(one, f"changes.{i}") for i, one in enumerate(document)))
+    return QuestionChanges(tuple(_read_one(one, f"changes.{i}") for i, one in enumerate(document)))
 
 
 def _read_one(document: Any, at: str) -> Change:

@@ -265,7 +265,7 @@ class ArrivalChange:
             members=m.Members(self.pods_min, self._most),
             elastic=self._most > self.pods_min,
             gpu_classes=self.gpu_classes,
-            predicted=m.Predicted(float(self.run_s), float(self.run_s)),
+            predicted=m.PredictedRunTime(float(self.run_s), float(self.run_s)),
         )
 
     @property

@@ -1,6 +1,6 @@
 """What changes would do at once: the cluster's snapshot planned as it is and with them.
 
-Who starts and who leaves is what the shipped engine decides; the difference of two plans is all that is
+The shipped engine decides what starts and leaves; the difference of two plans is all that is
 calculated here. Figures are milli-GPU.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.services.errors import ServiceError
-from scheduling.services.studies.whatif.changes import Changes
+from scheduling.services.studies.whatif.changes import QuestionChanges
 
 ACTS = (m.Action.ADMIT, m.Action.EVICT, m.Action.SHRINK, m.Action.GROW, m.Action.MOVE)
 
@@ -69,7 +69,7 @@ class AtOnce:
         return sum(line.after.lost_gpu_s for line in self.leaves if line.after)
 
 
-def at_once(snapshot: m.Snapshot, changes: Changes) -> AtOnce:
+def at_once(snapshot: m.Snapshot, changes: QuestionChanges) -> AtOnce:
     """Raises ChangeError at a name that is not there; ServiceError where the world that is asked for
     contradicts itself."""
     return beside(snapshot, plan_of(snapshot), changes.applied(snapshot))

@@ -41,8 +41,8 @@ def _spared(queue: m.Queue, was: Quotas, until: datetime) -> m.Queue:
     return replace(queue, quotas={**queue.quotas, **lowered}) if lowered else queue
 
 
-def _former(was: m.Quota, until: datetime) -> m.Lowered:
-    return m.Lowered(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
+def _former(was: m.Quota, until: datetime) -> m.LoweredQuota:
+    return m.LoweredQuota(until, was.nominal, was.borrowing_limit, was.lending_limit, was.weight)
 
 
 Json = dict[str, Any]
@@ -57,7 +57,8 @@ def preview(
     lesser: Mapping[float, Document] | None = None,
     spares: bool = True,
 ) -> Json:
-    """Who starts, leaves and waits longer, and every share of the classes it is about, before and after.
+    """Work that starts, leaves and waits longer, and every share of the classes it is about, before and
+    after.
 
     What comes only once the cluster's grace for lowered quotas is over is ``late``; ``spares`` is false of
     what has no grace. ``lesser`` are smaller forms of the same, by their amount: what each would do, in

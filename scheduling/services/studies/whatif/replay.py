@@ -13,9 +13,9 @@ import numpy as np
 
 from scheduling.engine import model as m
 from scheduling.services.errors import ServiceError
-from scheduling.services.ledger.past import Past
-from scheduling.services.studies.whatif.changes import Changes
-from scheduling.simulation.ahead.compare import Lived, alone, later_than_alone, lived
+from scheduling.services.ledger.past import LedgerPast
+from scheduling.services.studies.whatif.changes import QuestionChanges
+from scheduling.simulation.ahead.compare import WindowOutcome, alone, later_than_alone, lived
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import UnsettledError
 
@@ -29,7 +29,7 @@ Progress = Callable[[int], None]
 
 
 class CancelledError(Exception):
-    """Whoever asked does not want to know any more."""
+    """The person who asked does not want to know any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class QueueWaits:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     waits: tuple[QueueWaits, ...]
     figures: Mapping[str, Side]
     jobs: int
@@ -92,20 +92,20 @@ class Replayed:
 
 def replayed(
     template: m.Snapshot,
-    past: Past,
-    changes: Changes,
+    past: LedgerPast,
+    changes: QuestionChanges,
     *,
     replays: int = REPLAYS,
     with_own: bool = True,
     progress: Progress = lambda percent: None,
-) -> Replayed:
+) -> ReplayResult:
     """``with_own`` lives the ledger on each queue's own quota too, and counts who ends later than there.
     Raises ServiceError; whatever ``progress`` raises."""
     before = replace(template, now=past.begin, workloads=())
     after = replace(changes.applied(template), now=past.begin, workloads=())
     lives, done = 2 * (replays + 1 + with_own), 0
 
-    def pair(worlds: Sequence[m.Snapshot], seed: int | None) -> tuple[Lived, Lived]:
+    def pair(worlds: Sequence[m.Snapshot], seed: int | None) -> tuple[WindowOutcome, WindowOutcome]:
         nonlocal done
         sides = []
         for half, world in enumerate(worlds):
@@ -121,8 +121,8 @@ def replayed(
 
 
 def life(
-    world: m.Snapshot, jobs: Sequence[Submission], begun: int, past: Past, seed: int | None
-) -> Lived:
+    world: m.Snapshot, jobs: Sequence[Submission], begun: int, past: LedgerPast, seed: int | None
+) -> WindowOutcome:
     """``jobs`` lived on ``world``, a snapshot of the past's begin without work; ``begun`` of them are not
     counted. Raises ServiceError."""
     try:
@@ -136,7 +136,7 @@ def life(
 
 
 def _with_arrivals(
-    past: Past, changes: Changes, world: m.Snapshot, half: int
+    past: LedgerPast, changes: QuestionChanges, world: m.Snapshot, half: int
 ) -> tuple[Sequence[Submission], int]:
     """The jobs, and how many of them are not counted: arrivals of the question come in the window's first
     second."""
@@ -150,7 +150,10 @@ def _with_arrivals(
     return jobs, past.before + len(extra)
 
 
-def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived] | None) -> Replayed:
+def _summed(
+    pairs: Sequence[tuple[WindowOutcome, WindowOutcome]],
+    own: tuple[WindowOutcome, WindowOutcome] | None,
+) -> ReplayResult:
     """``own`` are the lives on each queue's quota alone, before and after."""
     first, _ = pairs[0]
     names = sorted(set(first.queue))
@@ -164,7 +167,7 @@ def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived] | Non
     if own is not None:
         before, after = _later(pairs[0], own)
         figures["later_than_alone"] = Side((before,), (after,))
-    return Replayed(
+    return ReplayResult(
         waits=(*waits, _of_queue("", pairs)),
         figures=figures,
         jobs=len(first.queue),
@@ -172,12 +175,14 @@ def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived] | Non
     )
 
 
-def _later(shared: tuple[Lived, Lived], own: tuple[Lived, Lived]) -> tuple[float, float]:
+def _later(
+    shared: tuple[WindowOutcome, WindowOutcome], own: tuple[WindowOutcome, WindowOutcome]
+) -> tuple[float, float]:
     before, after = map(later_than_alone, shared, own)
     return float(before), float(after)
 
 
-def _of_queue(name: str, pairs: Sequence[tuple[Lived, Lived]]) -> QueueWaits:
+def _of_queue(name: str, pairs: Sequence[tuple[WindowOutcome, WindowOutcome]]) -> QueueWaits:
     counts = [one for one in pairs[0][0].queue if not name or one == name]
     return QueueWaits(
         queue=name,
@@ -187,13 +192,15 @@ def _of_queue(name: str, pairs: Sequence[tuple[Lived, Lived]]) -> QueueWaits:
     )
 
 
-def _places(one: Lived, name: str) -> np.ndarray:
+def _places(one: WindowOutcome, name: str) -> np.ndarray:
     """Of the queue's jobs."""
     of = np.array([not name or queue == name for queue in one.queue], np.bool_)
     return np.flatnonzero(of)
 
 
-def _side(pairs: Iterable[tuple[Lived, Lived]], figure: Callable[[Lived], float]) -> Side:
+def _side(
+    pairs: Iterable[tuple[WindowOutcome, WindowOutcome]], figure: Callable[[WindowOutcome], float]
+) -> Side:
     values = [(figure(before), figure(after)) for before, after in pairs]
     befores, afters = zip(*values, strict=True)
     return Side(befores, afters)

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from scheduling.models import ClusterMode, Consolidation, ConsolidationState, Workload
-from scheduling.services.clusters.consolidation import Freed, Move
+from scheduling.services.clusters.consolidation import ConsolidationEffect, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/c/fra1/consolidation/?class=h100-80gb&nodes=1"
-NOTHING = Freed("h100-80gb", 1, (), (), (), (), 8000, 8000)
+NOTHING = ConsolidationEffect("h100-80gb", 1, (), (), (), (), 8000, 8000)
 
 
 @pytest.fixture
@@ -43,7 +43,9 @@ def moves_of_one(work):
     )
     waits = Workload.objects.filter(state="pending").first()
     starts = (asking.name_in_plan(waits),)
-    return Freed("h100-80gb", 1, ("h100-99",), (origin,), moves, starts, 6000, 8000), waits
+    return ConsolidationEffect(
+        "h100-80gb", 1, ("h100-99",), (origin,), moves, starts, 6000, 8000
+    ), waits
 
 
 def shown(as_user, address=ADDRESS):
@@ -64,7 +66,7 @@ def test_preview_says_who_moves_what_it_frees_costs_and_starts(cluster, as_user,
 
 
 def test_too_few_free_gpus_are_said_with_the_numbers(cluster, as_user, asked):
-    asked.answer = Freed("h100-80gb", 2, (), (), (), (), 6000, 16000)
+    asked.answer = ConsolidationEffect("h100-80gb", 2, (), (), (), (), 6000, 16000)
     assert "6 GPUs of h100-80gb are free; 16 would be needed" in shown(as_user)
 
 

@@ -10,9 +10,9 @@ from portal.plans.kinds import RUN_TIME
 from portal.plans.models import PlanQuestion
 from portal.selectors import sooner
 from portal.selectors.ends import elsewhere, question_elsewhere
-from portal.web.workloads.ahead import Row, Verdict, _lead
+from portal.web.workloads.ahead import ClassOutlook, Verdict, _lead
 from scheduling.models import MILLI, GpuClass, StartChanges, StartForecast, Workload
-from scheduling.prediction import boosted, stored
+from scheduling.prediction import gradient_boosting, storage
 from scheduling.services import run_times
 from scheduling.services.starts.tell import PredictedStart
 from tests.factories import NOW, make_workload
@@ -90,8 +90,8 @@ def test_page_reads_no_model_and_no_learner(as_user, kube, learned, monkeypatch)
 
     client = as_user("researcher")
     answered(client)
-    monkeypatch.setattr(stored, "load", refuse)
-    monkeypatch.setattr(boosted, "fit", refuse)
+    monkeypatch.setattr(storage, "load", refuse)
+    monkeypatch.setattr(gradient_boosting, "fit", refuse)
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert "Would end" in asked(client).content.decode()
 
@@ -234,7 +234,7 @@ def test_lead_says_the_start_of_the_row_that_starts_first(whole, rows, name):
         return Verdict("warn", "clock", "Waits", "", None, PredictedStart(*start, NOW, None))
 
     made = [
-        Row(GpuClass(name=one), place, verdict(span), None, "", "")
+        ClassOutlook(GpuClass(name=one), place, verdict(span), None, "", "")
         for place, (one, span) in enumerate(rows.items(), 1)
     ]
     lead, found = _lead(verdict(whole), "whole", made)

@@ -10,9 +10,16 @@ import pytest
 
 from scheduling.engine import model as m
 from scheduling.engine import plan
-from workshop.benches.worker.live_life import CYCLE_S, Course, Taken, drawn, figures, taken
+from workshop.benches.worker.live_life import (
+    CYCLE_S,
+    EvictionForOther,
+    LifeCourse,
+    drawn,
+    figures,
+    taken,
+)
 from workshop.benches.worker.live_loop import lived
-from workshop.benches.worker.live_simulated import (
+from workshop.benches.worker.live_simulation import (
     CLASS,
     ORIGIN,
     Follow,
@@ -25,10 +32,13 @@ from workshop.benches.worker.live_simulated import (
 ASKED = {"v": 8.0, "u": 2.0, "b": 4.0}
 
 
-def course(*, starts: float | None, again: float | None = None, end: float = 9000) -> Course:
+def course(*, starts: float | None, again: float | None = None, end: float = 9000) -> LifeCourse:
     """``v`` and ``u`` leave for ``b`` at 100; the last of them is gone at 200."""
-    made = Course(end_s=end)
-    made.taken = [Taken(100, "v", "b", 8, keeps=6, nominal=8), Taken(100, "u", "b", 2)]
+    made = LifeCourse(end_s=end)
+    made.taken = [
+        EvictionForOther(100, "v", "b", 8, keeps=6, nominal=8),
+        EvictionForOther(100, "u", "b", 2),
+    ]
     made.gone |= {"v": [150.0], "u": [200.0]}
     made.starts |= {name: [at] for name, at in (("b", starts), ("v", again)) if at is not None}
     return made
@@ -65,21 +75,23 @@ def test_gpus_taken_and_nominal_left_are_counted() -> None:
 @pytest.mark.parametrize(("at", "percent"), [(750.0, 33.33), (751.0, 0.0)])
 def test_victim_for_which_others_leave_soon_is_a_domino(at: float, percent: float) -> None:
     made = course(starts=300.0)
-    made.taken.append(Taken(at, "u", "v", 2))
+    made.taken.append(EvictionForOther(at, "u", "v", 2))
     assert figures(ASKED, made)["domino_pct"] == percent
 
 
 @pytest.mark.parametrize(("day", "percent"), [(86_000.0, 25.0), (90_000.0, 0.0)])
 def test_fourth_eviction_of_a_day_is_past_the_limit(day: float, percent: float) -> None:
-    made = Course(end_s=99_000)
-    made.taken = [Taken(at, "v", "b", 8) for at in (100.0, 200.0, 300.0, day)]
+    made = LifeCourse(end_s=99_000)
+    made.taken = [EvictionForOther(at, "v", "b", 8) for at in (100.0, 200.0, 300.0, day)]
     assert figures(ASKED, made)["past_limit_pct"] == percent
 
 
 @pytest.mark.parametrize(("rule", "percent"), [("owed_nominal", 0.0), ("rounded", 25.0)])
 def test_what_nominal_owes_is_not_past_the_limit(rule: str, percent: float) -> None:
-    made = Course(end_s=99_000)
-    made.taken = [Taken(at, "v", "b", 8, rule=rule) for at in (100.0, 200.0, 300.0, 400.0)]
+    made = LifeCourse(end_s=99_000)
+    made.taken = [
+        EvictionForOther(at, "v", "b", 8, rule=rule) for at in (100.0, 200.0, 300.0, 400.0)
+    ]
     assert figures(ASKED, made)["past_limit_pct"] == percent
 
 
@@ -96,7 +108,7 @@ def test_reclaim_is_below_the_share_where_that_is_less_than_nominal(
     share: float, figure: str
 ) -> None:
     numbers = {"keeps": 6.0, "nominal": 8.0, "fair_share": share}
-    made = Course(end_s=9000, taken=[taken(1, "v", "b", 8, "reclaimed", numbers, "rounded")])
+    made = LifeCourse(end_s=9000, taken=[taken(1, "v", "b", 8, "reclaimed", numbers, "rounded")])
     found = figures(ASKED, made)
     assert {name for name in found if name.startswith("below_") and found[name]} == {figure}
 
@@ -152,7 +164,7 @@ def test_life_on_the_embedded_cluster_is_the_one_of_the_simulator_to_the_second(
     assert sorted(one[:3] for one in live.taken) == sorted(one[:3] for one in simulated.taken)
 
 
-def steps(life: Course, name: str) -> tuple[list[int], list[int], int | None]:
+def steps(life: LifeCourse, name: str) -> tuple[list[int], list[int], int | None]:
     """When it started, when the next plan after it had left was made, and when it ended."""
     left = [ceil(at / CYCLE_S) * CYCLE_S for at in life.gone.get(name, [])]
     end = life.ended.get(name)

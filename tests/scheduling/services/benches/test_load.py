@@ -3,11 +3,11 @@
 import pytest
 
 from workshop.benches.worker.large import Person
-from workshop.benches.worker.load import Watched, _figures
+from workshop.benches.worker.load import LoadWatch, _figures
 
 
 def watched(*mib):
-    return Watched([(60.0 * i, float(one), 0.5 * 60 * i) for i, one in enumerate(mib)])
+    return LoadWatch([(60.0 * i, float(one), 0.5 * 60 * i) for i, one in enumerate(mib)])
 
 
 @pytest.mark.parametrize(

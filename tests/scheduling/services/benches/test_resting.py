@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.services.worker.spending import MIB, Spent
+from scheduling.services.worker.spending import MIB, ProcessUse
 from workshop.benches.worker.resting import cores, figures_of
 
 
 def seen(*looks):
     return [
-        (at, {name: Spent(mib * MIB, cpu_s) for name, (mib, cpu_s) in of.items()})
+        (at, {name: ProcessUse(mib * MIB, cpu_s) for name, (mib, cpu_s) in of.items()})
         for at, of in looks
     ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, PriorityClass, Queue, Quota
-from scheduling.services.clusters.guardrails import Guarded, guard
+from scheduling.services.clusters.guardrails import GuardrailPass, guard
 from scheduling.services.worker import cluster_turns as workers
 from tests.scheduling.canary import wait_until_taken_up
 from tests.scheduling.control_plane import ON
@@ -64,7 +64,7 @@ def guarded(lab: Lab) -> Pass:
     """One pass, as the worker makes it; the policies of a test's first are in force once it is made."""
     waited: list[bool] = []
 
-    def run() -> Guarded:
+    def run() -> GuardrailPass:
         cluster = Cluster.objects.get(pk=lab.cluster.pk)
         done = guard(cluster, workers.held_of(cluster, on_change=lambda: None).link)
         if ON and not waited:

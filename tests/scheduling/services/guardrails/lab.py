@@ -9,13 +9,13 @@ from typing import Any
 
 from scheduling.cluster.connection.client import InvalidError
 from scheduling.models import Cluster, ClusterMode, Guardrail
-from scheduling.services.clusters.guardrails import Guarded
+from scheduling.services.clusters.guardrails import GuardrailPass
 from tests.scheduling.kube import World
 from tests.scheduling.operators import adapter_of
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PODS = "/api/v1/pods"
-Pass = Callable[[], Guarded]
+Pass = Callable[[], GuardrailPass]
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduling.models import MILLI, Quota
-from scheduling.services.queues.shift import Figure, sums
+from scheduling.services.queues.shift import ShiftedFigure, sums
 from tests.factories import NOW
 from tests.scheduling.services.queues.desk import cell, faults, save
 from workshop.demo.organisation import H100
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.django_db
 def test_sum_is_refused_as_a_save_refuses_it(cluster, research, given, asked, is_refused):
     language, child = (cluster.queues.get(name=name) for name in ("language", "pretraining"))
     gpu_class = cluster.gpu_classes.get(name=H100)
-    told, cells = [Figure(child, 24 * MILLI, asked * MILLI)], [cell("pretraining", asked)]
+    told, cells = [ShiftedFigure(child, 24 * MILLI, asked * MILLI)], [cell("pretraining", asked)]
     if given != 36:
         Quota.objects.filter(queue=language, gpu_class=gpu_class).update(nominal_gpus=30 * MILLI)
     if given == 32:
-        told.append(Figure(language, 30 * MILLI, 32 * MILLI))
+        told.append(ShiftedFigure(language, 30 * MILLI, 32 * MILLI))
         cells.append(cell("language", 32))
 
     below = next(one for one in sums(told, gpu_class, NOW) if one.parent == "language")

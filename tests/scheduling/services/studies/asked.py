@@ -15,7 +15,7 @@ from scheduling.services.studies.adapting import steps
 from scheduling.services.studies.adapting.documents import document as adapting_document
 from scheduling.services.studies.capacity import asking as capacities
 from scheduling.services.studies.experiments import asking as experiments
-from scheduling.services.studies.experiments.past import TraceAsked
+from scheduling.services.studies.experiments.past import TraceQuestion
 from scheduling.services.studies.experiments.promoting import lacking
 from scheduling.services.studies.experiments.results import document, results
 from tests.adapting import BETTER, WORSE, answer, checked, later, stepped
@@ -76,7 +76,7 @@ EXPERIMENTS: Mapping[str, Json] = {
     "of today": {"variants": (CHANGES,), "replays": 5, "of_today": True},
     "trace": {
         "variants": (NODES,), "replays": 2, "begin": None, "end": None, "warm_up": timedelta(0),
-        "trace": TraceAsked("small.swf", SWF.encode()),
+        "trace": TraceQuestion("small.swf", SWF.encode()),
     },
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scheduling.services.studies.capacity import lives as capacity
-from scheduling.simulation.ahead.compare import Lived
+from scheduling.simulation.ahead.compare import WindowOutcome
 
 JOBS = 30
 
@@ -25,7 +25,7 @@ def made_up(
     """
     lives: list[tuple[int, int]] = []
 
-    def life(world: Any, jobs: Any, begun: int, past: Any, seed: int) -> Lived:
+    def life(world: Any, jobs: Any, begun: int, past: Any, seed: int) -> WindowOutcome:
         lives.append((len(world.nodes), seed))
         if asked is not None:
             asked.append((len(world.nodes), past.submissions, world.now, seed))
@@ -37,7 +37,7 @@ def made_up(
         ]
         count = len(classes)
         zero = np.zeros(count, np.int64)
-        return Lived(
+        return WindowOutcome(
             queue=("",) * count, gpu_class=tuple(classes), wait_s=np.array(wait_s),
             started=np.ones(count, np.bool_), submit_s=zero, end_s=zero, evictions=0,
             lost_gpu_s=0.0, held_gpu_s=0.0,

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine.model import MILLI, Queue, Quota, Sharing
-from scheduling.services.ledger.past import Past
+from scheduling.services.ledger.past import LedgerPast
 from scheduling.services.studies.capacity.ladder import (
     alone_in,
     changed,
@@ -95,7 +95,7 @@ def test_queue_without_quota_has_no_ladder():
 
 def test_only_the_work_of_the_subtree_is_lived():
     both = (*jobs("speech", 1), *jobs("ops", 1), *jobs("speech", 2))
-    found = only(Past(NOW, NOW + HOUR, both, 2), frozenset({"speech"}))
+    found = only(LedgerPast(NOW, NOW + HOUR, both, 2), frozenset({"speech"}))
     assert (len(found.submissions), found.before) == (3, 1)
 
 

@@ -14,8 +14,8 @@ from scheduling.models import Study
 from scheduling.services.errors import ServiceError
 from scheduling.services.studies import running
 from scheduling.services.studies.experiments import periods, traces
-from scheduling.services.studies.experiments.mapped import leaves_of, period_of_trace, placed
-from scheduling.services.studies.experiments.past import TraceAsked, days_of_trace
+from scheduling.services.studies.experiments.mapping import leaves_of, period_of_trace, placed
+from scheduling.services.studies.experiments.past import TraceQuestion, days_of_trace
 from tests.factories import example_cluster
 from tests.lab import CHANGES, ORDER, experiment
 
@@ -165,7 +165,7 @@ def test_gang_is_of_equal_members_that_fit_on_a_node_and_what_is_too_large_is_co
 
 def test_time_that_was_asked_for_is_what_is_predicted() -> None:
     period, _ = mapped(trace(rows=2))
-    assert period.jobs[0].workload.predicted == m.Predicted(7200.0, 7200.0)
+    assert period.jobs[0].workload.predicted == m.PredictedRunTime(7200.0, 7200.0)
 
 
 def test_world_without_quota_is_refused() -> None:
@@ -209,7 +209,7 @@ def test_experiment_lives_a_trace_on_the_queues_of_the_cluster(
     cluster = example_cluster()
     made = experiment(
         cluster, monkeypatch, begin=None, end=None, warm_up=timedelta(days=1), replays=2,
-        variants=(ORDER, CHANGES), trace=TraceAsked("week.ledger.csv", ledger(150)),
+        variants=(ORDER, CHANGES), trace=TraceQuestion("week.ledger.csv", ledger(150)),
     )  # fmt: skip
     while running.work(made.pk):
         pass

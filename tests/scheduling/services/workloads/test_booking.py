@@ -22,7 +22,7 @@ from scheduling.models import (
 from scheduling.models.ledger import Resolution
 from scheduling.services.ledger.rollup import roll_up
 from scheduling.services.workloads import idle
-from scheduling.services.workloads.gpu_use import Measured, add, hours_between, together
+from scheduling.services.workloads.gpu_use import MeasuredGpuUse, add, hours_between, together
 from scheduling.services.workloads.measure import book
 from tests.scheduling.kube import policy
 
@@ -234,4 +234,7 @@ def test_pods_of_one_workload_count_by_their_gpus() -> None:
 
 
 def test_work_is_idle_below_a_twentieth() -> None:
-    assert [Measured(Workload(), PodUse(1, a)).is_idle for a in (0.049, 0.05)] == [True, False]
+    assert [MeasuredGpuUse(Workload(), PodUse(1, a)).is_idle for a in (0.049, 0.05)] == [
+        True,
+        False,
+    ]

@@ -69,7 +69,7 @@ class _Variables:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AdmissionRequest:
     """One request: `new` is to stand there after it and `old` stands there now, each None for nothing."""
 
     caller: Caller
@@ -109,7 +109,7 @@ def check_policies(
     options: Json | None = None,
 ) -> None:
     """Refuse the request (422) if a bound policy denies it; `options` are those of a deletion."""
-    call = Asked(caller, resource, new, old, subresource, options)
+    call = AdmissionRequest(caller, resource, new, old, subresource, options)
     for policy, binding in _bound(world, call, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS):
         if "Deny" not in (binding["spec"].get("validationActions") or ()):
             continue
@@ -120,7 +120,7 @@ def check_policies(
 
 def mutate_by_policies(world: World, caller: Caller, resource: Resource, new: Json) -> Json:
     """Return `new`, which is to be created, as bound policies want it. Raises ApiError (422)."""
-    call = Asked(caller, resource, new, None)
+    call = AdmissionRequest(caller, resource, new, None)
     for policy, _ in _bound(world, call, MUTATING_POLICIES, MUTATING_POLICY_BINDINGS):
         spec = policy["spec"]
         scope = _scope(world, call, spec, None)
@@ -136,7 +136,7 @@ def mutate_by_policies(world: World, caller: Caller, resource: Resource, new: Js
 
 
 def _bound(
-    world: World, call: Asked, policies: Resource, bindings: Resource
+    world: World, call: AdmissionRequest, policies: Resource, bindings: Resource
 ) -> Iterator[tuple[Json, Json]]:
     """Policies with the bindings by which they are about what is asked."""
     if not world.store.count(bindings):
@@ -151,7 +151,7 @@ def _bound(
             yield policy.body, record.body
 
 
-def _verdict(world: World, call: Asked, spec: Json, binding: Json) -> str:
+def _verdict(world: World, call: AdmissionRequest, spec: Json, binding: Json) -> str:
     """Return why the policy denies what is asked with the parameters that its binding names, or ""."""
     if not spec.get("paramKind"):
         return _denial(spec, _scope(world, call, spec, None))
@@ -163,7 +163,7 @@ def _verdict(world: World, call: Asked, spec: Json, binding: Json) -> str:
     return _NO_PARAMS
 
 
-def _params(world: World, call: Asked, kind: Json, reference: Json) -> Json | None:
+def _params(world: World, call: AdmissionRequest, kind: Json, reference: Json) -> Json | None:
     group, _, version = kind["apiVersion"].rpartition("/")
     found = (
         r for (g, v, _), r in BY_PATH.items() if (g, v, r.kind) == (group, version, kind["kind"])
@@ -176,7 +176,7 @@ def _params(world: World, call: Asked, kind: Json, reference: Json) -> Json | No
     return record.body if record else None
 
 
-def _request(call: Asked) -> Json:
+def _request(call: AdmissionRequest) -> Json:
     caller, metadata, kind = call.caller, call.metadata, call.resource
     return {
         "operation": call.operation,
@@ -190,7 +190,7 @@ def _request(call: Asked) -> Json:
     }
 
 
-def _scope(world: World, call: Asked, spec: Json, params: Json | None) -> _Scope:
+def _scope(world: World, call: AdmissionRequest, spec: Json, params: Json | None) -> _Scope:
     request = _request(call)
     namespace = world.store.get(NAMESPACES, "", request["namespace"])
     given = {
@@ -204,7 +204,7 @@ def _scope(world: World, call: Asked, spec: Json, params: Json | None) -> _Scope
     return _Scope(given, spec.get("variables") or [])
 
 
-def _matches(world: World, match: Json, call: Asked) -> bool:
+def _matches(world: World, match: Json, call: AdmissionRequest) -> bool:
     def covered(rules: list[Json]) -> bool:
         return any(_covers(rule, call.name, call.resource, call.operation) for rule in rules)
 
@@ -258,7 +258,7 @@ def _message(validation: Json, scope: _Scope) -> str:
     return validation.get("message") or f"failed expression: {validation['expression']}"
 
 
-def _refusal(call: Asked, policy: str, binding: str, why: str) -> ApiError:
+def _refusal(call: AdmissionRequest, policy: str, binding: str, why: str) -> ApiError:
     message = f"ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {why}"
     name, resource = call.metadata["name"], call.resource
     details = {

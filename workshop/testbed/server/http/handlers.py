@@ -21,7 +21,7 @@ from workshop.testbed.server.store.context import Caller, World
 from workshop.testbed.server.store.custom import find, served
 from workshop.testbed.server.store.store import Record, encode
 
-from ..validation.known import drop_unknown
+from ..validation.known_fields import drop_unknown
 from ..verbs.create import create
 from ..verbs.delete import DeleteOptions, delete, delete_collection, parse_options
 from ..verbs.patch import APPLY, KINDS, apply_patch, patch

@@ -1,4 +1,4 @@
-"""Who asks: bearer tokens, impersonation, and no browsers."""
+"""The caller: bearer tokens, impersonation, and no browsers."""
 
 from __future__ import annotations
 

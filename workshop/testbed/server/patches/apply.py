@@ -25,7 +25,7 @@ from .schema import APPLY_KEYS, APPLY_SETS, ATOMIC
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """Who writes, how, and when."""
+    """The writer, how, and when."""
 
     name: str
     operation: str

@@ -41,7 +41,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and how a write is to be taken."""
+    """The caller, and how a write is to be taken."""
 
     user: str = "system:anonymous"
     groups: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine.model import MILLI, PriorityClass, Queue, Quota
-from scheduling.services.ledger.past import Past
+from scheduling.services.ledger.past import LedgerPast
 from scheduling.services.studies.whatif.changes import read
 from scheduling.services.studies.whatif.replay import CancelledError, Side, replayed
 from scheduling.simulation.run.jobs import Submission
@@ -21,7 +21,7 @@ def past(count=12):
         Submission(workload(f"job-{i}", submitted=NOW + timedelta(hours=i)), 5400)
         for i in range(count)
     )
-    return Past(NOW, NOW + timedelta(hours=count), jobs, 0)
+    return LedgerPast(NOW, NOW + timedelta(hours=count), jobs, 0)
 
 
 def test_more_capacity_shortens_waits():
@@ -60,7 +60,7 @@ def test_cancelled_replay_stops():
 def test_who_stood_at_the_beginning_is_not_counted():
     whole = past()
     found = replayed(
-        world(), Past(whole.begin, whole.end, whole.submissions, 2), read(MORE), replays=0
+        world(), LedgerPast(whole.begin, whole.end, whole.submissions, 2), read(MORE), replays=0
     )
     assert found.jobs == 10
 
@@ -80,7 +80,7 @@ def test_who_ends_later_than_on_its_own_quota_is_counted():
         shared(),
         priority_classes=(PriorityClass("training"), PriorityClass("fixed", min_run_time_s=86400)),
     )
-    lived = Past(NOW, NOW + timedelta(hours=12), (borrows, owns), 0)
+    lived = LedgerPast(NOW, NOW + timedelta(hours=12), (borrows, owns), 0)
     none = [{"kind": "quota", "queue": "speech", "gpu_class": H100, "borrowing_limit_gpus": 0}]
     late = replayed(template, lived, read(none), replays=0).figures["later_than_alone"]
     assert (late.before, late.after) == (1, 0)
