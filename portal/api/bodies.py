@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from inspect import isfunction
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from rest_framework import serializers
@@ -141,8 +141,9 @@ def _seconds(declared: ScaledField) -> Parts:
 
 
 def _names(declared: forms.TypedMultipleChoiceField) -> Parts:
-    child = serializers.ChoiceField(choices=declared.choices)
-    return serializers.ListField, {"child": child, "max_length": len(declared.choices)}, []
+    choices = list(cast(Iterable[Any], declared.choices))
+    child = serializers.ChoiceField(choices=choices)
+    return serializers.ListField, {"child": child, "max_length": len(choices)}, []
 
 
 def _moment(declared: MomentField | LastDayField) -> Parts:

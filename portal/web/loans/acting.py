@@ -48,7 +48,7 @@ def _terms(request: PersonRequest) -> LoanTerms:
     if form.is_valid():
         return LoanTerms(**form.cleaned_data)
     field, faults = next(iter(form.errors.items()))
-    raise ServiceError("bad_terms", "It cannot be read.", faults[0], field=field)
+    raise ServiceError("bad_terms", "It cannot be read.", str(faults[0]), field=field)
 
 
 @act_view

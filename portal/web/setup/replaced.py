@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 from portal.display.format import counted, number
 from scheduling.services.queues.faults import WORDS, as_typed
@@ -44,6 +45,6 @@ def _word(value: str | int) -> str:
     return "none" if value == "" else str(value)
 
 
-def _figure(field: Field, value: int | None) -> str:
+def _figure(field: Field, value: int | Decimal | None) -> str:
     typed = as_typed(field, value)
     return "all" if typed is None else number(float(typed), 3)

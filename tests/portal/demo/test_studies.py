@@ -14,7 +14,7 @@ from scheduling.services.studies.capacity.curves import LEAST_REPLAYS
 from tests.factories import example_cluster
 from tests.foresight import live_of, with_past
 from tests.scheduling.services.studies.made_up import made_up
-from workshop.demo import studied
+from workshop.demo import studies
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made_up(monkeypatch)
     found = example_cluster()
     with_past(found)
-    studied.promise(found)
+    studies.promise(found)
     return found
 
 
