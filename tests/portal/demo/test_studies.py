@@ -32,7 +32,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 
 def lived(cluster: Cluster) -> Study:
-    studied.study(cluster)
+    studies.study(cluster)
     for made in Study.objects.filter(cluster=cluster):
         while running.work(made.pk):
             pass
@@ -42,16 +42,16 @@ def lived(cluster: Cluster) -> Study:
 def test_newest_tries_more_of_each_class_than_there_is_and_often_enough(cluster: Cluster) -> None:
     made = lived(cluster)
     report = capacity(cluster, made, User.objects.get(username="admin"))
-    assert len(report.answers) == len(studied.SLO_MIN)
+    assert len(report.answers) == len(studies.SLO_MIN)
     for one in report.answers:
         assert one.curve is not None
         assert one.curve.replays >= LEAST_REPLAYS
-        assert {rung.nodes for rung in one.curve.rungs} >= {0, *studied.STEPS}
+        assert {rung.nodes for rung in one.curve.rungs} >= {0, *studies.STEPS}
 
 
 def test_class_that_is_short_says_how_many_it_has_and_needs(cluster: Cluster) -> None:
     """The P90 of a seed is an hour times the seed over the nodes and one more: 10.6 min at 16 nodes."""
-    h100 = cluster.gpu_classes.get(name=studied.H100)
+    h100 = cluster.gpu_classes.get(name=studies.H100)
     h100.wait_slo_s = 600
     h100.save()
     report = capacity(cluster, lived(cluster), User.objects.get(username="admin"))
@@ -62,7 +62,7 @@ def test_class_that_is_short_says_how_many_it_has_and_needs(cluster: Cluster) ->
 
 
 def test_second_start_begins_none(cluster: Cluster) -> None:
-    studied.study(cluster)
+    studies.study(cluster)
     made = Study.objects.count()
-    studied.study(cluster)
+    studies.study(cluster)
     assert Study.objects.count() == made == 2
