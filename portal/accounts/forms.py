@@ -82,7 +82,7 @@ class TokenForm(forms.Form):
         coerce=Scope,
         required=False,
         choices=Scope.choices,
-        help_text="What it may be used for; reading alone unless told.",
+        help_text="The uses that it allows; reading alone unless told.",
         error_messages={"invalid_choice": "Choose among what is listed."},
     )
     days = forms.IntegerField(

@@ -17,7 +17,7 @@ from portal.display.format import counted, gpus
 from portal.web.frame.requests import PersonRequest, acted
 from portal.web.setup.cluster_facts import look
 from portal.web.setup.forms import TreeForm
-from portal.web.setup.replaced import sentence
+from portal.web.setup.replacement import sentence
 from portal.web.studies.ways import sentences
 from scheduling.models import Cluster, Sharing
 from scheduling.services.clusters.discovery import Discovery, propose
