@@ -31,7 +31,6 @@ def _queue(label: str, required: str) -> forms.ModelChoiceField[Queue]:
         Queue.objects.none(),
         to_field_name="name",
         label=label,
-        empty_label=None,
         error_messages={"required": required, "invalid_choice": "Choose one of the listed queues."},
     )
 
@@ -55,7 +54,7 @@ class LoanForm(WeirForm):
         max_value=doors.MOST_NOTICE_H,
         required=False,
         initial=NOTICE_H,
-        help_text="So long after a recall the borrower keeps it",
+        help_text="How long the borrower keeps them after a recall",
     )
     reason = forms.CharField(
         label="Why",
@@ -79,6 +78,7 @@ class LoanForm(WeirForm):
         own = "borrower" if kind == "ask" else "lender"
         for name in {"lender", "borrower"} & set(fields):
             fields[name].queryset = mine if name == own else seen
+            fields[name].empty_label = None if name == own else "Choose a queue"
         names = cluster.gpu_classes.values_list("name", flat=True)
         fields["gpu_class"].choices = [(name, name) for name in names]
 

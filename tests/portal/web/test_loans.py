@@ -45,6 +45,11 @@ def test_ask_waits_on_the_page_of_its_lender(loan, as_user):
     assert "Your turn" in told
 
 
+def test_form_begins_without_another_side(cluster, as_user):
+    told = text(as_user("lead").get(f"{URL}new/"))
+    assert told.count('<option value="" selected>Choose a queue') == 1
+
+
 def test_lender_sees_what_it_does_before_consenting(loan, as_user):
     told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
     assert "If you consent" in told
