@@ -42,7 +42,7 @@ def test_export_is_the_useful_run_time_and_replay_reads_it(queue, tmp_path: Path
 
     call_command("export-trace", queue.cluster.name, str(file))
 
-    assert "1 workloads" in capsys.readouterr().out
+    assert "1 workload of" in capsys.readouterr().out
     trace = read_trace(file)
     assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([1], [2700])
     assert (trace.queues, trace.users) == ((queue.name,), ("m.okafor",))
