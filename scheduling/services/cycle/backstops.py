@@ -19,6 +19,7 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.vocabulary.devices import RESOURCES
 from scheduling.engine import Action, Decision, Outline, Reason, Waits
+from scheduling.engine.reasons.wording import plural
 from scheduling.services.clusters.guardrails import namespace_rails
 from scheduling.services.clusters.namespaces import Amounts, Bound, Machine, machines_in
 from scheduling.services.queues.faults import figure
@@ -132,7 +133,7 @@ def _memory(mib: int) -> str:
 
 
 def _pods(number: int) -> str:
-    return f"{number} pods"
+    return plural(number, "pod")
 
 
 def _wait(start: Decision, why: str) -> Decision:

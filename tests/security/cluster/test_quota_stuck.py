@@ -100,4 +100,4 @@ def test_number_of_pods_is_a_bound_as_well(bounded: Lab) -> None:
     flood(bounded, "1m", pods=5)
     gang(bounded, "pair", cpu="1")
     bounded.cycle()
-    assert "leaves 1 pods of 6 pods, and its pods ask for 2 pods" in bounded.row("pair").sentence
+    assert "leaves 1 pod of 6 pods, and its pods ask for 2 pods" in bounded.row("pair").sentence
