@@ -56,7 +56,7 @@ def measured(runs: int, live: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="weir-foreseen-") as folder:
         found = Path(folder) / "found.json"
         environment = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/weir.sqlite3"}
-        command = program("foreseen", str(runs), str(live), found)
+        command = program("prediction_cost", str(runs), str(live), found)
         subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves
         figures: dict[str, float] = json.loads(found.read_text())
         return figures
