@@ -85,7 +85,7 @@ def _on_own_quota() -> None:
 def _by_expected_end() -> None:
     times = gittins.struct_of(gittins.empty_run_times(1))
     gittins.note_run_times(times, np.zeros(1, np.int64), np.ones(1))
-    gittins.indices(times, np.zeros((1, 1), np.int64), np.ones(1), np.zeros(1))
+    gittins.indices(times, np.zeros((1, 3), np.int64), np.ones(1), np.zeros(1))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,13 @@ for one in gc.get_objects():
 """
 
 
+def test_command_reads_nothing_past_an_end():
+    """Which machine code does without a word."""
+    subprocess.run(
+        [sys.executable, "-m", "scheduling.engine"], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True
+    )  # fmt: skip
+
+
 def test_every_kernel_is_compiled_by_the_command_once():
     printed = subprocess.run(
         [sys.executable, "-c", COUNTED], env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
