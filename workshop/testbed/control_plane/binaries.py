@@ -7,12 +7,14 @@ programs, so only the first run on a machine pays for it.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +56,19 @@ def find(say: Callable[[str], None] = lambda line: None) -> Binaries:
         return _complete(Path(assets))
     folder = _cache() / "control-plane" / _checksum()
     if not folder.exists():
-        _build(folder, say)
+        with _alone(folder):
+            if not folder.exists():
+                _build(folder, say)
     return _complete(folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Of two processes that need the same programs at once one builds, the other finds them."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _complete(folder: Path) -> Binaries:
@@ -96,7 +109,6 @@ def _build(folder: Path, say: Callable[[str], None]) -> None:
             "built from their modules."
         )
     say("Building a Kubernetes control plane from its Go modules, once: about 5 minutes")
-    folder.parent.mkdir(parents=True, exist_ok=True)
     making = folder.with_name(f"{folder.name}.{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOBIN": str(making)}
@@ -107,15 +119,7 @@ def _build(folder: Path, say: Callable[[str], None]) -> None:
         raise NoBinariesError(f"Building the control plane failed: {' '.join(command[:2])} above")
     for name, wanted in _INSTALLED_AS.items():
         (making / name).rename(making / wanted)
-    _put_in_place(making, folder)
-
-
-def _put_in_place(making: Path, folder: Path) -> None:
-    try:
-        making.rename(folder)
-    except OSError:
-        # Another build of the same modules was faster; its programs are the same.
-        shutil.rmtree(making)
+    making.rename(folder)
 
 
 def _linker_flags() -> str:
