@@ -21,6 +21,7 @@ from django.utils import timezone
 from portal.alerts.models import Figure, Rule
 from portal.display.periods import Floats, Ints, epochs
 from portal.reports.budgets import in_force, spendings
+from portal.reports.entitlements import STARVED
 from portal.reports.models import Budget
 from scheduling.models import (
     MILLI,
@@ -38,8 +39,6 @@ from scheduling.services.words.rules import IN_VAIN
 P90_OF = timedelta(hours=24)
 EVICTIONS_OF = timedelta(days=7)
 DAY = timedelta(days=1)
-STARVED = 0.8
-"""Of the fair share: below it a queue that waits is starved."""
 LEAST = 5
 """Fewer starts have no ninth decile."""
 BY_MINUTES = timedelta(hours=3)
