@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from django.conf import settings
 
+from portal.config.serving import server_config
 from scheduling.services.worker.deployment import DEPLOYED
 from tests.parts import deployment
 from tests.parts.test_whole import FAULTS
@@ -100,3 +102,9 @@ def test_every_command_of_the_image_and_of_compose_is_read():
         ["-m", "scheduling.simulation"],
     ]
     assert set(deployment.services()) == {"migrate", "web", "worker", "studies", "engine", "beat"}
+
+
+def test_idle_connection_is_for_the_proxy_to_end():
+    """Nginx, Envoy and balancers of clouds keep one for 60 s."""
+    words = dict(pairwise(next(one for one in DEPLOYED if one.name == "web").command))
+    assert int(words["--timeout-keep-alive"]) == server_config().timeout_keep_alive > 60

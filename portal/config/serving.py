@@ -10,6 +10,8 @@ from portal.config.asgi import application
 
 GRACE_S = 2
 """Live pages never end by themselves; they are cut after this at Ctrl-C."""
+IDLE_S = 75
+"""As deployed: longer than proxies keep a connection, so that none sends a request on one that just ends."""
 HOST = "127.0.0.1"
 
 
@@ -39,5 +41,6 @@ def server_config() -> uvicorn.Config:
         lifespan="on",
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=GRACE_S,
     )

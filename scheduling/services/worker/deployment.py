@@ -34,9 +34,11 @@ DEPLOYED = (
         "web", "web",
         (
             # Whom to believe about addresses is for the portal to say. How many processes: WEB_CONCURRENCY.
+            # An idle connection is the proxy's to end, commonly after 60 s: where the portal ends it, a
+            # request that is on its way is lost.
             "uvicorn", "portal.config.asgi:application", "--host", "0.0.0.0", "--port", "8000",  # noqa: S104
             "--lifespan", "on", "--no-server-header", "--no-proxy-headers",
-            "--timeout-graceful-shutdown", "5",
+            "--timeout-keep-alive", "75", "--timeout-graceful-shutdown", "5",
         ),
         account="weir-portal", many=True,
     ),

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import requests
 from django.conf import settings
 
+from scheduling.services.worker.deployment import DEPLOYED
 from scheduling.services.worker.spending import MIB, ProcessUse, spent
 from workshop.benches.engine.outcomes import Progress
 from workshop.testbed.parts import free_port, postgres, redis_server
@@ -105,8 +106,9 @@ def _seed(environment: Mapping[str, str], sessions: int, size: Sequence[str]) ->
 @contextmanager
 def _served(environment: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     port = free_port()
+    web = next(one for one in DEPLOYED if one.name == "web")
     command = [
-        sys.executable, "-m", "uvicorn", "portal.config.asgi:application", "--port", str(port),
+        sys.executable, "-m", *web.command, "--host", "127.0.0.1", "--port", str(port),
         "--workers", str(WEB_PROCESSES), "--log-level", "warning", "--no-access-log",
     ]  # fmt: skip
     process = subprocess.Popen(  # noqa: S603 - ourselves
