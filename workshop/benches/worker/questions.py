@@ -17,6 +17,7 @@ TIMES = 3
 """So often each person asks, one question after the other."""
 LOOKS_EVERY_S = 0.3
 """As the page looks whether the engine has planned it."""
+VERDICT = re.compile("As configured|would be refused")
 OPEN = 'hx-trigger="load'
 WORK = re.compile(r'href="(/c/[^"/]+/w/[^"/]+/)"')
 
@@ -75,7 +76,7 @@ def _checked(who: requests.Session, page: str, typed: dict[str, str]) -> str:
     answer = who.post(f"{page}preview/", data=typed, headers={"Referer": page}, timeout=TIMEOUT_S)
     if answer.status_code != 200:
         return str(answer.status_code)
-    return "" if 'class="badge' in answer.text else "no verdict"
+    return "" if VERDICT.search(answer.text) else "no verdict"
 
 
 def sooner(people: Crowd, cluster: str) -> Visits:
