@@ -4,22 +4,17 @@ beside them already. What is kept, the API and exports have them whole, in UTC.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from portal.display.format import duration, number, when
-
-INSTANT = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d) UTC\b")
-"""As ``scheduling.engine.reasons.wording.clock`` writes it."""
-LOSS = re.compile(r" ?Work lost: [\d.,]+ GPU-hours\.")
-"""As the engine's sentences of acts say what was lost."""
+from scheduling.engine.reasons.wording import CLOCK, LOSS
 
 
 def pieces(sentence: str) -> Iterator[str | datetime]:
     """``sentence`` in turn: its text, and the instants in it as aware UTC."""
     end = 0
-    for found in INSTANT.finditer(sentence):
+    for found in CLOCK.finditer(sentence):
         try:
             at = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
         except ValueError:
@@ -38,7 +33,7 @@ def local(sentence: str, now: datetime, zone: str) -> str:
 
 def tells_time(sentence: str) -> bool:
     """Whether it names an instant."""
-    return INSTANT.search(sentence) is not None
+    return CLOCK.search(sentence) is not None
 
 
 def without_loss(sentence: str) -> str:

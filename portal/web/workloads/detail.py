@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -266,8 +265,8 @@ def _entitlement(work: Workload, home: Queue | None, reader: Reader) -> LargeBar
     if home is None or work.state == State.FINISHED:
         return None
     why = readable(work, reader)
-    name = work.gpu_class.name if work.gpu_class else _class_told(work.gpu_classes, why.sentence)
-    share = Share.objects.filter(queue=home, gpu_class__name=name).first()
+    named = work.gpu_class or why.numbers.get("gpu_class") or next(iter(work.gpu_classes), "")
+    share = Share.objects.filter(queue=home, gpu_class__name=str(named)).first()
     if share is None:
         return None
     asks = work.is_waiting and work.reason not in NEVER_ASKS
@@ -276,9 +275,3 @@ def _entitlement(work: Workload, home: Queue | None, reader: Reader) -> LargeBar
     holds = why.numbers.get("holds") if is_quoted else None
     said = None if holds is None else MILLI * holds
     return large(share, str(home), framed=framed, said=said)
-
-
-def _class_told(names: Sequence[str], sentence: str) -> str:
-    """Of the classes that it accepts the one that the sentence names, else the first."""
-    words = {word.rstrip(".") for word in re.findall(r"[\w.-]+", sentence)}
-    return next((name for name in names if name in words), next(iter(names), ""))

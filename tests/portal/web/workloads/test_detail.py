@@ -59,12 +59,12 @@ def test_bar_of_what_a_queue_above_is_to_blame_for_is_its_own(as_user, cluster):
 
 
 def test_bar_is_of_the_class_that_the_sentence_is_about(as_user, cluster):
-    said = "research/language/pretraining holds 8 of its limit of 8 a100-40gb."
+    numbers = {"holds": 8, "limit": 8, "gpu_class": "a100-40gb"}
     classes = ["h100-80gb", "a100-40gb"]
     a100, queue = cluster.gpu_classes.get(name="a100-40gb"), cluster.queues.get(name="pretraining")
     Share.objects.create(queue=queue, gpu_class=a100, allocated=8000, limit=8000)
     waits = Workload.objects.filter(name="pt-13b-ctx32k")
-    waits.update(sentence=said, sealed={}, gpu_classes=classes)
+    waits.update(sentence="Its queue is full.", sealed={}, numbers=numbers, gpu_classes=classes)
     shown = as_user("m.okafor").get(url("pt-13b-ctx32k")).context["entitlement"]
     assert shown.share.gpu_class.name == "a100-40gb"
 
