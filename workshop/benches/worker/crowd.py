@@ -69,7 +69,7 @@ def add_people(
     in turn. Raises requests.RequestException."""
     page = f"{base}/people/"
     admin.get(page, timeout=TIMEOUT_S).raise_for_status()
-    proof = {"X-CSRFToken": admin.cookies["csrftoken"], "Referer": page}
+    proof = {"X-CSRFToken": str(admin.cookies.get("csrftoken")), "Referer": page}
     added = []
     for i in range(size):
         name, (team, persona) = f"visitor-{i}", places[i % len(places)]
