@@ -30,7 +30,17 @@ from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
-from scheduling.models import MILLI, Cluster, Decision, Eviction, Queue, Share, State, Workload
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    Decision,
+    Eviction,
+    GpuClass,
+    Queue,
+    Share,
+    State,
+    Workload,
+)
 from scheduling.services.starts.tell import PredictedStart, said_of
 from scheduling.services.words import endings
 from scheduling.services.words.sentences import Reader, home_of, readable
@@ -131,6 +141,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     reads_cost = may_read_cost(user, work)
     cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
     start = said_of(work) if work.is_waiting else None
+    counted_in = _unit(work, classes)
     return {
         "cluster": cluster,
         "work": work,
@@ -143,7 +154,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
         "start": start,
-        "line": _line(cluster, user, work, now, start),
+        "line": _line(user, work, now, start, counted_in),
+        "unit": counted_in,
         "entries": history.entries(
             work,
             transitions,
@@ -217,13 +229,19 @@ def _waits_since(work: Workload, now: datetime) -> datetime | None:
     return max(began, default=work.submitted_at)
 
 
+def _unit(work: Workload, classes: Mapping[str, GpuClass]) -> str:
+    """Of the class that it holds or held last, else of the first that it accepts."""
+    found = work.gpu_class or classes.get(next(iter(work.gpu_classes), ""))
+    return unit(found) if found else "GPUs"
+
+
 def _line(
-    cluster: Cluster, user: User, work: Workload, now: datetime, start: PredictedStart | None
+    user: User, work: Workload, now: datetime, start: PredictedStart | None, counted_in: str
 ) -> timeline.Timeline:
     return timeline.draw(
-        history.steps(work, history.in_order(work.transitions.all())),
+        history.steps(work, history.in_order(work.transitions.all()), counted_in),
         now=now,
-        zone_name=user.display_time_zone or cluster.display_time_zone,
+        zone_name=user.display_time_zone or work.cluster.display_time_zone,
         finished=work.finished_at if work.state == State.FINISHED else None,
         ends=_predicted_end(work, now),
         starts=start.band if start else None,
