@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from portal.display.format import duration, number, when
-from scheduling.engine.reasons.wording import CLOCK, LOSS
+from scheduling.services.words.sentences import INSTANT, LOSS
 
 
 def pieces(sentence: str) -> Iterator[str | datetime]:
     """``sentence`` in turn: its text, and the instants in it as aware UTC."""
     end = 0
-    for found in CLOCK.finditer(sentence):
+    for found in INSTANT.finditer(sentence):
         try:
             at = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
         except ValueError:
@@ -33,7 +33,7 @@ def local(sentence: str, now: datetime, zone: str) -> str:
 
 def tells_time(sentence: str) -> bool:
     """Whether it names an instant."""
-    return CLOCK.search(sentence) is not None
+    return INSTANT.search(sentence) is not None
 
 
 def without_loss(sentence: str) -> str:
