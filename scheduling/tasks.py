@@ -253,7 +253,7 @@ def _retain(cluster: Cluster) -> None:
 
 @shared_task(name="scheduling.tasks.heartbeat")
 def heartbeat() -> None:
-    """Write down what waits in each lane, and send a heartbeat through every one."""
+    """Write down what waits in each lane, and send a heartbeat through every one but its own."""
     for name in lanes.attended(lanes.measure()):
         answer_heartbeat.apply_async(args=[name], queue=name, expires=HEARTBEAT_EXPIRES_S)
 

@@ -83,7 +83,7 @@ def circle(rule: Rule) -> str:
         return ""
     team = [rule.escalate_team.name] if rule.escalate_team else []
     names = [*team, *rule.escalate_people] or ["administrators"]
-    return f"after {duration(rule.escalate_s)} {', '.join(names)}"
+    return f"{', '.join(names)} after {duration(rule.escalate_s)}"
 
 
 def headline(rule: Rule, firing: Firing, *, is_over: bool) -> str:

@@ -4,16 +4,11 @@ beside them already. What is kept, the API and exports have them whole, in UTC.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from portal.display.format import duration, number, when
-
-INSTANT = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d) UTC\b")
-"""As ``scheduling.engine.reasons.wording.clock`` writes it."""
-LOSS = re.compile(r" ?Work lost: [\d.,]+ GPU-hours\.")
-"""As the engine's sentences of acts say what was lost."""
+from scheduling.services.words.sentences import INSTANT, LOSS
 
 
 def pieces(sentence: str) -> Iterator[str | datetime]:

@@ -41,11 +41,12 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From ``at`` on it is in ``state`` and holds ``gpus`` milli-GPU."""
+    """From ``at`` on it is in ``state`` and holds ``gpus`` milli-GPU, which are GPUs or slices."""
 
     at: datetime
     state: str
     gpus: int = 0
+    unit: str = "GPUs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,17 @@ class Stretch:
     start: datetime
     end: datetime
     gpus: int
+    unit: str
     x: float = 0
     width: float = 0
 
     @property
     def text(self) -> str:
-        size = f" on {gpus_counted(self.gpus)}" if self.kind == RUNNING and self.gpus else ""
+        size = (
+            f" on {gpus_counted(self.gpus, self.unit)}"
+            if self.kind == RUNNING and self.gpus
+            else ""
+        )
         return f"{WORD[self.kind]} {duration(self.end - self.start)}{size}"
 
 
@@ -146,7 +152,7 @@ def _stretches(steps: Sequence[Step], until: datetime) -> Iterator[Stretch]:
             yield replace(current, end=min(step.at, until))
             current = None
         if current is None and kind is not None:
-            current = Stretch(kind, step.at, until, step.gpus)
+            current = Stretch(kind, step.at, until, step.gpus, step.unit)
     if current is not None:
         yield current
 

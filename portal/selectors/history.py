@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from portal.display.format import duration, gpus_counted, ratio, reason_inside, state_glyph
 from portal.display.timeline import Step
+from portal.display.units import unit
 from portal.selectors.workloads import gang
 from scheduling.models import (
     Action,
@@ -106,9 +107,9 @@ def in_order(transitions: Iterable[Transition]) -> list[Transition]:
     return sorted(transitions, key=lambda step: (step.at.replace(microsecond=0), step.pk))
 
 
-def steps(workload: Workload, transitions: Sequence[Transition]) -> list[Step]:
+def steps(workload: Workload, transitions: Sequence[Transition], counted_in: str) -> list[Step]:
     """The transitions as the timeline reads them; the submission alone when none was kept."""
-    found = [Step(t.at, t.to_state, t.gpus) for t in transitions]
+    found = [Step(t.at, t.to_state, t.gpus, counted_in) for t in transitions]
     if not found or found[0].at > workload.submitted_at:
         found.insert(0, Step(workload.submitted_at, State.PENDING))
     return [step for step in found if step.state != State.FINISHED]
@@ -257,7 +258,8 @@ def _entry(
     shown = workload.outcome if state == State.FINISHED and workload.outcome else state.value
     head = shown.capitalize() if state == State.FINISHED else HEADS[state]
     if step.from_state == step.to_state:
-        return Entry(step.at, "Resized", "running", f"To {gpus_counted(step.gpus)}.")
+        counted_in = unit(workload.gpu_class) if workload.gpu_class else "GPUs"
+        return Entry(step.at, "Resized", "running", f"To {gpus_counted(step.gpus, counted_in)}.")
     text = _text(workload, step, loss, reader)
     cycle = _cycle_of(step, loss, decisions)
     return Entry(step.at, head, state_glyph(shown)[0], text, loss, cycle=cycle)

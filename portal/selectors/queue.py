@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 DAYS = 7
 EVEN_S = 60.0
 """Less than that is neither ahead nor behind."""
-ROWS = 50
+ROWS = 10
+"""Of what waits, and of what runs; the list of workloads has the rest."""
 SIZES = ((2, "1–2 GPUs"), (8, "3–8 GPUs"), (32, "9–32 GPUs"), (None, "33 and more"))
 """Upper bounds in GPUs of the whole gang."""
 

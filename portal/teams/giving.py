@@ -72,9 +72,9 @@ def _excess(giver: Giver, persona: Persona, team: Team) -> Excess | None:
     for name, reach in persona.grants.items():
         capability = Capability(name)
         if capability not in CLASS_OF_SERVICE and not _covers(rights, capability, reach, team):
-            return Excess(f"It may {MEANINGS[capability].verb} more than you may.")
+            return Excess(f"It may {MEANINGS[capability].verb} more than its giver.")
     if _approves_more(giver, persona):
-        return Excess("It approves larger requests than you may.")
+        return Excess("It approves larger requests than its giver.")
     if Capability.SUBMIT in persona.grants:
         return _excess_of_service(giver, persona)
     return None
@@ -112,7 +112,7 @@ def _excess_of_service(giver: Giver, persona: Persona) -> Excess | None:
     """A class of service is handed out by whoever has one like it in some team."""
     own = [p for p in giver.personas if Capability.SUBMIT in p.grants]
     if not own:
-        return Excess("It may submit, and no persona of yours may.")
+        return Excess("It may submit, and no persona of its giver may.")
     found = [next(_beyond(persona, mine), None) for mine in own]
     return None if None in found else found[0]
 
@@ -122,16 +122,16 @@ def _beyond(persona: Persona, mine: Persona) -> Iterator[Excess]:
         bound, most = getattr(persona, column), getattr(mine, column)
         if most is not None and (bound is None or bound > most):
             text = "no limit" if bound is None else words.format(bound / unit)
-            yield Excess(f"It allows {text}, against {words.format(most / unit)} of yours.")
+            yield Excess(f"It allows {text}, against {words.format(most / unit)} of its giver.")
     if mine.preemptible_only and not persona.preemptible_only:
-        yield Excess("It allows work that is not preemptible, and yours does not.")
+        yield Excess("It allows work that is not preemptible, and that of its giver does not.")
     if persona.interactive and not mine.interactive:
-        yield Excess("It allows interactive work, and yours does not.")
+        yield Excess("It allows interactive work, and that of its giver does not.")
     for relation, words in (("priority_classes", "priority"), ("gpu_classes", "GPU")):
         bound, given = (set(getattr(p, relation).all()) for p in (persona, mine))
         if given and (not bound or bound - given):
             more = ", ".join(sorted(str(c) for c in bound - given)) or "every one"
-            yield Excess(f"It allows the {words} classes {more}, and yours does not.")
+            yield Excess(f"It allows the {words} classes {more}, and that of its giver does not.")
 
 
 def check_within(giver: User, persona: Persona, team: Team, act: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pwd
 import shutil
@@ -25,8 +26,18 @@ SPEED = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """Killed servers are started again from what the kernel holds; nobody pulls the plug in a test."""
 
 
+SIGNAL_AT_PARENTS_DEATH = 1
+"""``PR_SET_PDEATHSIG`` of Linux."""
+
+
 class PartsError(Exception):
     """A part is not installed, or does not do what it should; the message says which."""
+
+
+def end_with_parent() -> None:
+    """What a child calls first (``preexec_fn``): it gets SIGTERM once the thread that began it is gone,
+    however that ended."""
+    ctypes.CDLL(None).prctl(SIGNAL_AT_PARENTS_DEATH, signal.SIGTERM)
 
 
 def program(name: str) -> str | None:

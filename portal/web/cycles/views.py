@@ -13,6 +13,7 @@ from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.finding import finding
 from portal.web.cycles.leavers import searches
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, attached, page_view
 from portal.web.frame.revision_cache import remembered
 from portal.web.frame.shell import get_cluster
@@ -46,6 +47,7 @@ def cycle(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     context = {
         "cycle": shown,
         "seen": seen,
+        "page": page_of(request, seen.acts),
         "finding": finding(seen, reader_of(request)),
         "record": record,
         "around": Around.of(record, request.user) if record else None,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.accounts.models import User
-from scheduling.models import Cluster, State, Workload
+from scheduling.models import Cluster, State, Transition, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 
 
@@ -28,16 +28,10 @@ class Active(NamedTuple):
     max_members: int
     held: bool
     submitted_at: datetime
-    admitted_at: datetime | None
 
     @property
     def is_waiting(self) -> bool:
         return self.state in WAITING
-
-    def was_held(self, planned: datetime) -> bool:
-        """Whether a plan of that time found it holding GPUs: what a plan admits, it counted as pending."""
-        began = self.admitted_at is not None and self.admitted_at < planned
-        return began and self.members > 0
 
 
 def own(cluster: Cluster, user: User) -> QuerySet[Workload]:
@@ -48,13 +42,32 @@ def own(cluster: Cluster, user: User) -> QuerySet[Workload]:
 
 def active_of(cluster: Cluster, user: User) -> Sequence[Active]:
     """One query."""
-    return _read(own(cluster, user).filter(state__in=(*WAITING, *HOLDING)))
+    works = own(cluster, user).filter(state__in=(*WAITING, *HOLDING)).order_by()
+    return [Active(*row) for row in works.values_list(*Active._fields)]
 
 
-def ended_after(planned: datetime, cluster: Cluster, user: User) -> Sequence[Active]:
-    """What a plan of that time still counted, as it was at its end. One query."""
-    return _read(own(cluster, user).filter(state=State.FINISHED, finished_at__gt=planned))
-
-
-def _read(works: QuerySet[Workload]) -> Sequence[Active]:
-    return [Active(*row) for row in works.order_by().values_list(*Active._fields)]
+def as_planned(
+    planned: datetime, active: Sequence[Active], cluster: Cluster, user: User
+) -> Sequence[Active]:
+    """The person's work as a plan of that time found it: ``active``, what waits and holds GPUs now, and what
+    ended since, each as it was before its first step since. One query."""
+    found = {one.pk: one for one in active}
+    steps = Transition.objects.filter(workload=OuterRef("pk"))
+    # What came to pass at that very instant the plan did, unless it is what only others do.
+    others = Q(at=planned, to_state__in=(State.PENDING, State.FINISHED))
+    last = steps.filter(Q(at__lt=planned) | others).order_by("-at", "-id")
+    changed = (
+        own(cluster, user)
+        .filter(~Q(state=State.FINISHED) | Q(finished_at__gt=planned))
+        .filter(Exists(steps.filter(at__gte=planned).exclude(others)))
+        .annotate(was=last.values("to_state")[:1], had=last.values("gpus")[:1])
+        .annotate(on=last.values("gpu_class_id")[:1])
+        .order_by()
+    )
+    for *row, was, had, on in changed.values_list(*Active._fields, "was", "had", "on"):
+        one = Active(*row)
+        members = (had or 0) // max(1, one.gpus)
+        found[one.pk] = one._replace(
+            state=was or State.PENDING, members=members, gpu_class_id=on or one.gpu_class_id
+        )
+    return [one for one in found.values() if one.state != State.FINISHED]

@@ -17,7 +17,7 @@ from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Trans
 from scheduling.services.words import endings
 
 SINCE = timedelta(hours=24)
-MOST = 20
+MOST = 10
 RANK = {Outcome.FAILED: 0, "evicted": 1}
 LAST = 2
 

@@ -16,7 +16,7 @@ from portal.selectors.overview import figures_of
 from portal.teams.access import team_queues
 from portal.teams.rights import rights_of
 from portal.web.frame.division import last_cycle, shares_of, tree_of
-from portal.web.mine.active import Active, ended_after
+from portal.web.mine.active import Active, as_planned
 from scheduling.models import Cluster, GpuClass, Queue
 
 
@@ -60,7 +60,7 @@ class OwnQueues:
 
 
 def own_share(
-    cluster: Cluster, user: User, active: Iterable[Active], gpu_class: GpuClass
+    cluster: Cluster, user: User, active: Sequence[Active], gpu_class: GpuClass
 ) -> OwnQueues:
     """Lines are the highest of the person's queues, so none is counted twice; ``active`` is the person's
     work that waits and runs. Two queries, and three more once a revision."""
@@ -71,8 +71,8 @@ def own_share(
     shares = shares_of(cluster).get(gpu_class.pk, {})
     last = last_cycle(cluster)
     planned = last.at if last else cluster.now()
-    counted = (*active, *ended_after(planned, cluster, user))
-    usage, wanted = _of_person(counted, planned, gpu_class)
+    found = as_planned(planned, active, cluster, user)
+    usage, wanted = _of_person(found, planned, gpu_class)
     figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
     on = axis(figures.values())
     lines = [_line(q, figures[q.pk], every, usage, wanted, on) for q in mine]
@@ -102,7 +102,7 @@ def _highest(seen: set[int], every: Iterable[Queue]) -> list[Queue]:
 
 
 def _of_person(
-    counted: Iterable[Active], planned: datetime, gpu_class: GpuClass
+    found: Iterable[Active], planned: datetime, gpu_class: GpuClass
 ) -> tuple[Mapping[int | None, int], Mapping[int | None, int]]:
     """Milli-GPU of the class that the person's work held and asked for, by queue, as the newest division
     counts them: of what was there when it was planned, all members of what waited and is not on hold, in each
@@ -110,10 +110,10 @@ def _of_person(
     """
     usage: Counter[int | None] = Counter()
     wanted: Counter[int | None] = Counter()
-    for one in counted:
+    for one in found:
         if one.submitted_at > planned or (one.is_waiting and one.held):
             continue
-        if one.was_held(planned):
+        if one.members:
             if one.gpu_class_id == gpu_class.pk:
                 usage[one.queue_id] += one.gpus * one.members
         elif not one.gpu_classes or gpu_class.name in one.gpu_classes:

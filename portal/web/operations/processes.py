@@ -78,7 +78,7 @@ def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> P
         rows=sorted(
             [*rows, *absent], key=lambda row: (row.alive, list(Role.labels).index(row.role))
         ),
-        faults=[*_silent(processes, now), *_stuck(lanes, now)],
+        faults=[*_silent(processes, now), *_stuck(lanes, processes, now)],
         lag_s=leader["lag_s"] if leader else None,
         objects=leader["objects"] if leader else 0,
     )
@@ -138,16 +138,31 @@ def _silent(processes: Sequence[ProcessState], now: datetime) -> Iterator[str]:
         yield f"no {role.label.lower()} has been heard of {heard}: {WITHOUT[role]}"
 
 
-def _stuck(lanes: Sequence[LaneNow], now: datetime) -> Iterator[str]:
-    """Lanes out of which nobody takes anything, though the broker is asked."""
+def _stuck(
+    lanes: Sequence[LaneNow], processes: Sequence[ProcessState], now: datetime
+) -> Iterator[str]:
+    """Lanes out of which nobody takes anything, though the broker is asked. A study takes minutes, and who
+    lives takes the next one after it."""
     for lane in lanes:
         if lane.asked_at is None or (now - lane.asked_at).total_seconds() > LOST_S:
             continue
         if lane.waiting is None:
             yield "the broker does not answer"
             return
-        taken = lane.served_at
-        if lane.waiting and (taken is None or (now - taken).total_seconds() > STUCK_S):
+        workers = [one for one in processes if one.process.role == lane.role]
+        is_busy = lane.role == Role.STUDY and any(one.alive for one in workers)
+        since = lane.served_at or _there_since(workers)
+        if not lane.waiting or is_busy or since is None:
+            continue
+        if (now - since).total_seconds() > STUCK_S:
             wait = "waits" if lane.waiting == 1 else "wait"
-            since = f"has taken one for {duration(now - taken)}" if taken else "ever took one"
-            yield f"{counted(lane.waiting, 'task')} {wait} for {lane.what}, and no worker {since}"
+            yield (
+                f"{counted(lane.waiting, 'task')} {wait} for {lane.what}, and no worker has taken one for"
+                f" {duration(now - since)}"
+            )
+
+
+def _there_since(workers: Sequence[ProcessState]) -> datetime | None:
+    """Since when one of them lives; where none does, when the last was heard of."""
+    began = [one.process.began_at for one in workers if one.alive]
+    return min(began) if began else max((one.process.seen_at for one in workers), default=None)

@@ -14,6 +14,7 @@ from portal.teams.models import Membership, Team
 from portal.teams.people import led_teams, visible_teams
 from portal.teams.sight import person_for
 from portal.web.frame.forms import form_page, saved
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view
 
 
@@ -30,11 +31,9 @@ def teams(request: PersonRequest) -> HttpResponse:
     made = saved(request, form, save, lambda one: f"Team {one.name} is there. Add its members.")
     if made:
         return redirect("web:team", made.name)
-    seen = visible_teams(request.user).select_related("queue__cluster")
-    context = {
-        "teams": seen.prefetch_related("memberships__persona", "memberships__user"),
-        "is_admin": is_admin(request.user),
-    }
+    seen = visible_teams(request.user).select_related("queue__cluster").order_by("name")
+    seen = seen.prefetch_related("memberships__persona", "memberships__user")
+    context = {"page": page_of(request, seen), "is_admin": is_admin(request.user)}
     return form_page(request, "web/people/teams.html", form, context)
 
 

@@ -19,6 +19,7 @@ from portal.teams.may import answer_about, may, may_not
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for, person_for, visible_memberships
 from portal.web.frame.forms import form_page
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, act_view, acted, form_view, page_view
 from portal.web.people.matrix import matrix
 
@@ -36,7 +37,7 @@ def people(request: PersonRequest) -> HttpResponse:
             form = PersonForm() if made else form
     seen = visible_people(request.user).prefetch_related(memberships_for(request.user))
     context = {
-        "people": seen.order_by("-is_active", "username"),
+        "page": page_of(request, seen.order_by("-is_active", "username")),
         "made": made,
         "may_add": may_add_people(request.user),
     }

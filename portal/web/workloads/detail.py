@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,7 +30,17 @@ from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
-from scheduling.models import MILLI, Cluster, Decision, Eviction, Queue, Share, State, Workload
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    Decision,
+    Eviction,
+    GpuClass,
+    Queue,
+    Share,
+    State,
+    Workload,
+)
 from scheduling.services.starts.tell import PredictedStart, said_of
 from scheduling.services.words import endings
 from scheduling.services.words.sentences import Reader, home_of, readable
@@ -132,6 +141,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     reads_cost = may_read_cost(user, work)
     cost = cost_of(work, now, Prices.of(classes.values())) if reads_cost else None
     start = said_of(work) if work.is_waiting else None
+    counted_in = _unit(work, classes)
     return {
         "cluster": cluster,
         "work": work,
@@ -144,7 +154,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
         "start": start,
-        "line": _line(cluster, user, work, now, start),
+        "line": _line(user, work, now, start, counted_in),
+        "unit": counted_in,
         "entries": history.entries(
             work,
             transitions,
@@ -218,13 +229,19 @@ def _waits_since(work: Workload, now: datetime) -> datetime | None:
     return max(began, default=work.submitted_at)
 
 
+def _unit(work: Workload, classes: Mapping[str, GpuClass]) -> str:
+    """Of the class that it holds or held last, else of the first that it accepts."""
+    found = work.gpu_class or classes.get(next(iter(work.gpu_classes), ""))
+    return unit(found) if found else "GPUs"
+
+
 def _line(
-    cluster: Cluster, user: User, work: Workload, now: datetime, start: PredictedStart | None
+    user: User, work: Workload, now: datetime, start: PredictedStart | None, counted_in: str
 ) -> timeline.Timeline:
     return timeline.draw(
-        history.steps(work, history.in_order(work.transitions.all())),
+        history.steps(work, history.in_order(work.transitions.all()), counted_in),
         now=now,
-        zone_name=user.display_time_zone or cluster.display_time_zone,
+        zone_name=user.display_time_zone or work.cluster.display_time_zone,
         finished=work.finished_at if work.state == State.FINISHED else None,
         ends=_predicted_end(work, now),
         starts=start.band if start else None,
@@ -266,8 +283,8 @@ def _entitlement(work: Workload, home: Queue | None, reader: Reader) -> LargeBar
     if home is None or work.state == State.FINISHED:
         return None
     why = readable(work, reader)
-    name = work.gpu_class.name if work.gpu_class else _class_told(work.gpu_classes, why.sentence)
-    share = Share.objects.filter(queue=home, gpu_class__name=name).first()
+    named = work.gpu_class or why.numbers.get("gpu_class") or next(iter(work.gpu_classes), "")
+    share = Share.objects.filter(queue=home, gpu_class__name=str(named)).first()
     if share is None:
         return None
     asks = work.is_waiting and work.reason not in NEVER_ASKS
@@ -276,9 +293,3 @@ def _entitlement(work: Workload, home: Queue | None, reader: Reader) -> LargeBar
     holds = why.numbers.get("holds") if is_quoted else None
     said = None if holds is None else MILLI * holds
     return large(share, str(home), framed=framed, said=said)
-
-
-def _class_told(names: Sequence[str], sentence: str) -> str:
-    """Of the classes that it accepts the one that the sentence names, else the first."""
-    words = {word.rstrip(".") for word in re.findall(r"[\w.-]+", sentence)}
-    return next((name for name in names if name in words), next(iter(names), ""))

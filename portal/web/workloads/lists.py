@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Case, Count, F, QuerySet, Value, When
 from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpResponse, QueryDict
@@ -18,6 +18,7 @@ from portal.selectors.costs import hours_of
 from portal.selectors.workloads import rows
 from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.reading import reader_of
+from portal.web.frame.pages import page_of
 from portal.web.frame.requests import PersonRequest, attached_csv, page_view
 from portal.web.frame.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
@@ -85,7 +86,6 @@ def _rows(
         yield tuple(shown)
 
 
-PAGE = 50
 NARROWING = sorted(set(WorkloadFilter.base_filters) - {"state", "ordering"})
 """Filters that leave out some of a state."""
 TABS = (
@@ -136,7 +136,7 @@ def _table(
     is_narrowed = not chosen.is_valid() or any(map(request.GET.get, NARROWING))
     of_found = _counts(found) if is_narrowed else _of_states(counts, query.getlist("state"))
     shown = paging.paged(found, by, of_found, cluster.now())
-    page: Page[Workload] = Paginator(shown, PAGE).get_page(request.GET.get("page"))
+    page: Page[Workload] = page_of(request, shown)
     fragment = bool(request.headers.get("X-Weir-Live"))
     template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"
     return render(
@@ -145,7 +145,6 @@ def _table(
         {
             **context,
             **_choices(request, cluster, fragment),
-            **_addresses(request, page),
             "heads": heads(columns, by, request.GET),
             "cluster": cluster,
             "filter": chosen,
@@ -222,20 +221,3 @@ def _tabs(counts: Mapping[str, int], query: QueryDict) -> list[ListTab]:
         count = sum(counts.get(state, 0) for state in GROUPS.get(name, (name,)))
         tabs.append(ListTab(label, link.urlencode(), count, query.getlist("state") == [name]))
     return tabs
-
-
-def _addresses(request: PersonRequest, page: Page[Workload]) -> dict[str, str]:
-    """Links that keep what is filtered: to the neighbouring pages and the CSV."""
-
-    def address(**changes: Any) -> str:
-        query = request.GET.copy()
-        query.pop("page", None)
-        for key, value in changes.items():
-            query[key] = str(value)
-        return f"?{query.urlencode()}"
-
-    return {
-        "csv_url": address(export="csv"),
-        "previous_url": address(page=page.previous_page_number()) if page.has_previous() else "",
-        "next_url": address(page=page.next_page_number()) if page.has_next() else "",
-    }

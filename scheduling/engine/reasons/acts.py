@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.engine.model import UNLIMITED, Rule
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.rules import begins_with, taken_from
-from scheduling.engine.reasons.wording import amount, are, share, span
+from scheduling.engine.reasons.wording import amount, are, loss, share, span
 
 
 def fits_nominal(f: Facts) -> str:
@@ -32,17 +32,13 @@ def grows(f: Facts) -> str:
 
 def reclaimed(f: Facts) -> str:
     keeps = "" if begins_with(f) else f" {f.blame} keeps {amount(f.figures.keeps)}."
-    return f"{taken_from(f)} {_loss(f)}{keeps}"
-
-
-def _loss(f: Facts) -> str:
-    return f"Work lost: {f.lost_gpu_s / 3600:.1f} GPU-hours."
+    return f"{taken_from(f)} {loss(f.lost_gpu_s)}{keeps}"
 
 
 def preempted(f: Facts) -> str:
     return (
         f"{f.opening} has a higher priority in {f.queue} and needs {amount(f.figures.requested)}"
-        f" {f.gpu_class}. {_loss(f)}"
+        f" {f.gpu_class}. {loss(f.lost_gpu_s)}"
     )
 
 
@@ -55,7 +51,7 @@ def gives_way(f: Facts) -> str:
     else:
         why = f"it is expected to end after {_gpu_hours(others)}, this workload after {_gpu_hours(mine)}"
     needs = f"{amount(f.figures.requested)} {f.gpu_class}"
-    return f"{f.opening} goes first and needs {needs}; {why}. {_loss(f)}"
+    return f"{f.opening} goes first and needs {needs}; {why}. {loss(f.lost_gpu_s)}"
 
 
 def _gpu_hours(gpu_s: float) -> str:
@@ -78,7 +74,7 @@ def consolidates(f: Facts) -> str:
     others = f", with {moved - 1:.0f} more," if moved > 1 else ""
     return (
         f"It moves{others} so that {f.other} finds room for {amount(need)} {f.gpu_class}"
-        f" side by side; its {amount(gpus)} {are(gpus)} free elsewhere. {_loss(f)}"
+        f" side by side; its {amount(gpus)} {are(gpus)} free elsewhere. {loss(f.lost_gpu_s)}"
     )
 
 

@@ -288,7 +288,8 @@ def sealed_sentence(facts: Facts) -> str:
 
 
 def numbers(facts: Facts) -> dict[str, Number]:
-    """The figures by name, GPUs as numbers of GPUs; the blamed queue and the rival beside them."""
+    """The figures by name, GPUs as numbers of GPUs; the class that they are of, the blamed queue and the
+    rival beside them."""
     declared = DECLARED[facts.reason]
     named: dict[str, Number] = {}
     for name, (unit, shown) in of.units(declared.figures).items():
@@ -297,6 +298,8 @@ def numbers(facts: Facts) -> dict[str, Number]:
             named[name] = _read(figure, unit)
     if declared.searches and facts.searches:
         named["searches"] = facts.searches
+    if named and facts.gpu_class:
+        named["gpu_class"] = facts.gpu_class
     if facts.blame and facts.blame != facts.queue:
         named["queue"] = facts.blame
     if facts.rival:

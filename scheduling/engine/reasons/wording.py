@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from scheduling.engine.model import MILLI
@@ -57,6 +58,18 @@ def gib(mib: float) -> str:
 
 def clock(instant: datetime | None) -> str:
     return "unknown" if instant is None else f"{instant.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+CLOCK = re.compile(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d) UTC\b")
+"""As ``clock`` writes an instant, for pages that show it in the reader's own time."""
+
+
+def loss(gpu_s: float) -> str:
+    return f"Work lost: {gpu_s / 3600:.1f} GPU-hours."
+
+
+LOSS = re.compile(r" ?Work lost: [\d.]+ GPU-hours\.")
+"""As ``loss`` stands in a sentence, for pages where the figure stands beside it."""
 
 
 def span(seconds: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from scheduling.engine import model as m
 from scheduling.engine.model import Reason
-from scheduling.engine.reasons import facts
+from scheduling.engine.reasons import facts, wording
 from scheduling.engine.reasons.catalogue import DECLARED
 from scheduling.models import Decision, Eviction, Queue, Transition, Workload
 from scheduling.services.ledger.evictions import RULES
@@ -24,6 +24,9 @@ Row = Workload | Decision | Eviction | Transition
 
 OTHERS_QUEUE, OTHERS_WORK = facts.OTHERS_QUEUE, facts.OTHERS_WORK
 """What stands for another team's queue and work before who may not see it."""
+
+INSTANT, LOSS = wording.CLOCK, wording.LOSS
+"""How the engine writes an instant, and the work that an act lost, for pages that show them otherwise."""
 
 GENERAL: Mapping[str, str] = {
     r: declared.general for r, declared in DECLARED.items() if declared.general

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from scheduling.models import Cluster, Lane
+from scheduling.models import Cluster, Lane, Role
 from scheduling.services.worker.consuming import queue_of
 from scheduling.services.worker.names import GENERAL, STUDIES
 
@@ -30,6 +30,8 @@ class LaneNow:
 
     name: str
     what: str
+    role: Role
+    """Of the processes that serve it."""
     waiting: int | None
     asked_at: datetime | None
     served_at: datetime | None
@@ -38,22 +40,23 @@ class LaneNow:
 def lanes_of(cluster: Cluster) -> list[LaneNow]:
     """The lanes that a cluster needs, as they were written down. One query."""
     wanted = {
-        queue_of(cluster.name): MEANING_OF_CLUSTER,
-        GENERAL: MEANING_OF_DEFAULT,
-        STUDIES: MEANING_OF_STUDIES,
+        queue_of(cluster.name): (MEANING_OF_CLUSTER, Role.ENGINE),
+        GENERAL: (MEANING_OF_DEFAULT, Role.WORKER),
+        STUDIES: (MEANING_OF_STUDIES, Role.STUDY),
     }
     rows = {lane.name: lane for lane in Lane.objects.filter(name__in=wanted)}
-    return [_now(name, what, rows.get(name)) for name, what in wanted.items()]
+    return [_now(name, *known, rows.get(name)) for name, known in wanted.items()]
 
 
-def _now(name: str, what: str, row: Lane | None) -> LaneNow:
+def _now(name: str, what: str, role: Role, row: Lane | None) -> LaneNow:
     if row is None:
-        return LaneNow(name, what, None, None, None)
-    return LaneNow(name, what, row.waiting, row.asked_at, row.served_at)
+        return LaneNow(name, what, role, None, None, None)
+    return LaneNow(name, what, role, row.waiting, row.asked_at, row.served_at)
 
 
 def measure() -> list[str]:
-    """Ask the broker how much waits in every lane and write it down; the names of the lanes."""
+    """Ask the broker how much waits in every lane and write it down; the names of the lanes. For a worker of
+    the general one, which is served then."""
     names = [GENERAL, STUDIES, *map(queue_of, Cluster.objects.values_list("name", flat=True))]
     waiting = _waiting(names)
     now = timezone.now()
@@ -61,6 +64,7 @@ def measure() -> list[str]:
         values = {"waiting": waiting.get(name), "asked_at": now}
         Lane.objects.update_or_create(name=name, defaults=values)
     Lane.objects.exclude(name__in=names).delete()
+    serve(GENERAL)
     return names
 
 
@@ -70,8 +74,8 @@ def is_on_demand(name: str) -> bool:
 
 
 def attended(names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that a worker serves all the time."""
-    return [name for name in names if not is_on_demand(name)]
+    """Those of ``names`` that another worker serves all the time."""
+    return [name for name in names if name != GENERAL and not is_on_demand(name)]
 
 
 def serve(name: str) -> None:

@@ -55,7 +55,7 @@ def test_lead_hands_out_their_own_personas_below(teams, lead):
 def test_persona_that_allows_more_says_what(teams, lead):
     more = Persona.objects.get(name="data scientist")
     over = excess(lead, more, teams["vision"])
-    assert over.sentence == "It allows 32 GPUs a workload, against 16 GPUs a workload of yours."
+    assert over.sentence == "It allows 32 GPUs a workload, against 16 GPUs a workload of its giver."
 
 
 def test_lead_who_submits_nowhere_hands_out_nothing_that_submits(teams):

@@ -11,6 +11,7 @@ from portal.web.mine.active import active_of
 from portal.web.mine.ahead import Span, TimeAxis
 from portal.web.mine.queues import own_share
 from scheduling.models import Cycle, Eviction, Queue, State, Transition, Workload
+from scheduling.services.workloads.lifecycle import transition
 from tests.factories import NOW, make_cluster, make_member, make_workload
 
 pytestmark = pytest.mark.django_db
@@ -138,44 +139,53 @@ def of_solo(cluster):
     user, queue = User.objects.create_user("solo"), Queue.objects.get(name="pretraining")
     gpu_class = cluster.gpu_classes.get(name="h100-80gb")
 
-    def counted(**fields):
+    def counted(*steps, **fields):
         told = {"submitted_at": NOW - timedelta(hours=1), "gpu_classes": ["h100-80gb"], **fields}
-        if "admitted_at" in told:
-            told |= {"gpu_class": gpu_class, "members": 1}
-        make_workload(queue, user="solo", gpus=4000, **told)
+        work = make_workload(queue, user="solo", gpus=4000, **told)
+        for state, ago in steps:
+            at = {"gpu_class": gpu_class} if state == State.ADMITTED else {}
+            transition(work, state, at=NOW - timedelta(**ago), **at)
         total = of_person(cluster, user, gpu_class).total
         return total.mine, total.mine_pending
 
     return counted
 
 
+EARLY, LATE = {"minutes": 5}, {"seconds": 5}
+ADMITTED, RUNNING = (State.ADMITTED, {"minutes": 50}), (State.RUNNING, {"minutes": 49})
+EVICTED = (State.EVICTED, EARLY), (State.REQUEUED, EARLY)
+
+
 def test_own_part_is_without_what_came_after_the_plan(of_solo):
     assert of_solo(submitted_at=NOW) == (0, 0)
 
 
-def test_own_work_that_began_after_the_plan_was_pending_in_it(of_solo):
-    assert of_solo(state=State.RUNNING, admitted_at=NOW) == (0, 4000)
-
-
-def test_own_work_that_began_before_the_plan_was_held_in_it(of_solo):
-    assert of_solo(state=State.RUNNING, admitted_at=NOW - timedelta(minutes=5)) == (4000, 0)
-
-
 @pytest.mark.parametrize(
-    ("began", "ended", "counted"),
+    ("steps", "counted"),
     [
-        ({"hours": 1}, {"seconds": 5}, (4000, 0)),
-        ({"seconds": 30}, {"seconds": 5}, (0, 4000)),
-        ({"hours": 1}, {"minutes": 5}, (0, 0)),
+        ([ADMITTED, RUNNING], (4000, 0)),
+        ([(State.ADMITTED, LATE)], (0, 4000)),
+        ([(State.ADMITTED, {"minutes": 1})], (0, 4000)),
+        ([ADMITTED, RUNNING, (State.FINISHED, LATE)], (4000, 0)),
+        ([(State.ADMITTED, {"seconds": 30}), (State.FINISHED, LATE)], (0, 4000)),
+        ([ADMITTED, (State.FINISHED, EARLY)], (0, 0)),
+        ([ADMITTED, (State.FINISHED, {"minutes": 1})], (0, 0)),
+        ([(State.FINISHED, LATE)], (0, 4000)),
+        ([ADMITTED, *EVICTED], (0, 4000)),
+        ([ADMITTED, (State.EVICTED, EARLY), (State.REQUEUED, LATE)], (4000, 0)),
+        ([ADMITTED, (State.EVICTED, LATE), (State.REQUEUED, LATE)], (4000, 0)),
+        ([ADMITTED, (State.EVICTED, {"minutes": 1}), (State.REQUEUED, LATE)], (4000, 0)),
+        ([ADMITTED, *EVICTED, (State.ADMITTED, LATE)], (0, 4000)),
+        (
+            [ADMITTED, (State.EVICTED, LATE), (State.REQUEUED, LATE), (State.FINISHED, LATE)],
+            (4000, 0),
+        ),
+        ([ADMITTED, (State.FINISHED, EARLY), (State.REQUEUED, LATE)], (0, 0)),
     ],
 )
-def test_own_work_that_ended_after_the_plan_is_what_it_was_in_it(of_solo, began, ended, counted):
-    times = {"admitted_at": NOW - timedelta(**began), "finished_at": NOW - timedelta(**ended)}
-    assert of_solo(state=State.FINISHED, **times) == counted
-
-
-def test_own_work_that_was_cancelled_after_the_plan_was_pending_in_it(of_solo):
-    assert of_solo(state=State.FINISHED, finished_at=NOW - timedelta(seconds=5)) == (0, 4000)
+def test_own_work_is_counted_as_the_plan_found_it(of_solo, steps, counted):
+    """The plan is a minute old: of that instant is what it did, and what ended just then it saw."""
+    assert of_solo(*steps) == counted
 
 
 def test_own_work_is_counted_as_the_plan_counts_what_is_pending(of_solo):

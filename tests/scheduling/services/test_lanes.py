@@ -73,3 +73,9 @@ def test_heartbeat_that_a_worker_takes_is_noted_at_its_lane(app: Celery, cluster
     served = Lane.objects.get(name="cluster-lanes-test").served_at
     assert served is not None
     assert (timezone.now() - served).total_seconds() < 5
+
+
+def test_general_worker_is_seen_by_its_own_question(app: Celery, cluster: Cluster) -> None:
+    names = lanes.measure()
+    assert Lane.objects.get(name="celery").served_at is not None
+    assert "celery" not in lanes.attended(names)

@@ -108,7 +108,7 @@ def test_figures_of_a_queue_out_of_sight_are_neither_said_nor_listed():
         " 2026-01-05 12:00 UTC."
     )
     assert may.numbers == {
-        "needs": 4, "would_leave": 5, "queue": OTHERS_QUEUE, "workload": OTHERS_WORK,
+        "needs": 4, "would_leave": 5, "gpu_class": "h100", "queue": OTHERS_QUEUE, "workload": OTHERS_WORK,
         "workload_queue": OTHERS_QUEUE,
     }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,10 +62,33 @@ def sign_in(base: str, name: str, password: str) -> requests.Session:
     return session
 
 
+def add_people(
+    base: str, admin: requests.Session, places: Sequence[tuple[str, str]], size: int
+) -> list[tuple[str, str]]:
+    """Names and passwords of ``size`` people whom ``admin`` adds now, with the (team, persona) of ``places``
+    in turn. Raises requests.RequestException."""
+    page = f"{base}/people/"
+    admin.get(page, timeout=TIMEOUT_S).raise_for_status()
+    proof = {"X-CSRFToken": str(admin.cookies.get("csrftoken")), "Referer": page}
+    added = []
+    for i in range(size):
+        name, (team, persona) = f"visitor-{i}", places[i % len(places)]
+        made = admin.post(
+            f"{base}/api/v1/people", json={"username": name}, headers=proof, timeout=TIMEOUT_S
+        )
+        made.raise_for_status()
+        place = f"{base}/api/v1/teams/{team}/members/{name}"
+        admin.put(
+            place, json={"persona": persona}, headers=proof, timeout=TIMEOUT_S
+        ).raise_for_status()
+        added.append((name, made.json()["password"]))
+    return added
+
+
 @contextmanager
-def crowd(base: str, people: Sequence[str], password: str, size: int) -> Iterator[Crowd]:
-    """``size`` sessions, of ``people`` in turn."""
-    sessions = [sign_in(base, people[i % len(people)], password) for i in range(size)]
+def crowd(base: str, people: Iterable[tuple[str, str]]) -> Iterator[Crowd]:
+    """A session of each of ``people``, by name and password."""
+    sessions = [sign_in(base, *one) for one in people]
     try:
         yield Crowd(base, sessions)
     finally:

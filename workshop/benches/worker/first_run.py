@@ -24,7 +24,7 @@ from workshop.benches.worker.overview import (
     wait_until_it_listens,
 )
 from workshop.benches.worker.processes import Watch
-from workshop.testbed.parts import free_port
+from workshop.testbed.parts import end_with_parent, free_port
 
 SETUP = {"python": ".venv/bin/python", "install": ".venv/.runtime", "compile": "setup"}
 """Phase -> what make is asked for; installing has the downloads in it."""
@@ -122,6 +122,7 @@ def _visited(clone: Path, prefix: str, progress: Progress) -> dict[str, float]:
         ["make", "--silent", "demo", f"PORT={free_port()}"],  # noqa: S607
         cwd=clone, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
+        preexec_fn=end_with_parent,  # noqa: PLW1509 - nothing else runs in this process yet
     )  # fmt: skip
     watch = Watch(process.pid)
     phases = Phases(watch, prefix, progress)

@@ -19,7 +19,7 @@ from django.conf import settings
 from scheduling.services.worker.deployment import DEPLOYED
 from scheduling.services.worker.spending import MIB, ProcessUse, spent
 from workshop.benches.engine.outcomes import Progress
-from workshop.testbed.parts import free_port, postgres, redis_server
+from workshop.testbed.parts import end_with_parent, free_port, postgres, redis_server
 
 WEB_PROCESSES = 2
 """As in docker/Dockerfile."""
@@ -112,8 +112,9 @@ def _served(environment: Mapping[str, str]) -> Iterator[tuple[str, int]]:
         "--workers", str(WEB_PROCESSES), "--log-level", "warning", "--no-access-log",
     ]  # fmt: skip
     process = subprocess.Popen(  # noqa: S603 - ourselves
-        command, cwd=settings.BASE_DIR, env=environment, start_new_session=True
-    )
+        command, cwd=settings.BASE_DIR, env=environment, start_new_session=True,
+        preexec_fn=end_with_parent,  # noqa: PLW1509 - nothing else runs in this process yet
+    )  # fmt: skip
     base = f"http://127.0.0.1:{port}"
     try:
         _wait(base, process)

@@ -16,16 +16,18 @@ import requests
 from django.conf import settings
 
 from workshop.benches.engine.outcomes import Outcome, Progress
-from workshop.benches.worker.crowd import crowd
+from workshop.benches.worker.crowd import add_people, crowd, sign_in
 from workshop.benches.worker.questions import check, sooner
-from workshop.testbed.parts import free_port
+from workshop.testbed.parts import end_with_parent, free_port
 
 CLIENTS = 50
 SPAN_S = 30.0
 LIMIT_MS = 1000.0
 CHECK_LIMIT_MS, SOONER_LIMIT_MS = 2000.0, 1000.0
 QUESTIONS = {"check": check, "sooner": sooner}
-PEOPLE = ("researcher", "lead", "admin")
+PLACES = (("pretraining", "researcher"), ("research", "team lead"), ("operations", "admin"))
+"""Team and persona of the crowd, in turn: the last question of a person replaces the one before, so each
+client is a person."""
 CLUSTER = "fra1"
 PASSWORD = "weir"  # noqa: S105 - the demo's own, printed at every start
 PAGES = {"overview": "/c/fra1/", "account": "/account/"}
@@ -40,7 +42,7 @@ class NoDemoError(Exception):
 
 
 def run_overview(_traces: Path, progress: Progress) -> Outcome:
-    """50 sessions of the demo's three people on its overview. Raises NoDemoError."""
+    """50 people of three personas on the demo's overview. Raises NoDemoError."""
     try:
         return _measure(progress)
     except requests.RequestException as failed:
@@ -50,7 +52,7 @@ def run_overview(_traces: Path, progress: Progress) -> Outcome:
 def _measure(progress: Progress) -> Outcome:
     measured: dict[str, float] = {"clients": CLIENTS}
     faults: dict[str, int] = {}
-    with demo(progress) as base, crowd(base, PEOPLE, PASSWORD, CLIENTS) as people:
+    with demo(progress) as base, crowd(base, _people(base)) as people:
         people.visit(PAGES["overview"], 3.0)
         for name, address in PAGES.items():
             progress(f"{CLIENTS} clients on {address} for {SPAN_S:.0f} s")
@@ -72,6 +74,11 @@ def _measure(progress: Progress) -> Outcome:
     return Outcome(measured, notes=notes)
 
 
+def _people(base: str) -> list[tuple[str, str]]:
+    with sign_in(base, "admin", PASSWORD) as admin:
+        return add_people(base, admin, PLACES, CLIENTS)
+
+
 @contextmanager
 def demo(progress: Progress) -> Iterator[str]:
     """The base address of a demo seeded anew, on a free port. Raises NoDemoError."""
@@ -83,6 +90,7 @@ def demo(progress: Progress) -> Iterator[str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - nothing else runs in this process yet
         )
         try:
             yield _started(process, progress)

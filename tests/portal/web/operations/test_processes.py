@@ -86,6 +86,39 @@ def test_tasks_that_nobody_takes_are_a_fault(operator):
     assert said in page(operator)
 
 
+@pytest.mark.parametrize(
+    ("lane", "role", "began_s", "is_stuck"),
+    [
+        ("studies", "study", 18, False),
+        ("studies", "study", 600, False),
+        ("cluster-fra1", "engine", 18, False),
+        ("cluster-fra1", "engine", 600, True),
+        ("celery", "worker", 18, False),
+        ("celery", "worker", 600, True),
+    ],
+)
+def test_lane_never_served_is_a_fault_once_who_serves_it_lives_for_a_while(
+    operator, lane, role, began_s, is_stuck
+):
+    alive()
+    now = timezone.now()
+    Process.objects.filter(role=role).update(began_at=now - timedelta(seconds=began_s))
+    Lane.objects.create(name=lane, waiting=3, asked_at=now)
+    assert ("no worker has taken one for 10 min" in page(operator)) is is_stuck
+
+
+@pytest.mark.parametrize(("silent_s", "is_stuck"), [(None, False), (60, False), (600, True)])
+def test_studies_that_nobody_takes_are_a_fault_once_their_worker_fell_silent(
+    operator, silent_s, is_stuck
+):
+    alive(study=silent_s or 0)
+    now = timezone.now()
+    if silent_s is None:
+        Process.objects.filter(role=Role.STUDY).delete()
+    Lane.objects.create(name="studies", waiting=1, asked_at=now)
+    assert ("no worker has taken one for 10 min" in page(operator)) is is_stuck
+
+
 def test_task_that_a_worker_took_a_minute_ago_is_no_fault(operator):
     alive()
     now = timezone.now()

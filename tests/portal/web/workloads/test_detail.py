@@ -59,12 +59,12 @@ def test_bar_of_what_a_queue_above_is_to_blame_for_is_its_own(as_user, cluster):
 
 
 def test_bar_is_of_the_class_that_the_sentence_is_about(as_user, cluster):
-    said = "research/language/pretraining holds 8 of its limit of 8 a100-40gb."
+    numbers = {"holds": 8, "limit": 8, "gpu_class": "a100-40gb"}
     classes = ["h100-80gb", "a100-40gb"]
     a100, queue = cluster.gpu_classes.get(name="a100-40gb"), cluster.queues.get(name="pretraining")
     Share.objects.create(queue=queue, gpu_class=a100, allocated=8000, limit=8000)
     waits = Workload.objects.filter(name="pt-13b-ctx32k")
-    waits.update(sentence=said, sealed={}, gpu_classes=classes)
+    waits.update(sentence="Its queue is full.", sealed={}, numbers=numbers, gpu_classes=classes)
     shown = as_user("m.okafor").get(url("pt-13b-ctx32k")).context["entitlement"]
     assert shown.share.gpu_class.name == "a100-40gb"
 
@@ -380,3 +380,16 @@ def test_history_says_who_changed_it_and_each_line_its_size_then(as_user, cluste
     assert "Changed on the cluster</b> · Priority class low → high." in page
     first = page.rpartition("<b>Submitted</b>")[2]
     assert "a gang of 3 × 4 ×" in first.partition("</li>")[0]
+
+
+def test_work_on_slices_is_counted_in_slices(as_user, cluster):
+    mig = cluster.gpu_classes.get(name="a100-mig-1g.5gb")
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Workload.objects.filter(pk=work.pk).update(
+        gpu_class=mig, gpu_classes=[mig.name], gpus=1000, members=2, min_members=2, max_members=2,
+        state="running", started_at=work.submitted_at,
+    )  # fmt: skip
+    work.transitions.create(at=work.submitted_at, to_state="running", gpus=2000, gpu_class=mig)
+    shown = text(as_user("m.okafor").get(url(work.name)))
+    assert "2 pods × 1 slice" in shown
+    assert "on 2 slices" in shown

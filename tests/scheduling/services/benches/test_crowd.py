@@ -50,7 +50,7 @@ def base() -> Iterator[str]:
 
 
 def test_visit_counts_every_answer_and_names_what_failed(base: str) -> None:
-    with crowd(base, ["ann"], "right", 3) as people:
+    with crowd(base, 3 * [("ann", "right")]) as people:
         visits = people.visit("/", 0.2)
 
     assert len(visits.seconds) == Site.visits
