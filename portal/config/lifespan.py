@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -45,16 +44,10 @@ async def _live(receive: Receive, send: Send) -> None:
             return
 
 
-SWITCH_S = 0.0005
-"""A thread back from the database waits so long for one that computes, at each of its queries: ten times as
-long by Python's default, half a second a page beside a report of the whole cluster."""
-
-
 def _settle() -> None:
     """What is loaded stays as long as the process: to look through its 290,000 objects for garbage takes a
     tenth of a second and more, of whichever page was being made."""
     assert get_resolver().url_patterns  # noqa: S101 - imports the views, else the first page does
-    sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
 
