@@ -274,15 +274,15 @@ def past_limits_beside(
     usage, demand, asks, starts = queues.usage, queues.demand, how == ASKS, how >= STARTS
     q, pair, full, user = work.queue[w], work.user[w], -1, -1
     while q > 0:
-        running, by_user, held = usage.running[q], usage.user_running[pair], usage.user_gpus[pair]
+        running, by_user, has = usage.running[q], usage.user_running[pair], usage.user_gpus[pair]
         if asks:
             running, by_user = running + demand.queued[q], by_user + demand.user_queued[pair]
-            held += demand.user_asks[pair]
+            has += demand.user_asks[pair]
         counts = starts and (not asks or q == work.queue[w])
         if full < 0 and counts and running >= tree.most_running[q]:
             full = q
         many = starts and by_user >= tree.most_per_user[q]
-        if user < 0 and (many or held + gpus > tree.most_gpus_per_user[q]):
+        if user < 0 and (many or has + gpus > tree.most_gpus_per_user[q]):
             user = q
         q, pair = tree.parent[q], users.above[pair]
     return full, user
