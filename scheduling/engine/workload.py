@@ -17,6 +17,14 @@ MILLI = 1000
 """Milli-GPU in one GPU."""
 
 
+def keeps_seats(leaves: bool, gpus: int, is_claimed: bool) -> bool:
+    """Whether work that ``leaves`` for a claim that has lapsed has a claim to its own seats from then on: of
+    whole GPUs, ``gpus`` milli-GPU a member, on nodes of which nobody else ``is_claimed`` seats. Kernels,
+    simulated lives and the ledger ask it, each with what it knows.
+    """
+    return leaves and gpus >= MILLI and not is_claimed
+
+
 @dataclass(frozen=True, slots=True)
 class Members:
     """Size of a gang: ``min`` members or nothing, at most ``max``; equal numbers are rigid."""
