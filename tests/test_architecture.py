@@ -40,7 +40,7 @@ WRITTEN_DOWN = {
     "workshop/demo/past/usage.py:_keep.told",
     # Keys of the snapshot file, and the value that is read from it by the same name.
     "scheduling/engine/document/schema.py:WorkloadDoc.held",
-    "scheduling/engine/model.py:Workload.held",
+    "scheduling/engine/workload.py:Workload.held",
     # Keys of figures that the ledger keeps with a decision.
     "scheduling/engine/reasons/figures.py:Departure.held",
     # What the API sends, and takes in an address.

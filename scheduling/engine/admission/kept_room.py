@@ -1,5 +1,7 @@
 """Room for the short: where a subtree gives out by merit, no long work starts on the last free GPUs
 unless it is due, or asks for so much that it could never leave them free.
+
+It is a question of room, as with nodes that a gang keeps: ``w`` may hold as much wherever others leave.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0
 
 
 @inner
-def keeps_off(world: Session, w: int, c: int) -> bool:
+def is_kept_for_short(world: Session, w: int, c: int) -> bool:
     """Whether the last free GPUs of class ``c`` are kept from ``w``: it is not due, has not waited past the
     bound of its class, and expects much work.
     """
@@ -56,11 +58,11 @@ def _free(queues: Queues, c: int) -> int:
 
 
 @inner
-def tell_kept_off(world: Session, w: int) -> bool:
+def tell_kept_for_short(world: Session, w: int) -> bool:
     """Whether that is why ``w`` waits, on the first class of its wish of which it is; its line says so."""
     work, out, q, c = world.work, world.out, world.work.queue[w], -1
     for k in range(work.wish.shape[0] - 1, -1, -1):
-        if work.wish[k, w] >= 0 and keeps_off(world, w, work.wish[k, w]):
+        if work.wish[k, w] >= 0 and is_kept_for_short(world, w, work.wish[k, w]):
             c = work.wish[k, w]
     if c < 0:
         return False

@@ -7,8 +7,7 @@ from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.place import is_free, place
 from scheduling.engine.placement.unlike import all_fit
-from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.quota.standing import ON_LOAN, STARTS, may_hold, standing, turn_of
+from scheduling.engine.quota.standing import NO_TURN, ON_LOAN, STARTS, may_hold, standing, turn_of
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import need_of
 from scheduling.engine.state.nodes import NodeRoom
@@ -24,12 +23,10 @@ DONE, REFUSED, NOT_YET = 0, 1, 2
 def try_class(world: Session, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
     work, rules, queues = world.work, world.rules, world.queues
-    often, gpus, most = eviction_limit_reached(work, rules, w), work.need[GPUS, w], work.most[w]
-    turn = 0 if often else turn
-    promise_due, least = world.ordering.merit.promise_due, work.least[w] * gpus
-    over = turn_of(world.tree, work, queues, world.division, promise_due, w, c, least)
+    gpus, most = work.need[GPUS, w], work.most[w]
+    over = turn_of(world, w, c, work.least[w] * gpus)
     if over > turn:
-        return REFUSED if often else NOT_YET
+        return REFUSED if over == NO_TURN else NOT_YET
     stands = standing(world, w, c, most * gpus, STARTS)
     while most > work.least[w] and not may_hold(stands, turn):
         most -= 1

@@ -191,7 +191,7 @@ def _may_grow(world: Session, w: int, owed: Flags, turn: int) -> bool:
         return False
     q, c, gpus = work.queue[w], _class_of(work, out, w), unit * work.need[GPUS, w]
     stands = standing(world, w, c, gpus, GROWS)
-    if tree.stop[q] > 0 or stands.late or not may_hold(stands, 0 if owed[c] else turn):
+    if stands.late or not may_hold(stands, 0 if owed[c] else turn):
         return False
     return not owed[c] or owes(tree, quotas, queues, q, -1, c, gpus)
 

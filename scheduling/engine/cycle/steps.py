@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission.kept_room import keeps_off, tell_kept_off
+from scheduling.engine.admission.kept_room import is_kept_for_short, tell_kept_for_short
 from scheduling.engine.admission.promise import seat_the_promised
 from scheduling.engine.admission.reserve import (
     forget_reservation,
@@ -238,7 +238,7 @@ def _refused(world: Session, w: int, turn: int) -> bool:
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
-        if tell_kept_off(world, w):
+        if tell_kept_for_short(world, w):
             return False
     if first < 0 or not _hold_on(world, w, first, turn):
         note_refusal(work, shapes, w, True)
@@ -333,7 +333,7 @@ def _try_all(world: Session, w: int, turn: int) -> int:
             if turn < world.tree.depth.max():
                 state = NOT_YET
             continue
-        if keeps_off(world, w, c):
+        if is_kept_for_short(world, w, c):
             continue
         now = try_class(world, w, c, turn)
         if now == DONE:

@@ -8,7 +8,14 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.never_fits import FITS_AT, fits_empty, known_row
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.quota.limits import used_hours
-from scheduling.engine.quota.standing import never_holds, spent_hours
+from scheduling.engine.quota.standing import (
+    ASKS,
+    is_below_ceiling,
+    is_stopped,
+    never_holds,
+    past_limits_beside,
+    spent_hours,
+)
 from scheduling.engine.quota.usage import hold, sum_up_usage
 from scheduling.engine.reasons.figures import HOURS, NEVER
 from scheduling.engine.state.input import Holds, Nodes, Tree, Users, Work, gpus_of
@@ -145,7 +152,7 @@ def _ask_all(world: Session) -> None:
     phase, queue, wish, on_hold = work.phase, work.queue, work.wish, work.on_hold
     need, least, most, required = work.need, work.least, work.most, work.required
     where, beside, segment = work.where, work.beside, work.segment
-    stop = world.tree.stop
+    tree = world.tree
     ceiling = queues.limits.ceiling
     requests = queues.demand.requests
     rationed = queues.limits.hours_spent
@@ -154,8 +161,8 @@ def _ask_all(world: Session) -> None:
             continue
         q, c = queue[w], wish[0, w]
         common = q >= 0 and c >= 0 and not on_hold[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
-        may = common and stop[q] == 0 and not rationed[c]
-        if may and least[w] * need[GPUS, w] <= ceiling[c, q]:
+        may = common and not is_stopped(tree, q) and not rationed[c]
+        if may and is_below_ceiling(ceiling, q, c, least[w] * need[GPUS, w]):
             row = known_row(known, need, least, required, where, beside, segment, w, c)
             if row >= 0 and known[row, FITS_AT] == 1:
                 requests[c, q] += most[w] * need[GPUS, w]
@@ -172,7 +179,7 @@ def _ask_by_shape(world: Session) -> None:
     special = ordering.pending.shapeless > 0
     for shape in range(shapes.number):
         w, many = shapes.first[shape], shapes.waiting[shape] - shapes.on_hold[shape]
-        shapes.is_counted[shape] = many > 0 and _may_ask(tree, work, w) and _ask(world, w, many)
+        shapes.is_counted[shape] = many > 0 and _is_in_line(tree, work, w) and _ask(world, w, many)
         special = special or (many > 0 and not shapes.is_counted[shape])
     for k in range(ordering.pending.size[0] if special else 0):
         w = ordering.pending.slot[k]
@@ -181,9 +188,10 @@ def _ask_by_shape(world: Session) -> None:
 
 
 @inner
-def _may_ask(tree: Tree, work: Work, w: int) -> bool:
+def _is_in_line(tree: Tree, work: Work, w: int) -> bool:
+    """Whether queue and class of the kind of ``w`` are known and take asks."""
     q = work.queue[w]
-    return bool(q >= 0 and work.wish[0, w] >= 0 and tree.stop[q] == 0)
+    return bool(q >= 0 and work.wish[0, w] >= 0 and not is_stopped(tree, q))
 
 
 @inner
@@ -194,7 +202,7 @@ def _settle_or_ask(world: Session, w: int) -> None:
         reason = codes.MISROUTED
     elif work.wish[0, w] < 0:
         reason = codes.NO_SUCH_CLASS
-    elif work.on_hold[w] or world.tree.stop[q] > 0:
+    elif work.on_hold[w] or is_stopped(world.tree, q):
         reason = codes.HELD
     elif not _ask(world, w, 1):
         _refuse_for_good(world, w)
@@ -216,7 +224,7 @@ def _ask(world: Session, w: int, many: int) -> bool:
         if not _may_run_on(world, w, c):
             continue
         if fits == 0 and queues.limits.any:
-            may = may_ask(world.tree, work, queues, world.users, w)
+            may = count_ask(world.tree, work, queues, world.users, w)
         fits += 1
         if may:
             queues.demand.requests[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
@@ -285,23 +293,12 @@ def _refuse_for_good(world: Session, w: int) -> None:
 
 
 @inner
-def may_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> bool:
-    """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now.
-
-    Of the limits on workloads the leaf's own counts: which of its siblings goes first is not known yet.
-    """
-    gpus = work.most[w] * work.need[GPUS, w]
-    q, pair = work.queue[w], work.user[w]
-    if queues.usage.running[q] + queues.demand.queued[q] >= tree.most_running[q]:
+def count_ask(tree: Tree, work: Work, queues: Queues, users: Users, w: int) -> bool:
+    """``w`` is one more that asks, if the predicate says that limits let it run beside those before it."""
+    gpus, pair = work.most[w] * work.need[GPUS, w], work.user[w]
+    full, user = past_limits_beside(tree, work, queues, users, w, gpus, ASKS)
+    if full >= 0 or user >= 0:
         return False
-    while q > 0:
-        runs = queues.usage.user_running[pair] + queues.demand.user_queued[pair]
-        full = runs >= tree.most_per_user[q]
-        holds = queues.usage.user_gpus[pair] + queues.demand.user_asks[pair]
-        if full or holds + gpus > tree.most_gpus_per_user[q]:
-            return False
-        q, pair = tree.parent[q], users.above[pair]
-    pair = work.user[w]
     queues.demand.queued[work.queue[w]] += 1
     while pair >= 0:
         queues.demand.user_queued[pair] += 1

@@ -1,7 +1,8 @@
 """Every attempt at room that is not free, in order: the one table that ``find_room`` runs through.
 
-Waived is nothing at first. Where that fails, what stood in the way of somebody is waived, one after another,
-to say what the workload waits for. All attempts up to fair shares come before those that go further.
+Waived is nothing at first. Where that fails, what stood in the way of somebody is waived, one after another:
+a set that keeps all rules after all leaves, and else it says what the workload waits for, and until when
+nodes are kept for it (``reserve``). All attempts up to fair shares come before those that go further.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.trial import DONE, passes_nominal, try_class
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
+from scheduling.engine.eviction.bounds import began_to_its_cost, could_end_inside
 from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.precedence import (
     OTHERS,
@@ -51,12 +51,12 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
         return False
     request = preempting(world.work, w, c)
     own, more = begun_below(world, w, c, False)
-    if not may_be_entitled(world, request, more):
+    if not could_end_inside(world, request, more):
         return False
     who, gpus = _borrowers(world, w, c)
     if gpus == 0:
         return False
-    if may_be_entitled(world, request, 0) and _starts_before(world, w, c, who, gpus):
+    if could_end_inside(world, request, 0) and _starts_before(world, w, c, who, gpus):
         return True
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
@@ -125,7 +125,7 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
     if began_to_its_cost(world, w, c) == 0:
         return False
     begun = world.queues.starts.started[c, world.work.queue[w]]
-    if not may_be_entitled(world, preempting(world.work, w, c), begun):
+    if not could_end_inside(world, preempting(world.work, w, c), begun):
         return False
     if fails_again(world, w, c, OTHERS):
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.eviction.candidates import drop_weight
-from scheduling.engine.eviction.minimal_set import is_entitled
+from scheduling.engine.eviction.minimal_set import ends_inside
 from scheduling.engine.eviction.rules import (
     BOTH,
     BUDGET,
@@ -16,7 +16,7 @@ from scheduling.engine.eviction.rules import (
     asking,
 )
 from scheduling.engine.order.by_merit import by_merit
-from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by
+from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by, left_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
@@ -85,13 +85,13 @@ def _gain_of_both(world: Session, request: VictimRequest) -> int:
     """
     work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
     q, gain = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
-    if not is_entitled(world, request, q, gain):
+    if not ends_inside(world, request, q, gain):
         return 0
     _sum_up(world, request)
     while q != request.top:
         q, kid = world.tree.parent[q], q
         gain += candidates.by_queue.takeable_below[q] - candidates.by_queue.takeable[kid]
-        if not is_entitled(world, request, q, gain):
+        if not ends_inside(world, request, q, gain):
             return 0
     return gain
 
@@ -113,15 +113,15 @@ def first_of_both(world: Session, request: VictimRequest) -> int:
     q, own = work.queue[request.w], displaceable(work, ranks, queues, candidates, request)
     if own == 0:
         return int(world.tree.parent[request.top]) if request.top != q else -1
-    if not may_be_entitled(world, request, 0):
+    if not could_end_inside(world, request, 0):
         return -1
     return int(request.top if request.top != q else world.tree.parent[request.top])
 
 
 @inner
-def may_be_entitled(world: Session, request: VictimRequest, begun: int) -> bool:
-    """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
-    nor ``begun`` milli-GPU of those who start in this cycle.
+def could_end_inside(world: Session, request: VictimRequest, begun: int) -> bool:
+    """Arithmetic on sums that may come: whether its leaf would end inside its share with the workload, and
+    with none of lower priority that ran nor ``begun`` milli-GPU of those who start in this cycle.
     """
     work, ranks, queues, candidates = world.work, world.ranks, world.queues, world.candidates
     q, need = work.queue[request.w], request.need
@@ -164,10 +164,10 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
 @inner
 def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
-    graced = request.overlook != PROTECTED
+    graced, division = request.overlook != PROTECTED, world.division
     keeps = kept_by(world, request.c, q, request.stretch, graced)
-    above = past_share(world.queues, world.division, q, request.c, 0)
-    if above and keeps > world.division.fair[request.c, q]:
+    above = past_share(world.queues, division, q, request.c, 0)
+    if above and keeps > left_by(world.quotas, division, request.c, q, request.stretch):
         world.queues.search.forbidden[PROTECTED] = 1
     return keeps
 

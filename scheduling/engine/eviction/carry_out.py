@@ -38,6 +38,9 @@ from scheduling.engine.statement.lines import (
 )
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
 from scheduling.engine.statement.statement import LEAVES, MOVES, how_many, release, restore
+from scheduling.engine.workload import keeps_seats
+
+_keeps_seats = inner(keeps_seats)
 
 
 @inner
@@ -238,9 +241,7 @@ def _stay(world: Session, v: int) -> None:
 
 @inner
 def keep_their_seats(world: Session) -> None:
-    """Where a claim has just lapsed, who still leaves for it keeps its own seats, but for those that somebody
-    else claims by now.
-    """
+    """Where a claim has just lapsed, who still leaves for it may keep its own seats."""
     pending = world.ordering.pending
     for k in range(pending.size[0] if pending.promised > 0 else 0):
         if world.out.lapsed[pending.slot[k]] >= 0:
@@ -252,13 +253,30 @@ def _spare_victims_of(world: Session, w: int) -> None:
     work, running = world.work, world.ordering.running
     for k in range(running.size[0]):
         v = running.slot[k]
-        if not work.leaving[v] or work.part_of[v] >= 0 or work.evicted_for[v] != work.tie[w]:
+        leaves = work.leaving[v] and work.part_of[v] < 0 and work.evicted_for[v] == work.tie[w]
+        if not _keeps_seats(leaves, work.need[GPUS, v], leaves and _others_claim_beside(world, v)):
             continue
         restore(world, v)
         if seats_hold(world.holds, world.room, v):
             note_coming(world.tree, work, world.room, world.queues, v, -gpus_of(work, v))
         else:
             release(world, v)
+
+
+@inner
+def _others_claim_beside(world: Session, v: int) -> bool:
+    """Whether a claim that stands has seats on a node of ``v``."""
+    work, holds, holders, out = world.work, world.holds, world.room.holders, world.out
+    mine = holds.head[v]
+    while mine >= 0:
+        h = holders.first[holds.node[mine]]
+        while h >= 0:
+            w = holders.owner[h]
+            if w != v and work.claims[w] and out.lapsed[w] < 0:
+                return True
+            h = holders.after[h]
+        mine = holds.next[mine]
+    return False
 
 
 @inner

@@ -21,7 +21,7 @@ from scheduling.engine.eviction.minimal_set import (
     first_unfit,
     is_still_fair,
     is_within_cap,
-    lacks_quota,
+    must_lose_more,
     passes_all,
     price_of,
     put_needless_back,
@@ -147,11 +147,11 @@ def _free_quota(world: Session, request: VictimRequest) -> bool:
     """Make room under the limits above the workload, lowest first; False if victims cannot."""
     q = world.work.queue[request.w]
     while q > 0:
-        if lacks_quota(world, request, q):
+        if must_lose_more(world, request, q):
             among, first, last = _candidates_in(world, request, q)
             _shrink_in(world, request, q, among[first:last])
             _evict_in(world, request, q, among[first:last])
-        if lacks_quota(world, request, q):
+        if must_lose_more(world, request, q):
             return False
         q = world.tree.parent[q]
     return True
@@ -161,7 +161,7 @@ def _free_quota(world: Session, request: VictimRequest) -> bool:
 def _evict_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
     """Victims ``among`` those of ``q`` and below go until it does not lack quota."""
     for v in among:
-        if not lacks_quota(world, request, q):
+        if not must_lose_more(world, request, q):
             return
         if not world.candidates.log.leaves[v] and allowed(world, request, v):
             let_go(world, v)
@@ -172,7 +172,7 @@ def _shrink_in(world: Session, request: VictimRequest, q: int, among: Ints) -> N
     """Elastic gangs ``among`` those of ``q`` and below give up members until it does not lack quota."""
     for v in among:
         h = world.holds.head[v]
-        while h >= 0 and lacks_quota(world, request, q) and may_give(world, request, v):
+        while h >= 0 and must_lose_more(world, request, q) and may_give(world, request, v):
             if not give_some(world, v, h):
                 h = world.holds.next[h]
 

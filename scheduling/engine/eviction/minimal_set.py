@@ -12,7 +12,6 @@ from scheduling.engine.eviction.rules import (
     PREEMPT,
     PROTECTED,
     VictimRequest,
-    below_nominal,
     given_by,
     held_by,
 )
@@ -20,9 +19,16 @@ from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import sit, slots_on
 from scheduling.engine.placement.segments import place_segments
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import LENT, PLAIN, common_ancestor, is_below, kept_by
+from scheduling.engine.quota.fair_share import (
+    LENT,
+    PLAIN,
+    below_nominal,
+    common_ancestor,
+    is_below,
+    kept_by,
+)
 from scheduling.engine.quota.limits import may_evict
-from scheduling.engine.quota.standing import STARTS, owes, past_share, standing
+from scheduling.engine.quota.standing import STARTS, owes, past_limit, past_share, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import NodeRoom, Seats
@@ -50,12 +56,14 @@ from scheduling.engine.statement.statement import (
 
 
 @inner
-def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
-    """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
-    would borrow beside a preemption what is kept back.
+def must_lose_more(world: Session, request: VictimRequest, q: int) -> bool:
+    """Of the chosen, not of the right: with the workload and without them, ``q`` would still be above its
+    limit, or above what this search has to bring it inside of; or its leaf ``q`` would borrow beside a
+    preemption what is kept back. Each is asked of the predicate, on the sums that the chosen leave.
     """
-    total = world.queues.usage.gpus[request.c, q] + request.need
-    if total > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
+    if past_limit(world.quotas, world.queues, q, request.c, request.need):
+        return True
+    if not ends_inside(world, request, q, 0):
         return True
     own = request.rule == PREEMPT and q == world.work.queue[request.w]
     return own and borrows_kept(world, request)
@@ -68,10 +76,10 @@ def borrows_kept(world: Session, request: VictimRequest) -> bool:
 
 
 @inner
-def is_entitled(world: Session, request: VictimRequest, q: int, gain: int) -> bool:
-    """Whether ``q``, on the way from the workload up, may hold it as well where both kinds of victims leave,
-    ``gain`` milli-GPU more of them: inside its fair share, and inside its nominal for what is owed. Reclaim
-    alone starts below that, and preempt alone needs no entitlement.
+def ends_inside(world: Session, request: VictimRequest, q: int, gain: int) -> bool:
+    """Arithmetic on sums that may come: whether ``q``, on the way from the workload up, ends inside its fair
+    share, and inside its nominal for what is owed, where both kinds of victims leave and ``gain`` milli-GPU
+    more of them. Reclaim alone starts below that, and preempt alone has to bring no queue inside.
     """
     tree, quotas, queues = world.tree, world.quotas, world.queues
     if request.rule < BOTH or tree.depth[q] <= tree.depth[request.top]:
@@ -142,7 +150,7 @@ def seats_hold(holds: Holds, room: NodeRoom, v: int) -> bool:
 def quota_holds(world: Session, request: VictimRequest) -> bool:
     q = world.work.queue[request.w]
     while q > 0:
-        if lacks_quota(world, request, q):
+        if must_lose_more(world, request, q):
             return False
         q = world.tree.parent[q]
     return True

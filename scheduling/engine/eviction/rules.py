@@ -20,6 +20,7 @@ from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
     PLAIN,
     ROUNDED,
+    below_nominal,
     branch_of,
     common_ancestor,
     grace_over,
@@ -291,16 +292,6 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
             return False
         q = tree.parent[q]
     return True
-
-
-@inner
-def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
-    """Milli-GPU that ``q`` would lack of its nominal with ``gpus`` less; 0 where it is oversubscribed: then
-    shares alone say who keeps what.
-    """
-    if world.division.short[c, q]:
-        return 0
-    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.gpus[c, q] + gpus))
 
 
 @inner

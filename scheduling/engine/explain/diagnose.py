@@ -14,10 +14,11 @@ from scheduling.engine.placement.place import reach_of
 from scheduling.engine.placement.segments import reach_by_segments
 from scheduling.engine.placement.unlike import all_fit, fit_together
 from scheduling.engine.quota.fair_share import kept_from
-from scheduling.engine.quota.limits import eviction_limit_reached, pair_in
+from scheduling.engine.quota.limits import pair_in
 from scheduling.engine.quota.standing import (
     HOURS_SPENT,
     INSIDE,
+    NO_TURN,
     OVER_LIMIT,
     PAST_NOMINAL,
     QUEUE_FULL,
@@ -104,7 +105,7 @@ def _share_reason(world: Session, w: int, c: int, need: int, stands: Standing) -
     free, lender = _free(world.nodes, world.room, world.index, c), stands.lender
     left = lender < 0 and free >= need
     claimed = lender >= 0 and free >= need and _is_kept_for_another(world, w, c)
-    if claimed or (left and not eviction_limit_reached(world.work, world.rules, w)):
+    if claimed or (left and stands.turn != NO_TURN):
         return -1
     x, q = stands.share, world.work.queue[w]
     out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, queues.usage.gpus[c, x]

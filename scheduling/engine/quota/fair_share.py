@@ -157,6 +157,14 @@ def beyond_nominal(quotas: Quotas, division: Division, queues: Queues, c: int, q
 
 
 @inner
+def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
+    """Milli-GPU that ``q`` would lack of its nominal with ``gpus`` less; 0 where it is oversubscribed."""
+    if world.division.short[c, q]:
+        return 0
+    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.gpus[c, q] + gpus))
+
+
+@inner
 def grace_over(world: Session, c: int, q: int) -> float:
     """When the grace that protects work of class ``c`` in queue ``q`` ends, 0 if none does."""
     while q > 0:

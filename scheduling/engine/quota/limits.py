@@ -28,7 +28,7 @@ def find_limits(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues) -> Non
         queues.limits.hours_spent[c], ceiling[c, 0] = 0, UNLIMITED
         for q in range(1, tree.parent.size):
             ceiling[c, q] = min(quotas.cap[c, q], ceiling[c, tree.parent[q]])
-            if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
+            if are_hours_spent(quotas, rules, q, c):
                 queues.limits.hours_spent[c] = 1
 
 
@@ -37,6 +37,12 @@ def used_hours(quotas: Quotas, rules: Rules, q: int, c: int) -> float:
     """GPU-hours used in the present period: none of those stated for one that is over."""
     over = 0.0 < quotas.period_ends[c, q] <= rules.now
     return 0.0 if over else quotas.used_hours[c, q]
+
+
+@inner
+def are_hours_spent(quotas: Quotas, rules: Rules, q: int, c: int) -> bool:
+    """Whether queue ``q`` has used the GPU-hours of class ``c`` that the present period has."""
+    return bool(used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q])
 
 
 @inner

@@ -11,6 +11,9 @@ For each queue ``x`` above the work, with ``held`` of the usage, ``fair`` of the
     on loan    neither: on what others lend
     forbidden  by a limit, hours, nominal (work that cannot be preempted), or what lenders keep back
     owed       held[x] + gpus <= nominal[x], what children hold beyond their own nominal aside
+
+Each of these comparisons is a function here, and ``standing`` their sum. A search that tries victims asks
+single ones of single queues, on sums that leave the victims out.
 """
 
 from __future__ import annotations
@@ -19,22 +22,25 @@ from typing import NamedTuple
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags
+from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.quota.fair_share import sharer, takes_kept
-from scheduling.engine.quota.limits import used_hours
+from scheduling.engine.quota.limits import are_hours_spent, eviction_limit_reached
 from scheduling.engine.state.input import Quotas, Ranks, Rules, Tree, Users, Work
 from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS, PENDING
 
 INSIDE, ROUNDED_UP, ON_LOAN = 0, 1, 2
-NOT_LENT, PAST_NOMINAL, OVER_LIMIT, HOURS_SPENT, USER_FULL, QUEUE_FULL = 3, 4, 5, 6, 7, 8
+NOT_LENT, PAST_NOMINAL, OVER_LIMIT, HOURS_SPENT = 3, 4, 5, 6
+USER_FULL, QUEUE_FULL, STOPPED = 7, 8, 9
 """What it says: up to ON_LOAN the work may hold it; of the rules that forbid it the last is told."""
-STANDS, GROWS, STARTS, CLAIMS = 0, 1, 2, 3
+STANDS, GROWS, STARTS, CLAIMS, ASKS = 0, 1, 2, 3, 4
 """What is asked: whether all holds as it stands, with 0 more; with more for what runs; with one workload
 more; or with that by the claim of an earlier plan, against which neither shares speak nor a quota that is
-lowered while its grace lasts.
+lowered while its grace lasts; or, of limits beside quota alone, with one more beside all who asked before it.
 """
+NO_TURN = 1 << 30
+"""The ``turn`` of work that was evicted so often that it starts on no loan."""
 
 
 class Standing(NamedTuple):
@@ -47,7 +53,7 @@ class Standing(NamedTuple):
     share: int  # whose share it passes: 0, the root, where all is inside
     rounded: int  # the same where a gang may pass a share by less than half of itself
     levels: int  # of the tree at which a share is passed
-    turn: int  # the first pass of a plan in which it may start
+    turn: int  # the first pass of a plan in which it may start, or NO_TURN
     late: bool  # a limit is full until what leaves is gone
 
 
@@ -57,19 +63,22 @@ def standing(world: Session, w: int, c: int, gpus: int, how: int) -> Standing:
     tree, quotas, queues, division = world.tree, world.quotas, world.queues, world.division
     q, full, user = world.work.queue[w], -1, -1
     if queues.limits.any:
-        full, user = _beside_quota(tree, world.work, queues, world.users, w, gpus, how)
+        full, user = past_limits_beside(tree, world.work, queues, world.users, w, gpus, how)
     levels, share = past_shares(tree, queues, division, q, c, gpus)
     rounded = _past_half(tree, queues, division, share, c, gpus)
     at = held_against(tree, world.work, world.ordering.merit.promise_due, w)
     turn = levels if at == q else past_shares(tree, queues, division, at, c, gpus)[0]
     former, rules, claims, fixed = world.former, world.rules, how == CLAIMS, -1
+    if turn > 0 and how == STARTS and eviction_limit_reached(world.work, rules, w):
+        turn = NO_TURN
     hours = spent_hours(tree, quotas, rules, queues, q, c)
     limit, late = _past_limit(tree, quotas, former, rules, queues, q, c, gpus, claims)
     if not world.ranks.preemptible[world.work.priority[w]]:
         fixed = _past_nominal(tree, quotas, former, rules, queues, division, q, c, gpus, claims)
     lender = takes_kept(world, q, c, gpus) if levels > 0 or how == STANDS else -1
     says, queue = ON_LOAN if rounded > 0 else ROUNDED_UP if levels > 0 else INSIDE, share
-    forbids = (lender, fixed, limit, hours, user, full)
+    stop = q if how in (GROWS, STARTS) and is_stopped(tree, q) else -1
+    forbids = (lender, fixed, limit, hours, user, full, stop)
     for k in range(len(forbids)):
         if forbids[k] >= 0:
             says, queue = NOT_LENT + k, forbids[k]
@@ -84,18 +93,12 @@ def past_shares_of(world: Session, w: int, c: int, gpus: int) -> tuple[int, int]
 
 
 @inner
-def turn_of(
-    tree: Tree,
-    work: Work,
-    queues: Queues,
-    division: Division,
-    promise_due: Flags,
-    w: int,
-    c: int,
-    gpus: int,
-) -> int:
-    """``turn`` alone, likewise."""
-    return past_shares(tree, queues, division, held_against(tree, work, promise_due, w), c, gpus)[0]
+def turn_of(world: Session, w: int, c: int, gpus: int) -> int:
+    """``turn`` alone, of what would start, likewise."""
+    at = held_against(world.tree, world.work, world.ordering.merit.promise_due, w)
+    turn = past_shares(world.tree, world.queues, world.division, at, c, gpus)[0]
+    often = turn > 0 and eviction_limit_reached(world.work, world.rules, w)
+    return NO_TURN if often else turn
 
 
 @inner
@@ -108,6 +111,18 @@ def may_hold(stands: Standing, turn: int) -> bool:
 def past_share(queues: Queues, division: Division, q: int, c: int, gpus: int) -> bool:
     """Whether queue ``q`` alone would hold more than its share."""
     return bool(queues.usage.gpus[c, q] + gpus > division.fair[c, q] + EPS)
+
+
+@inner
+def past_limit(quotas: Quotas, queues: Queues, q: int, c: int, gpus: int) -> bool:
+    """Whether queue ``q`` alone would hold more than its limit."""
+    return bool(queues.usage.gpus[c, q] + gpus > quotas.cap[c, q])
+
+
+@inner
+def is_stopped(tree: Tree, q: int) -> bool:
+    """Whether queue ``q`` is on hold or draining: nothing starts or grows there."""
+    return bool(tree.stop[q] > 0)
 
 
 @inner
@@ -146,13 +161,19 @@ def owes(tree: Tree, quotas: Quotas, queues: Queues, q: int, kid: int, c: int, g
 def never_holds(tree: Tree, quotas: Quotas, work: Work, queues: Queues, w: int, c: int) -> int:
     """The lowest queue whose limit is below the least that ``w`` needs, were nothing held; -1 if none."""
     need, q = work.least[w] * work.need[GPUS, w], work.queue[w]
-    if need <= queues.limits.ceiling[c, q]:
+    if is_below_ceiling(queues.limits.ceiling, q, c, need):
         return -1
     while q > 0:
         if quotas.cap[c, q] < need:
             return q
         q = tree.parent[q]
     return -1
+
+
+@inner
+def is_below_ceiling(ceiling: Ints, q: int, c: int, need: int) -> bool:
+    """Whether ``q`` and all above it may hold ``need`` at all; ``ceiling`` is their smallest limit."""
+    return bool(need <= ceiling[c, q])
 
 
 @inner
@@ -171,7 +192,7 @@ def would_hold(
 def spent_hours(tree: Tree, quotas: Quotas, rules: Rules, queues: Queues, q: int, c: int) -> int:
     """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
     while queues.limits.hours_spent[c] and q > 0:
-        if used_hours(quotas, rules, q, c) >= quotas.budget_hours[c, q]:
+        if are_hours_spent(quotas, rules, q, c):
             return q
         q = tree.parent[q]
     return -1
@@ -243,19 +264,25 @@ def _most_fixed(quotas: Quotas, division: Division, queues: Queues, c: int, q: i
 
 
 @inner
-def _beside_quota(
+def past_limits_beside(
     tree: Tree, work: Work, queues: Queues, users: Users, w: int, gpus: int, how: int
 ) -> tuple[int, int]:
     """The lowest queue that runs as many workloads as it may, and the lowest in which its user would run, or
-    hold, too much.
+    hold, too much. Of what ASKS the leaf's own limit counts: which of its siblings goes first is not known
+    yet.
     """
-    usage = queues.usage
+    usage, demand, asks, starts = queues.usage, queues.demand, how == ASKS, how >= STARTS
     q, pair, full, user = work.queue[w], work.user[w], -1, -1
     while q > 0:
-        if full < 0 and how >= STARTS and usage.running[q] >= tree.most_running[q]:
+        running, by_user, has = usage.running[q], usage.user_running[pair], usage.user_gpus[pair]
+        if asks:
+            running, by_user = running + demand.queued[q], by_user + demand.user_queued[pair]
+            has += demand.user_asks[pair]
+        counts = starts and (not asks or q == work.queue[w])
+        if full < 0 and counts and running >= tree.most_running[q]:
             full = q
-        many = how >= STARTS and usage.user_running[pair] >= tree.most_per_user[q]
-        if user < 0 and (many or usage.user_gpus[pair] + gpus > tree.most_gpus_per_user[q]):
+        many = starts and by_user >= tree.most_per_user[q]
+        if user < 0 and (many or has + gpus > tree.most_gpus_per_user[q]):
             user = q
         q, pair = tree.parent[q], users.above[pair]
     return full, user

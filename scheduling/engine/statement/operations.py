@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_room import claim, note_coming_free, pledge
+from scheduling.engine.quota.standing import owes
 from scheduling.engine.quota.usage import book_start, charge, note_leaving
 from scheduling.engine.reasons.figures import PROMISE, START
 from scheduling.engine.state.input import Tree, Work
@@ -62,11 +63,12 @@ def note_shift(work: Work, queues: Queues, w: int, members: int) -> None:
 def tell_start(world: Session, w: int, c: int) -> None:
     """Whether ``w``, which starts, lies inside its queue's nominal or borrows."""
     q = world.work.queue[w]
-    usage, nominal = world.queues.usage.gpus[c, q], world.quotas.nominal[c, q]
-    world.out.reason[w] = codes.FITS_NOMINAL if usage <= nominal else codes.BORROWS
+    fits = owes(world.tree, world.quotas, world.queues, q, -1, c, 0)
+    world.out.reason[w] = codes.FITS_NOMINAL if fits else codes.BORROWS
     figures = world.out.figures
     world.out.blame[w] = q
-    figures[w, START.holds], figures[w, START.nominal] = usage, nominal
+    figures[w, START.holds] = world.queues.usage.gpus[c, q]
+    figures[w, START.nominal] = world.quotas.nominal[c, q]
     figures[w, START.fair_share] = world.division.fair[c, q]
 
 

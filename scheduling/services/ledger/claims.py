@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from scheduling.cluster.adapters import key_of
-from scheduling.engine import MILLI, Action
+from scheduling.engine import Action
+from scheduling.engine.workload import keeps_seats
 from scheduling.models import Eviction, LapseCause, State, Workload
 
 COUNTED = timedelta(days=1)
@@ -122,14 +123,15 @@ def note_eviction(row: Workload, at: datetime, rival: str) -> None:
 
 
 def keep_seats(lapse: Lapse, rows: Mapping[str, Workload], claimed: Set[str]) -> list[Workload]:
-    """Those of whole GPUs who still leave for a claim that lapsed, each with a claim to its own seats now;
-    ``rows`` by engine name. Nobody keeps seats on nodes that are ``claimed``."""
+    """Those who still leave for a claim that lapsed and keep their seats, each with a claim to them now;
+    ``rows`` by engine name, ``claimed`` are nodes of which others claim seats."""
     rival = key_of(lapse.row.kind, lapse.row.namespace, lapse.row.name)
     left = (rows.get(name) for name in lapse.claim.names)
     spared = [
         row
         for row in left
-        if row is not None and _leaves_for(row, rival) and claimed.isdisjoint(row.placement)
+        if row is not None
+        and keeps_seats(_leaves_for(row, rival), row.gpus, not claimed.isdisjoint(row.placement))
     ]
     for row in spared:
         row.claim = Claim(
@@ -144,8 +146,7 @@ def keep_seats(lapse: Lapse, rows: Mapping[str, Workload], claimed: Set[str]) ->
 
 def _leaves_for(row: Workload, rival: str) -> bool:
     leaves = row.state == State.EVICTED and row.last_evicted_for == rival
-    sits = row.placement and row.gpu_class and row.gpus >= MILLI
-    return leaves and row.claim is None and bool(sits)
+    return leaves and row.claim is None and bool(row.placement and row.gpu_class)
 
 
 def undone(claim: Claim, rows: Mapping[str, Workload]) -> list[tuple[Workload, Victim]]:

@@ -12,18 +12,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduling.engine.model import (
-    MILLI,
-    Action,
-    Decision,
-    Phase,
-    Plan,
-    Reason,
-    Role,
-    Snapshot,
-    Workload,
-)
+from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Role, Snapshot, Workload
 from scheduling.engine.roles import seated
+from scheduling.engine.workload import keeps_seats
 
 Fields = dict[str, Any]
 
@@ -55,10 +46,8 @@ def lines(
 
 
 def _spared(work: Workload, lapsed: Container[str], claimed: Set[str]) -> Workload:
-    """Work that leaves for one of ``lapsed`` keeps its seats of whole GPUs, unless others claim of its
-    nodes."""
-    leaves = work.leaving and work.gpus >= MILLI and work.last_evicted_for in lapsed
-    if leaves and claimed.isdisjoint(work.placement):
+    leaves = work.leaving and work.last_evicted_for in lapsed
+    if keeps_seats(leaves, work.gpus, not claimed.isdisjoint(work.placement)):
         return replace(work, awaits_victims=True, claimed_since=work.last_evicted)
     return work
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,14 +52,97 @@ def test_gang_as_its_queue_stands_gets_what_the_predicate_says(name: str) -> Non
     assert f"{line.action} {line.reason}" == says
 
 
-def test_limits_and_nominal_outside_the_predicate_forbid_nothing() -> None:
-    """Other rooms quote them or divide by them; none compares what a queue would hold with one."""
-    compared = re.compile(
-        r"held(_fixed)?\[[^]]+\] \+ \S+ (<=|>) [^:]*(\.|\b)(cap|nominal|limit|fair)\["
+RIGHTS = {
+    "budget_hours", "cap", "ceiling", "fair", "held_fixed", "lending", "limit", "most_gpus_per_user",
+    "most_per_user", "most_running", "nominal", "stop",
+}  # fmt: skip
+"""Tables of what queues may hold."""
+PREDICATE = ("quota/standing.py", "quota/limits.py", "quota/fair_share.py")
+"""With what limits and lenders say in it."""
+GIVES_OUT = {"division/divide.py", "division/share_out.py"}
+"""They make the shares that the predicate reads."""
+QUOTES = (
+    "document",
+    "explain/decode.py",
+    "explain/shares.py",
+    "reasons",
+    "snapshot",
+    "state",
+    "whatif",
+)
+"""Written or read once a plan is made, or before: nothing is decided there."""
+ASKS_OTHERWISE = {
+    "admission/turns.py:_expected_turn": "when a share holds it, not whether",
+    "eviction/carry_out.py:_drains": "who leaves whatever happens",
+    "eviction/carry_out.py:evict_the_unwanted": "who leaves whatever happens",
+    "eviction/minimal_set.py:_narrows": "how far victims leave queues from their shares, all together",
+    "order/refusals.py:_asks_in_vain": "whether a share has risen since",
+    "quota/usage.py:dominant_ratio": "which queue goes first",
+    "quota/usage.py:note_kept": "whether anybody keeps anything back",
+}
+
+
+def _reads(node: ast.AST, names: Set[str]) -> bool:
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr in RIGHTS)
+        or (isinstance(part, ast.Name) and part.id in names)
+        for part in ast.walk(node)
     )
+
+
+def _named(assigned: ast.Assign, names: Set[str]) -> Iterator[str]:
+    """Names that stand for what is read of ``RIGHTS``, or was by one of ``names``."""
+    for target in assigned.targets:
+        pairs = [(target, assigned.value)]
+        if isinstance(target, ast.Tuple) and isinstance(assigned.value, ast.Tuple):
+            pairs = list(zip(target.elts, assigned.value.elts, strict=True))
+        for name, value in pairs:
+            if isinstance(name, ast.Name) and _reads(value, names):
+                yield name.id
+
+
+def _compares(function: ast.FunctionDef) -> bool:
+    """Whether it holds anything against a right, by name or not."""
+    names: set[str] = set()
+    parts = list(ast.walk(function))
+    for part in [part for part in parts if isinstance(part, ast.Assign)] * 2:
+        names |= {*_named(part, names)}
+    return any(
+        _reads(part, names)
+        for part in parts
+        if isinstance(part, ast.Compare)
+        or (isinstance(part, ast.Call) and getattr(part.func, "id", "") in ("min", "max"))
+    )
+
+
+def _comparing(source: str) -> set[str]:
+    functions = [f for f in ast.walk(ast.parse(source)) if isinstance(f, ast.FunctionDef)]
+    return {function.name for function in functions if _compares(function)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return usage.gpus[c, q] + need <= world.quotas.nominal[c, q]",
+        "most = division.fair[c, q]; left = most - need; return left > 0",
+        "return usage.running[q] < min(tree.most_running[q], 9)",
+    ],
+)
+def test_second_permission_is_seen_however_it_is_written(line: str) -> None:
+    assert _comparing(f"def may_start(world):\n    {line}") == {"may_start"}
+
+
+def test_figure_that_is_quoted_is_no_permission() -> None:
+    assert _comparing("def quote(out):\n    out.figures[w, 0] = division.fair[c, q]") == set()
+
+
+def test_rights_are_compared_by_the_predicate_alone() -> None:
+    """All else that decides asks ``quota/standing.py``, or one of its comparisons by its name."""
     found = {
-        path.relative_to(ENGINE).as_posix()
+        f"{name}:{function}"
         for path in ENGINE.rglob("*.py")
-        if compared.search(path.read_text())
+        if (name := path.relative_to(ENGINE).as_posix()) not in GIVES_OUT
+        and not name.startswith((*PREDICATE, *QUOTES))
+        for function in _comparing(path.read_text())
     }
-    assert found == {"quota/standing.py"}
+    assert found == {*ASKS_OTHERWISE}
