@@ -12,6 +12,6 @@ from pathlib import Path
 def alone(lock: Path) -> Iterator[None]:
     """Nobody else is in a block of the same ``lock``, a file that is made and kept."""
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
