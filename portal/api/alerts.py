@@ -70,14 +70,17 @@ class AlertSerializer(serializers.Serializer[Any]):
 
 def _body(name: str, *needs: str) -> Body:
     """Of a rule: ``needs`` are the fields that have to be sent."""
-    over = {"required": "over" in needs, "help_text": "See GET; fires above it."}
-    path = {"max_length": 1000, "help_text": "Path or name; empty: any."}
     return body_of(
         RuleForm,
         name,
         needs=needs,
-        over=serializers.FloatField(min_value=0, max_value=MOST_OVER, **over),
-        queue=name_field(**NOT_NAMED | path),
+        over=serializers.FloatField(
+            min_value=0,
+            max_value=MOST_OVER,
+            required="over" in needs,
+            help_text="See GET; fires above it.",
+        ),
+        queue=name_field(**NOT_NAMED, max_length=1000, help_text="Path or name; empty: any."),
         gpu_class=name_field(**NOT_NAMED, help_text="Empty: any."),
         escalate_team=name_field(**NOT_NAMED),
     )
