@@ -18,7 +18,9 @@ from pathlib import Path
 
 import django
 from django.apps import apps
+from django.db.backends.base.base import BaseDatabaseWrapper
 
+from portal.audit.guard import guard, unguard
 from workshop.alone import alone
 
 FOLDER = Path(__file__).parents[1] / "var" / "test-database"
@@ -57,3 +59,13 @@ def _keep(database: Path, place: Path) -> None:
         # What its journal still holds is in it then.
         made.execute("VACUUM INTO ?", (str(half),))
     os.replace(half, place)
+
+
+@contextmanager
+def unguarded(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """As for whoever owns the table of the audit log and dropped its triggers; made again at the end."""
+    unguard(connection)
+    try:
+        yield
+    finally:
+        guard(connection)
