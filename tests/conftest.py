@@ -21,13 +21,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from portal.audit.guard import unguarded
 from portal.plans import asking
 from portal.web.frame.revision_cache import remembered
 from scheduling.services.run_times import model_cache
 from scheduling.services.starts import history
 from tests import browser
-from tests.database import migrated
+from tests.database import migrated, unguarded
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")

@@ -7,7 +7,6 @@ still looks at a copy, and applies what it lacks.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import sqlite3
@@ -19,6 +18,10 @@ from pathlib import Path
 
 import django
 from django.apps import apps
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from portal.audit.guard import guard, unguard
+from workshop.alone import alone
 
 FOLDER = Path(__file__).parents[1] / "var" / "test-database"
 
@@ -36,17 +39,14 @@ def kept() -> Path:
 def migrated(database: Path) -> Iterator[None]:
     """``database`` is a copy inside, or will be one: what the block makes there is kept for the next process.
     Of processes that begin together one makes it and the others wait."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with (FOLDER / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(FOLDER / ".lock"):
         place = kept()
-        if place.exists():
-            shutil.copyfile(place, database)
-            fcntl.flock(lock, fcntl.LOCK_UN)
+        if not place.exists():
             yield
+            _keep(database, place)
             return
-        yield
-        _keep(database, place)
+        shutil.copyfile(place, database)
+    yield
 
 
 def _keep(database: Path, place: Path) -> None:
@@ -59,3 +59,13 @@ def _keep(database: Path, place: Path) -> None:
         # What its journal still holds is in it then.
         made.execute("VACUUM INTO ?", (str(half),))
     os.replace(half, place)
+
+
+@contextmanager
+def unguarded(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """As for whoever owns the table of the audit log and dropped its triggers; made again at the end."""
+    unguard(connection)
+    try:
+        yield
+    finally:
+        guard(connection)

@@ -30,7 +30,10 @@ class Reach(StrEnum):
 
 
 OWN, TEAM, SUBTREE, ALL = Reach
+OF_TEAM = (TEAM, SUBTREE)
+BELOW = (SUBTREE, ALL)
 IN_QUEUES = (TEAM, SUBTREE, ALL)
+EVERYWHERE = (ALL,)
 ANY = tuple(Reach)
 
 
@@ -65,36 +68,32 @@ class Meaning:
 
 WORK, QUOTAS, PEOPLE, OPERATING = "Work", "Quotas", "People and costs", "Operating"
 MEANINGS: Mapping[Capability, Meaning] = {
-    Capability.SUBMIT: Meaning(WORK, "Submit", "submit to", (TEAM, SUBTREE)),
+    Capability.SUBMIT: Meaning(WORK, "Submit", "submit to", OF_TEAM),
     Capability.ACT: Meaning(
         WORK, "Cancel, hold, release", "cancel, hold and release the work of", ANY
     ),
     Capability.SEE: Meaning(WORK, "See work and waits", "see the work, waits and reasons of", ANY),
-    Capability.ASK: Meaning(QUOTAS, "Ask for quota", "ask for quota for", (TEAM, SUBTREE)),
+    Capability.ASK: Meaning(QUOTAS, "Ask for quota", "ask for quota for", OF_TEAM),
     Capability.EDIT_QUOTAS: Meaning(
-        QUOTAS,
-        "Edit quotas, weights, priorities",
-        "edit the quotas of",
-        (SUBTREE, ALL),
-        strictly=True,
+        QUOTAS, "Edit quotas, weights, priorities", "edit the quotas of", BELOW, strictly=True
     ),
     Capability.LEND: Meaning(
-        QUOTAS, "Lend and recall", "lend and recall idle quota of", (SUBTREE, ALL), strictly=True
+        QUOTAS, "Lend and recall", "lend and recall idle quota of", BELOW, strictly=True
     ),
-    Capability.APPROVE: Meaning(QUOTAS, "Approve requests", "approve requests of", (SUBTREE, ALL)),
+    Capability.APPROVE: Meaning(QUOTAS, "Approve requests", "approve requests of", BELOW),
     Capability.MEMBERS: Meaning(
         PEOPLE, "Members and their personas", "give and take personas in", IN_QUEUES
     ),
     Capability.COSTS: Meaning(PEOPLE, "Read costs", "read the costs of", ANY),
     Capability.AUDIT: Meaning(PEOPLE, "Read the audit log", "read the audit log of", IN_QUEUES),
     Capability.OPERATE: Meaning(
-        OPERATING, "Nodes, engine, mode", "operate the nodes and the engine of", (ALL,)
+        OPERATING, "Nodes, engine, mode", "operate the nodes and the engine of", EVERYWHERE
     ),
     Capability.ADMINISTER: Meaning(
         OPERATING,
         "Clusters, classes, policy, personas",
         "set up clusters, classes, policy and personas of",
-        (ALL,),
+        EVERYWHERE,
     ),
 }
 """In the order of every list of them."""

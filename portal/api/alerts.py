@@ -12,7 +12,8 @@ from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 
 from portal.accounts.models import Scope
-from portal.alerts.models import Figure, Rule, Tell
+from portal.alerts.forms import RuleForm, filled
+from portal.alerts.models import Rule, Tell
 from portal.alerts.page import RuleRow, rows
 from portal.alerts.past import RulePast, Took, past
 from portal.alerts.rules import (
@@ -26,6 +27,7 @@ from portal.alerts.rules import (
     wished,
 )
 from portal.alerts.testing import send_test
+from portal.api.bodies import NOT_NAMED, Body, body_of, name_field
 from portal.api.calls import call
 from portal.api.errors import refuse
 from portal.api.nouns import ClusterNoun, verb
@@ -35,7 +37,6 @@ from portal.teams.access import visible_queues
 from portal.teams.people import visible_teams
 from scheduling.models import Cluster
 
-MOST_S = 8760 * 3600
 MOST_OVER = 366 * 86_400
 
 
@@ -67,39 +68,22 @@ class AlertSerializer(serializers.Serializer[Any]):
     fired = serializers.IntegerField(help_text="Times in the last 14 days.")
 
 
-class AlertWriteSerializer(serializers.Serializer[Any]):
-    """Of a rule that is there, what is not sent stays as it is."""
-
-    figure = serializers.ChoiceField(choices=Figure.choices, required=False)
-    queue = serializers.CharField(
-        max_length=1000, required=False, allow_blank=True, help_text="Path or name; empty: any."
+def _body(name: str, *needs: str) -> Body:
+    """Of a rule: ``needs`` are the fields that have to be sent."""
+    return body_of(
+        RuleForm,
+        name,
+        needs=needs,
+        over=serializers.FloatField(
+            min_value=0,
+            max_value=MOST_OVER,
+            required="over" in needs,
+            help_text="See GET; fires above it.",
+        ),
+        queue=name_field(**NOT_NAMED, max_length=1000, help_text="Path or name; empty: any."),
+        gpu_class=name_field(**NOT_NAMED, help_text="Empty: any."),
+        escalate_team=name_field(**NOT_NAMED),
     )
-    gpu_class = serializers.CharField(
-        max_length=63, required=False, allow_blank=True, help_text="Empty: any."
-    )
-    over = serializers.FloatField(
-        min_value=0, max_value=MOST_OVER, required=False, help_text="See GET; fires above it."
-    )
-    for_s = serializers.IntegerField(
-        min_value=0, max_value=MOST_OVER, required=False, help_text="For so long before it fires."
-    )
-    least_gpus = serializers.IntegerField(
-        min_value=1, max_value=100_000, required=False, help_text="Of one workload, for idle GPUs."
-    )
-    tell = serializers.ChoiceField(choices=Tell.choices, required=False)
-    again_s = serializers.IntegerField(
-        min_value=0, max_value=MOST_S, required=False, help_text="Not again within."
-    )
-    escalate_s = serializers.IntegerField(min_value=0, max_value=MOST_S, required=False)
-    escalate_team = serializers.CharField(required=False, allow_blank=True, max_length=63)
-    escalate_people: Any = serializers.ListField(
-        child=serializers.CharField(max_length=150), required=False, max_length=20
-    )
-
-
-class NewAlertSerializer(AlertWriteSerializer):
-    figure = serializers.ChoiceField(choices=Figure.choices)
-    over = serializers.FloatField(min_value=0, max_value=MOST_OVER)
 
 
 class HeardSerializer(serializers.Serializer[Any]):
@@ -144,7 +128,11 @@ class Alerts(ClusterNoun):
 
     at, key, names = "alerts", "<int:pk>", ("alerts", "alert")
     one = "One rule with its state now."
-    serializer_class, takes, takes_new = AlertSerializer, AlertWriteSerializer, NewAlertSerializer
+    serializer_class, takes, takes_new = (
+        AlertSerializer,
+        _body("AlertWrite"),
+        _body("NewAlert", "figure", "over"),
+    )
     write_scope = Scope.ALL
     queryset = Rule.objects.none()
     pagination_class = None
@@ -194,7 +182,7 @@ class Alerts(ClusterNoun):
                 given[name] = find(given[name]) if given[name] else None
         if "escalate_people" in given:
             given["escalate_people"] = tuple(dict.fromkeys(given["escalate_people"]))
-        return Wish(**{**before, **given})
+        return Wish(**{**before, **filled(given)})
 
     def _finders(self) -> Mapping[str, Callable[[str], Any]]:
         def queue(text: str) -> Any:

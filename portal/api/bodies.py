@@ -7,6 +7,7 @@ from inspect import isfunction
 from typing import Any, cast
 
 from django import forms
+from django.db.models import QuerySet
 from rest_framework import serializers
 
 from portal.boundary.fields import (
@@ -15,6 +16,7 @@ from portal.boundary.fields import (
     LastDayField,
     MinutesField,
     MomentField,
+    NamesField,
     NodeLabelField,
     ScaledField,
 )
@@ -33,6 +35,8 @@ TEXTS: Mapping[str, str] = {
 }
 """A form's name of a fault -> the serializer's."""
 MOST_DIGITS = 20
+DOT = "."
+"""Between a group and its field, in the name of a form's field."""
 
 
 def body_of(
@@ -40,7 +44,8 @@ def body_of(
 ) -> Body:
     """What reads a body with the fields of ``form``; ``name`` is the API's document's.
 
-    A field that is typed in a unit is read in the one of its name: seconds, or GPUs.
+    A field that is typed in a unit is read in the one of its name: seconds, or GPUs. Fields of the name
+    ``group.field`` are together the object ``group``, which holds what is sent of them.
 
     ``needs``: those that have to be sent, where a call changes only what is sent of a row; without it those
     that the form requires, and one left out is what the form left empty is. ``otherwise``: fields that the
@@ -48,18 +53,44 @@ def body_of(
     """
 
     def read(field: str, declared: forms.Field) -> Any:
-        if needs is None:
+        if needs is None and DOT not in field:
             return field_of(declared, required=declared.required, has_default=True)
-        return field_of(declared, required=field in needs, has_default=False)
+        return field_of(declared, required=field in (needs or ()), has_default=False)
 
     taken = {
         field: declared for field, declared in form.base_fields.items() if field not in otherwise
     }
     read_so = {field: read(field, declared) for field, declared in taken.items()}
     own = {field: one for field, one in otherwise.items() if one is not None}
-    made = type(f"{name}Serializer", (serializers.Serializer,), {**read_so, **own})
+    made = type(f"{name}Serializer", (serializers.Serializer,), {**_grouped(read_so, name), **own})
     made.__doc__ = form.__dict__.get("__doc__")
     return made
+
+
+class Group(serializers.Serializer[Any]):
+    # The API's document would say a docstring of this class of every group.
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = data.keys() - self.fields.keys() if isinstance(data, Mapping) else ()
+        if unknown:
+            raise serializers.ValidationError({min(unknown, key=str): "There is no such field."})
+        return super().to_internal_value(data)
+
+
+def _grouped(read_so: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The fields with those of a group as one, which takes no other name."""
+    found: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    for field, made in read_so.items():
+        group, _, part = field.partition(DOT)
+        if part:
+            groups.setdefault(group, {})[part] = made
+        else:
+            found[field] = made
+    for group, parts in groups.items():
+        kind: Any = type(f"{name}{group.title()}Serializer", (Group,), parts)
+        found[group] = kind(required=False)
+    return found
 
 
 def field_of(declared: forms.Field, *, required: bool, has_default: bool) -> Any:
@@ -91,10 +122,15 @@ def _text(declared: forms.CharField) -> Parts:
     )
 
 
-def _mail(declared: forms.EmailField) -> Parts:
-    _, options, empty = _text(declared)
-    del options["validators"]
-    return serializers.EmailField, options, empty
+def _as(make: type[serializers.Field[Any, Any, Any, Any]]) -> Callable[[forms.CharField], Parts]:
+    """Text whose form ``make`` checks itself."""
+
+    def read(declared: forms.CharField) -> Parts:
+        _, options, empty = _text(declared)
+        del options["validators"]
+        return make, options, empty
+
+    return read
 
 
 def _whole(declared: forms.IntegerField) -> Parts:
@@ -117,7 +153,12 @@ def _day(declared: forms.DateField) -> Parts:
 
 
 def _choice(declared: forms.ChoiceField) -> Parts:
-    return serializers.ChoiceField, {"choices": declared.choices}, declared.initial
+    choices = cast(Iterable[tuple[str, str]], declared.choices)
+    return (
+        serializers.ChoiceField,
+        {"choices": [(value, label) for value, label in choices if value]},
+        declared.initial or "",
+    )
 
 
 def _row(declared: forms.ModelChoiceField[Any]) -> Parts:
@@ -127,7 +168,28 @@ def _row(declared: forms.ModelChoiceField[Any]) -> Parts:
 
 def _rows(declared: forms.ModelMultipleChoiceField[Any]) -> Parts:
     make, options, _ = _row(declared)
+    if declared.to_field_name is None:
+        return EachNamedField, {"rows": declared.queryset}, []
     return make, {**options, "many": True}, []
+
+
+class EachNamedField(serializers.ListField):
+    """Rows by name: each that has it, such as the GPU class of every cluster."""
+
+    child = serializers.CharField(max_length=63)
+
+    def __init__(self, *, rows: QuerySet[Any], **more: Any) -> None:
+        super().__init__(**more)
+        self.rows = rows
+
+    def to_internal_value(self, data: Any) -> Any:
+        names = set(super().to_internal_value(data))
+        found = list(self.rows.filter(name__in=names))
+        missing = names - {one.name for one in found}
+        if missing:
+            noun = self.rows.model._meta.verbose_name
+            raise serializers.ValidationError(f"There is no {noun} {min(missing)}.")
+        return found
 
 
 def _gpus(declared: GpusField) -> Parts:
@@ -146,6 +208,11 @@ def _names(declared: forms.TypedMultipleChoiceField) -> Parts:
     return serializers.ListField, {"child": child, "max_length": len(choices)}, []
 
 
+def _written(declared: NamesField) -> Parts:
+    child = serializers.CharField(max_length=declared.longest)
+    return serializers.ListField, {"child": child, "max_length": declared.most}, []
+
+
 def _moment(declared: MomentField | LastDayField) -> Parts:
     return serializers.DateTimeField, {"validators": [within_calendar]}, None
 
@@ -161,7 +228,7 @@ def _bounds(declared: forms.IntegerField) -> Options:
 
 def name_field(**more: Any) -> Any:
     """The name of a row that the call looks up among those of its person."""
-    return serializers.CharField(max_length=63, **more)
+    return serializers.CharField(**{"max_length": 63, **more})
 
 
 NOT_NAMED: Mapping[str, Any] = {"required": False, "allow_blank": True}
@@ -169,7 +236,8 @@ NOT_NAMED: Mapping[str, Any] = {"required": False, "allow_blank": True}
 
 KINDS: Mapping[type[forms.Field], Callable[[Any], Parts]] = {
     forms.CharField: _text,
-    forms.EmailField: _mail,
+    forms.EmailField: _as(serializers.EmailField),
+    forms.URLField: _as(serializers.URLField),
     forms.IntegerField: _whole,
     forms.DecimalField: _decimal,
     forms.BooleanField: _switch,
@@ -183,6 +251,7 @@ KINDS: Mapping[type[forms.Field], Callable[[Any], Parts]] = {
     LastDayField: _moment,
     MinutesField: _seconds,
     MomentField: _moment,
+    NamesField: _written,
     NodeLabelField: _labels,
 }
 """By the very class: one that inherits, such as a FloatField of an IntegerField, checks otherwise."""

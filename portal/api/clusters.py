@@ -12,10 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.bodies import body_of
 from portal.api.nouns import Noun, verb
 from portal.api.scope import ClusterView, RowSerializer, named, sent
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
+from portal.setup.connect_form import ConnectForm
 from portal.teams.access import is_admin, is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, Guardrail, Node
 from scheduling.services.clusters.add import set_mode
@@ -23,8 +25,6 @@ from scheduling.services.clusters.connecting import Credentials, connect
 from scheduling.services.clusters.enforcing import enforce
 from scheduling.services.queues import knobs
 from scheduling.services.queues.knobs import KNOBS
-
-LONGEST = 131_072
 
 
 class ClusterSerializer(RowSerializer[Cluster]):
@@ -45,22 +45,6 @@ class ClusterSerializer(RowSerializer[Cluster]):
         ]
 
 
-class NewClusterSerializer(serializers.Serializer[Any]):
-    """A kubeconfig, or an address with a token, or neither: the account of Weir's own pod."""
-
-    name = serializers.SlugField(max_length=50)
-    kubeconfig = serializers.CharField(max_length=LONGEST, required=False)
-    context: Any = serializers.CharField(max_length=200, required=False, validators=[one_line])
-    api_url = serializers.URLField(max_length=200, required=False)
-    token = serializers.CharField(max_length=LONGEST, required=False)
-    portal_token = serializers.CharField(
-        max_length=LONGEST,
-        required=False,
-        help_text="Of the account that acts for people; left out, the other one does.",
-    )
-    ca = serializers.CharField(max_length=LONGEST, required=False)
-
-
 class ModeSerializer(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(choices=ClusterMode.choices)
     left = serializers.CharField(
@@ -77,7 +61,7 @@ class Clusters(Noun):
 
     at, key, names = "clusters", "<slug:cluster>", ("clusters", "cluster")
     one = "One cluster: its mode, its clock and the policy its engine runs with."
-    serializer_class, takes = ClusterSerializer, NewClusterSerializer
+    serializer_class, takes = ClusterSerializer, body_of(ConnectForm, "NewCluster", way=None)
     write_scope = Scope.ALL
     lookup_field, lookup_url_kwarg = "name", "cluster"
     is_for_admins = True

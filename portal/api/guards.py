@@ -74,8 +74,6 @@ VERSIONED: Mapping[str, VersionRule] = {
     "Tree": VersionRule(),
 }
 """View -> how its version is told."""
-ONLY_ENDED = frozenset({"Sessions", "ServiceTokens", "Tokens", "Webhooks"})
-"""Views of what nobody edits: it is ended, whatever it was."""
 ONLY_READ = frozenset({"QuotaPreview"})
 """Views whose POST changes nothing, so that it may be sent as often as one likes."""
 

@@ -10,12 +10,14 @@ from django.shortcuts import get_object_or_404
 from rest_framework import generics, serializers
 
 from portal.accounts.models import Scope
+from portal.api.bodies import body_of
 from portal.api.calls import call
 from portal.api.nouns import Noun, verb
 from portal.api.permissions import SESSION_ONLY
 from portal.api.scope import PersonView, RowSerializer
 from portal.boundary.reading import MOST
 from portal.notices import dead, inbox, webhooks
+from portal.notices.forms import WebhookForm
 from portal.notices.models import Kind, Letter, Notice, Way, Webhook, When
 from portal.notices.times import hours_of, preferences_of, ways_of
 from portal.teams.access import is_operator
@@ -121,16 +123,11 @@ class WebhookMadeSerializer(WebhookSerializer):
         fields = [*WebhookSerializer.Meta.fields, "secret"]
 
 
-class NewWebhookSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=63)
-    address = serializers.CharField(max_length=500, help_text="https, of a host outside.")
-
-
 class Webhooks(Noun):
     """Your webhooks, without their secrets."""
 
     at, key, names = "notices/webhooks", "<int:pk>", ("webhooks", "webhook")
-    serializer_class, takes = WebhookSerializer, NewWebhookSerializer
+    serializer_class, takes = WebhookSerializer, body_of(WebhookForm, "NewWebhook")
     write_scope = Scope.ALL
     shows_new, shown_once = WebhookMadeSerializer, "secret"
     make_scope = SESSION_ONLY

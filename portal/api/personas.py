@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.http import Http404
 from rest_framework import serializers
 
-from portal.accounts.capabilities import Reach
 from portal.accounts.models import Persona, Scope
 from portal.api.bodies import body_of
 from portal.api.nouns import Noun, verb
@@ -19,9 +18,8 @@ from portal.teams.people import visible_personas
 from portal.teams.persona_form import PersonaForm
 from portal.teams.persona_preview import preview
 from portal.teams.personas import PersonaValues, delete_persona, save_persona
-from scheduling.models import GpuClass
 
-REACHES = [reach.value for reach in Reach]
+PERSONA = body_of(PersonaForm, "PersonaWrite")
 
 
 class PersonaSerializer(RowSerializer[Persona]):
@@ -29,8 +27,7 @@ class PersonaSerializer(RowSerializer[Persona]):
 
     priority_classes: Any = named(many=True)
     gpu_classes: Any = named(many=True)
-    grants: Any = serializers.DictField(
-        child=serializers.ChoiceField(choices=REACHES),
+    grants: Any = type(PERSONA().fields["grants"])(
         read_only=True,
         help_text="Capability to how far it reaches; one that is not there is not given.",
     )
@@ -52,34 +49,6 @@ class PersonaSerializer(RowSerializer[Persona]):
             "preemptible_only",
             "interactive",
         ]
-
-
-class ClassNamesField(serializers.ListField):
-    """GPU classes by name: of every cluster that has one of it."""
-
-    child = serializers.CharField(max_length=63)
-
-    def to_internal_value(self, data: Any) -> Any:
-        names = super().to_internal_value(data)
-        found = list(GpuClass.objects.filter(name__in=names))
-        missing = set(names) - {one.name for one in found}
-        if missing:
-            raise serializers.ValidationError(f"There is no GPU class {min(missing)}.")
-        return found
-
-
-PERSONA = body_of(
-    PersonaForm,
-    "PersonaWrite",
-    grants=serializers.DictField(
-        child=serializers.ChoiceField(choices=REACHES),
-        required=False,
-        help_text="Capability to reach.",
-    ),
-    gpu_classes=ClassNamesField(
-        required=False, help_text=PersonaForm.base_fields["gpu_classes"].help_text
-    ),
-)
 
 
 class PersonaHolderSerializer(serializers.Serializer[Any]):

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.bodies import body_of, name_field
 from portal.api.calls import call
 from portal.api.clusters import ClusterAdminView
 from portal.api.errors import refuse
@@ -22,6 +23,7 @@ from portal.api.quotas import AT, asked_at
 from portal.api.scope import RowSerializer, named
 from portal.boundary.reading import one_line
 from portal.selectors.fields import CpusField, GpusField
+from portal.setup.queue_form import NewQueueForm
 from portal.teams.access import dividable_queues, editable_queues, visible_queues
 from scheduling.models import Queue, Share, StepKind, Stop
 from scheduling.services.queues.sharing import SAID
@@ -123,18 +125,12 @@ class QueueSerializer(RowSerializer[Queue]):
         ]
 
 
-class NewQueueSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(max_length=63, validators=[one_line])
-    parent: Any = serializers.CharField(max_length=63, help_text="Name of the queue above.")
-    priority = serializers.IntegerField(min_value=-1000, max_value=1000, required=False)
-    stop = serializers.ChoiceField(choices=[stop.value for stop in Stop], required=False)
-    namespace = serializers.CharField(max_length=63, required=False, validators=[one_line])
-    taking = serializers.CharField(
-        max_length=63,
-        required=False,
-        validators=[one_line],
-        help_text="The namespace once more, by an admin who was shown in a refusal what stands in it.",
-    )
+NEW_QUEUE = body_of(
+    NewQueueForm,
+    "NewQueue",
+    needs=("name",),
+    parent=name_field(help_text="Name of the queue above."),
+)
 
 
 class Queues(ClusterNoun):
@@ -142,7 +138,7 @@ class Queues(ClusterNoun):
 
     at, key, names = "queues", "<str:name>", ("queues", "queue")
     one = "One queue with its shares."
-    serializer_class, takes = QueueSerializer, NewQueueSerializer
+    serializer_class, takes = QueueSerializer, NEW_QUEUE
     lookup_field = "name"
     write_scope = Scope.QUOTAS
 

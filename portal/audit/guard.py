@@ -8,8 +8,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -61,16 +60,6 @@ def is_guarded(connection: BaseDatabaseWrapper) -> bool:
         cursor.execute(FOUND[connection.vendor], NAMES)
         (found,) = cursor.fetchone()
     return int(found) == len(NAMES)
-
-
-@contextmanager
-def unguarded(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """As for whoever owns the table and dropped the triggers; made again at the end."""
-    unguard(connection)
-    try:
-        yield
-    finally:
-        guard(connection)
 
 
 def _run(connection: BaseDatabaseWrapper, statements: Sequence[str]) -> None:

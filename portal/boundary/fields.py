@@ -56,6 +56,19 @@ class NodeLabelField(forms.CharField):
         return {key: said} if key else {}
 
 
+class NamesField(forms.CharField):
+    """Typed with commas between, kept as a tuple of names, each once."""
+
+    most, longest = 20, 150
+
+    def clean(self, value: Any) -> Any:
+        names = (name.strip() for name in super().clean(value).split(","))
+        return tuple(dict.fromkeys(filter(None, names)))
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) or value is None else ", ".join(value)
+
+
 class LastDayField(forms.DateField):
     """Typed as the last day, kept as the moment at which it ends; nothing is no end."""
 

@@ -256,7 +256,6 @@ WEIR_SAML_GROUPS_ATTRIBUTE = env.str("WEIR_SAML_GROUPS_ATTRIBUTE", default="grou
 # Mail and webhooks of notices: docs/operations/run.md, "Requests and notices".
 WEIR_ADDRESS = env.str("WEIR_ADDRESS", default="").rstrip("/")
 WEIR_MAIL_HOST = env.str("WEIR_MAIL_HOST", default="")
-EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 if DEMO:
     EMAIL_BACKEND = "portal.notices.arrivals.MailBackend"
 EMAIL_HOST = WEIR_MAIL_HOST
@@ -287,21 +286,20 @@ WEIR_SIGN_IN_AGE_S = env.int("WEIR_SIGN_IN_AGE_S", default=0)
 WEIR_TOKEN_DAYS = env.int("WEIR_TOKEN_DAYS", default=90)
 WEIR_ENDLESS_TOKENS = env.bool("WEIR_ENDLESS_TOKENS", default=False)
 
-# Requests a minute of one person, and of one address that says nobody's name; 0 is unlimited.
 WEIR_METRICS_TOKEN = env.str("WEIR_METRICS_TOKEN", default="")
 # Where what serves no pages answers who looks after it; 0 nowhere.
 WEIR_PROBE_PORT = env.int("WEIR_PROBE_PORT", default=0)
+# Requests a minute of one person, and of one address that says nobody's name; 0 is unlimited.
 WEIR_API_RATE = env.int("WEIR_API_RATE", default=1200)
 WEIR_API_RATE_UNKNOWN = env.int("WEIR_API_RATE_UNKNOWN", default=60)
-# Streams one person may hold open at once: a tab in front of somebody holds one.
 # Seconds for which all who look at one revision of a cluster are shown what was computed once.
 WEIR_REMEMBERED_S = env.float("WEIR_REMEMBERED_S", default=5.0)
+# Streams one person may hold open at once: a tab in front of somebody holds one.
 WEIR_LIVE_STREAMS = env.int("WEIR_LIVE_STREAMS", default=20)
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_I18N = False
-USE_TZ = True
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -310,10 +308,8 @@ WHITENOISE_AUTOREFRESH = DEBUG
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_HTTPONLY = False
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 TLS = env.bool("WEIR_TLS", default=False)
 if TLS:
     SESSION_COOKIE_SECURE = True
@@ -376,11 +372,11 @@ if not CACHES["default"]["LOCATION"]:
 WEIR_ENGINE_CLUSTERS = env.list("WEIR_ENGINE_CLUSTERS", default=[])
 
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_SERIALIZER = "json"
-CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# KiB, where a task runs in a process of its own: after a task beyond it another process takes its place.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 512 * 1024
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

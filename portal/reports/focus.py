@@ -7,7 +7,8 @@ which are the billing periods. ``x_`` begins columns of Weir's own, as the speci
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from portal.display.csv import Cell, Table
@@ -15,6 +16,7 @@ from portal.reports import prices
 from portal.reports.costs import Costs, cells_of
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
+from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.ledger.prices import PricePeriod
 
 WHO = "Weir"
@@ -22,12 +24,13 @@ WHO = "Weir"
 
 def focus(scope: Scope, filters: ReportFilters) -> Table:
     """Its ``BilledCost`` adds up to what showback charges over the same range."""
-    rows = [
-        _row(scope, part, queue, gpu_class, costs)
+    charges = [
+        _charge(scope, part, queue, gpu_class, costs)
         for part in _parts(scope, filters)
         for (queue, gpu_class), costs in sorted(cells_of(scope, filters, [part]).items())
     ]
-    return Table("focus", "Costs in FOCUS 1.2", COLUMNS, [tuple(row.values()) for row in rows])
+    rows = [tuple(cell(one) for cell in COLUMNS.values()) for one in charges]
+    return Table("focus", "Costs in FOCUS 1.2", tuple(COLUMNS), rows)
 
 
 def _parts(scope: Scope, filters: ReportFilters) -> Iterator[PricePeriod]:
@@ -44,70 +47,70 @@ def _month(at: datetime) -> tuple[datetime, datetime]:
     return begin, (begin + timedelta(days=32)).replace(day=1)
 
 
-def _row(
-    scope: Scope, part: PricePeriod, queue: int, gpu_class: int, costs: Costs
-) -> dict[str, Cell]:
-    place, kind, price = scope.queues[queue], scope.classes[gpu_class], part.prices[gpu_class]
-    begin, end = _month(part.start)
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """What one queue held of one class at one price. ``hours`` are of its GPUs."""
+
+    cluster: Cluster
+    part: PricePeriod
+    queue: Queue
+    gpu_class: GpuClass
+    price: float
+    hours: float
+    costs: Costs
+
+
+def _charge(scope: Scope, part: PricePeriod, queue: int, gpu_class: int, costs: Costs) -> _Charge:
     hours = costs.gpu_hours / scope.unit.weights[gpu_class]
-    charged = costs.charged
-    return {
-        "BillingAccountId": scope.cluster.name,
-        "BillingAccountName": scope.cluster.name,
-        "BillingCurrency": scope.cluster.currency,
-        "BillingPeriodStart": _instant(begin),
-        "BillingPeriodEnd": _instant(end),
-        "ChargePeriodStart": _instant(part.start),
-        "ChargePeriodEnd": _instant(part.end),
-        "ChargeCategory": "Usage",
-        "ChargeClass": None,
-        "ChargeDescription": f"Hours of {kind.name} held by {place.path}",
-        "ChargeFrequency": "Usage-Based",
-        "BilledCost": charged,
-        "EffectiveCost": charged,
-        "ContractedCost": charged,
-        "ListCost": charged,
-        "ContractedUnitPrice": price,
-        "ListUnitPrice": price,
-        "PricingCategory": "Standard",
-        "PricingQuantity": hours,
-        "PricingUnit": "GPU-Hours",
-        "ConsumedQuantity": hours,
-        "ConsumedUnit": "GPU-Hours",
-        "ProviderName": WHO,
-        "PublisherName": WHO,
-        "InvoiceIssuerName": WHO,
-        "ServiceCategory": "Compute",
-        "ServiceSubcategory": "Other (Compute)",
-        "ServiceName": "GPUs",
-        "SkuId": kind.name,
-        "SkuMeter": "GPU time",
-        "SkuPriceDetails": json.dumps({"GpuClass": kind.name}),
-        "SkuPriceId": f"{kind.name}/{price:g}",
-        "RegionId": scope.cluster.name,
-        "RegionName": scope.cluster.name,
-        "ResourceId": f"{scope.cluster.name}/{place.path}",
-        "ResourceName": place.name,
-        "ResourceType": "Queue",
-        "SubAccountId": place.path,
-        "SubAccountName": place.name,
-        "Tags": json.dumps({"queue": place.path, "gpu_class": kind.name}),
-        "x_UsedCost": costs.used,
-        "x_IdleCost": costs.idle,
-        "x_LostCost": costs.lost,
-    }
+    place, kind = scope.queues[queue], scope.classes[gpu_class]
+    return _Charge(scope.cluster, part, place, kind, part.prices[gpu_class], hours, costs)
 
 
-COLUMNS = (
-    "BillingAccountId", "BillingAccountName", "BillingCurrency", "BillingPeriodStart",
-    "BillingPeriodEnd", "ChargePeriodStart", "ChargePeriodEnd", "ChargeCategory", "ChargeClass",
-    "ChargeDescription", "ChargeFrequency", "BilledCost", "EffectiveCost", "ContractedCost",
-    "ListCost", "ContractedUnitPrice", "ListUnitPrice", "PricingCategory", "PricingQuantity",
-    "PricingUnit", "ConsumedQuantity", "ConsumedUnit", "ProviderName", "PublisherName",
-    "InvoiceIssuerName", "ServiceCategory", "ServiceSubcategory", "ServiceName", "SkuId", "SkuMeter",
-    "SkuPriceDetails", "SkuPriceId", "RegionId", "RegionName", "ResourceId", "ResourceName",
-    "ResourceType", "SubAccountId", "SubAccountName", "Tags", "x_UsedCost", "x_IdleCost", "x_LostCost",
-)  # fmt: skip
+COLUMNS: Mapping[str, Callable[[_Charge], Cell]] = {
+    "BillingAccountId": lambda c: c.cluster.name,
+    "BillingAccountName": lambda c: c.cluster.name,
+    "BillingCurrency": lambda c: c.cluster.currency,
+    "BillingPeriodStart": lambda c: _instant(_month(c.part.start)[0]),
+    "BillingPeriodEnd": lambda c: _instant(_month(c.part.start)[1]),
+    "ChargePeriodStart": lambda c: _instant(c.part.start),
+    "ChargePeriodEnd": lambda c: _instant(c.part.end),
+    "ChargeCategory": lambda _: "Usage",
+    "ChargeClass": lambda _: None,
+    "ChargeDescription": lambda c: f"Hours of {c.gpu_class.name} held by {c.queue.path}",
+    "ChargeFrequency": lambda _: "Usage-Based",
+    "BilledCost": lambda c: c.costs.charged,
+    "EffectiveCost": lambda c: c.costs.charged,
+    "ContractedCost": lambda c: c.costs.charged,
+    "ListCost": lambda c: c.costs.charged,
+    "ContractedUnitPrice": lambda c: c.price,
+    "ListUnitPrice": lambda c: c.price,
+    "PricingCategory": lambda _: "Standard",
+    "PricingQuantity": lambda c: c.hours,
+    "PricingUnit": lambda _: "GPU-Hours",
+    "ConsumedQuantity": lambda c: c.hours,
+    "ConsumedUnit": lambda _: "GPU-Hours",
+    "ProviderName": lambda _: WHO,
+    "PublisherName": lambda _: WHO,
+    "InvoiceIssuerName": lambda _: WHO,
+    "ServiceCategory": lambda _: "Compute",
+    "ServiceSubcategory": lambda _: "Other (Compute)",
+    "ServiceName": lambda _: "GPUs",
+    "SkuId": lambda c: c.gpu_class.name,
+    "SkuMeter": lambda _: "GPU time",
+    "SkuPriceDetails": lambda c: json.dumps({"GpuClass": c.gpu_class.name}),
+    "SkuPriceId": lambda c: f"{c.gpu_class.name}/{c.price:g}",
+    "RegionId": lambda c: c.cluster.name,
+    "RegionName": lambda c: c.cluster.name,
+    "ResourceId": lambda c: f"{c.cluster.name}/{c.queue.path}",
+    "ResourceName": lambda c: c.queue.name,
+    "ResourceType": lambda _: "Queue",
+    "SubAccountId": lambda c: c.queue.path,
+    "SubAccountName": lambda c: c.queue.name,
+    "Tags": lambda c: json.dumps({"queue": c.queue.path, "gpu_class": c.gpu_class.name}),
+    "x_UsedCost": lambda c: c.costs.used,
+    "x_IdleCost": lambda c: c.costs.idle,
+    "x_LostCost": lambda c: c.costs.lost,
+}
 
 
 def _instant(at: datetime) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.forms import BoundField
 
-from portal.accounts.capabilities import MEANINGS, Capability
+from portal.accounts.capabilities import MEANINGS, Capability, Meaning
 from portal.accounts.models import Persona
 from portal.boundary.fields import GpusField, HoursField
 from portal.boundary.forms import WeirForm
@@ -63,14 +63,6 @@ class PersonaForm(WeirForm):
         help_text="None chosen: every one",
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for capability, meaning in MEANINGS.items():
-            choices = [("", "–"), *((reach.value, reach.value) for reach in meaning.reaches)]
-            self.fields[f"{GRANT}{capability}"] = forms.ChoiceField(
-                choices=choices, required=False, label=meaning.name
-            )
-
     def reaches(self) -> list[tuple[str, list[BoundField]]]:
         """Its capabilities by group."""
         groups: dict[str, list[BoundField]] = {}
@@ -79,9 +71,17 @@ class PersonaForm(WeirForm):
         return list(groups.items())
 
     def values(self) -> PersonaValues:
-        typed = self.cleaned_data
-        grants: dict[str, str] = {name: typed[f"{GRANT}{name}"] for name in Capability}
-        return PersonaValues(grants=grants, **{name: typed[name] for name in self.base_fields})
+        typed = dict(self.cleaned_data)
+        grants: dict[str, str] = {name: typed.pop(f"{GRANT}{name}") for name in Capability}
+        return PersonaValues(grants=grants, **typed)
+
+
+def _reach_of(meaning: Meaning) -> forms.ChoiceField:
+    choices = [("", "–"), *((reach.value, reach.value) for reach in meaning.reaches)]
+    return forms.ChoiceField(choices=choices, required=False, label=meaning.name)
+
+
+PersonaForm.base_fields |= {f"{GRANT}{name}": _reach_of(one) for name, one in MEANINGS.items()}
 
 
 def initial_of(persona: Persona) -> dict[str, Any]:

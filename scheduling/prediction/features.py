@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .history import GROUPS, Estimate, Past
+from .history import GROUPS, Estimate, Pasts
 from .runs import Work
 
 NAN = math.nan
@@ -85,7 +84,7 @@ def features_of(
     work: Work,
     submitted: tuple[float, ...],
     estimate: Estimate,
-    found: Sequence[deque[Past] | None],
+    found: Sequence[Pasts | None],
     now: float,
 ) -> list[float]:
     """In the order of ``NAMES``; NaN where nothing is known."""
@@ -108,7 +107,7 @@ def features_of(
     return row
 
 
-def _of_group(runs: deque[Past] | None, now: float) -> list[float]:
+def _of_group(runs: Pasts | None, now: float) -> list[float]:
     if not runs:
         return [NAN, NAN, NAN, NAN, NAN, 0.0, NAN]
     values = [run.log2_s for run in runs]

@@ -9,7 +9,6 @@ Runs that were cut short count as *at least so long*: their weight goes to the l
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -50,6 +49,11 @@ class Past(NamedTuple):
     gpu_class: str
 
 
+Pasts = tuple[Past, ...]
+"""The last ones of a group, at most ``KEPT``. There are thousands of groups, most of one run or two: a deque
+of each would take ten times the memory."""
+
+
 def keys_of(work: Work) -> tuple[Key | None, ...]:
     """The groups of ``work`` in the order of ``GROUPS``; None where it says too little to belong to one."""
     w, size = work, f"{work.gpus:g}"
@@ -84,7 +88,7 @@ class Estimate:
 class History:
     """The last runs of every group, the group that was heard of last at the end."""
 
-    past: dict[Key, deque[Past]] = field(default_factory=dict)
+    past: dict[Key, Pasts] = field(default_factory=dict)
     paces: Paces = field(default_factory=Paces)
 
     def learn(self, run: Run) -> None:
@@ -92,18 +96,16 @@ class History:
         note = Past(log2_s(run.ran_s), run.ended, run.censored, run.work.gpu_class)
         for key in keys_of(run.work):
             if key is not None:
-                notes = self.past.pop(key, None) or deque(maxlen=KEPT)
-                notes.append(note)
-                self.past[key] = notes
+                self.past[key] = (*self.past.pop(key, ())[1 - KEPT :], note)
         while len(self.past) > MOST_KEYS:
             del self.past[next(iter(self.past))]
         self.paces.learn(run)
 
-    def runs_like(self, work: Work) -> list[deque[Past] | None]:
+    def runs_like(self, work: Work) -> list[Pasts | None]:
         """The last runs of each of its groups, in the order of ``GROUPS``."""
         return [self.past.get(key) if key is not None else None for key in keys_of(work)]
 
-    def estimate(self, work: Work, found: Sequence[deque[Past] | None] | None = None) -> Estimate:
+    def estimate(self, work: Work, found: Sequence[Pasts | None] | None = None) -> Estimate:
         """What the last runs like ``work`` took, as if they had run on its class."""
         found = self.runs_like(work) if found is None else found
         values: list[float] = []
@@ -132,7 +134,7 @@ class History:
         quantiles = quantiles_of(np.array(values), np.concatenate(weights), cut)
         return Estimate(quantiles, total, *narrowest)
 
-    def _on_class(self, runs: deque[Past], work: Work) -> list[float]:
+    def _on_class(self, runs: Pasts, work: Work) -> list[float]:
         """Their logarithms, the last first, moved to the class of ``work`` where the pace is known."""
         wanted = work.gpu_class
         if not wanted or all(run.gpu_class == wanted for run in runs):

@@ -66,12 +66,9 @@ def _models(document: dict[str, Any]) -> Models:
     if document["format"] != FORMAT:
         raise ValueError(f"no stored model: its format is {document['format']!r}")
     past = {
-        tuple(map(str, key)): deque(
-            (
-                Past(float(log2_s), float(ended), bool(cut), str(gpu_class))
-                for log2_s, ended, cut, gpu_class in runs
-            ),
-            maxlen=history.KEPT,
+        tuple(map(str, key)): tuple(
+            Past(float(log2_s), float(ended), bool(cut), str(gpu_class))
+            for log2_s, ended, cut, gpu_class in runs[-history.KEPT :]
         )
         for key, runs in document["past"]
     }

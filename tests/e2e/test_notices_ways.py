@@ -31,7 +31,7 @@ def test_test_of_a_new_webhook_arrives_on_the_page(demo, browser):
     page.fill("#hook-name", "team")
     page.fill("#hook-address", "https://localhost/x")
     page.click("text=Add webhook")
-    assert "lies inside the network" in page.inner_text("#hook-address-error")
+    assert "lies inside the network" in page.inner_text("#hook-address_error")
     page.fill("#hook-address", f"{demo}/notices/sent/sink/")
     page.click("text=Add webhook")
     assert page.inner_text("code.secret").startswith("whsec_")

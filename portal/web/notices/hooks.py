@@ -10,8 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from portal.accounts.proof import proving
 from portal.notices import webhooks
 from portal.web.frame.requests import PersonRequest, act_view, acted
-from portal.web.notices.views import page
-from scheduling.services.errors import ServiceError
+from portal.web.notices.views import hook_form, page
 
 
 @act_view
@@ -19,11 +18,13 @@ from scheduling.services.errors import ServiceError
 @sensitive_variables("secret")
 def add(request: PersonRequest) -> HttpResponse:
     """Make one, and show its secret, this once."""
-    typed = {name: request.POST.get(name, "").strip() for name in ("name", "address")}
-    try:
-        made, secret = webhooks.add(request.user, **typed)
-    except ServiceError as refusal:
-        return page(request, 422, refusal=refusal, **typed)
+    form = hook_form(request)
+    added = None
+    if form.is_valid():
+        added = form.done(lambda: webhooks.add(request.user, **form.cleaned_data))
+    if added is None:
+        return page(request, 422, hook_form=form)
+    made, secret = added
     return page(request, secret=secret, made=made)
 
 

@@ -13,11 +13,14 @@ from django.urls import reverse
 
 from portal.boundary.reading import whole_or
 from portal.notices import inbox, webhooks
+from portal.notices.forms import WebhookForm
 from portal.notices.letters import is_mail_set_up, last_of
 from portal.notices.models import Kind, Letter, Way, Webhook, When
 from portal.notices.times import hours_of, preferences_of, ways_of
 from portal.teams.access import is_operator
 from portal.web.frame.requests import PersonRequest, act_view, acted, page_view
+
+HOOK = "hook-%s"
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,13 @@ def ways_card(request: PersonRequest) -> dict[str, Any]:
         "most_places": webhooks.MOST,
         "is_operator": is_operator(request.user),
         "is_demo": settings.DEMO,
-        "address": sink_address() if settings.DEMO else "",
-        "name": "",
-        "refusal": None,
+        "hook_form": WebhookForm(auto_id=HOOK, initial={"address": sink_address()}),
         "secret": "",
     }
+
+
+def hook_form(request: PersonRequest) -> WebhookForm:
+    return WebhookForm(request.POST, auto_id=HOOK)
 
 
 def sink_address() -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from portal.accounts.views import person
+from portal.setup.queue_form import MIB_PER_GIB, QueueForm
 from portal.teams.access import dividable_queues, is_admin, is_operator, visible_queues
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import act_view, acted, form_view
@@ -21,43 +21,13 @@ from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queu
 from portal.web.quotas.preview import EditPreview, tried
 from portal.web.studies.drafts import DRAFT
 from portal.web.studies.ways import sentences
-from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
-from scheduling.services.errors import ServiceError, name_refused
+from scheduling.models import Queue, Sharing, Stop
+from scheduling.services.errors import ServiceError
 from scheduling.services.queues.faults import figure
 from scheduling.services.queues.sharing import name_of
-from scheduling.services.queues.tree import (
-    MOST_PRIORITY,
-    NAME_TAKEN,
-    Bounds,
-    Limits,
-    change_queue,
-    create_queue,
-    delete_queue,
-)
+from scheduling.services.queues.tree import change_queue, create_queue, delete_queue
 from scheduling.services.studies.whatif.documents import changes_of_queue
 
-STOPS = [
-    (Stop.NONE.value, "No: work is admitted"),
-    (Stop.HOLD.value, "Hold: nothing new is admitted, what runs goes on"),
-    (Stop.DRAIN.value, "Drain: nothing new is admitted, what runs is evicted"),
-]
-
-
-SHARINGS = [("", "As the queue above"), *((way.value, name_of(way)) for way in Sharing)]
-SECURITY = [
-    ("", "As the queue above says; baseline where none does"),
-    (PodSecurity.PRIVILEGED.value, "Privileged: pods may do all that the node can"),
-    (PodSecurity.BASELINE.value, "Baseline: nothing of the node is given away"),
-    (PodSecurity.RESTRICTED.value, "Restricted: pods give up every privilege"),
-]
-OPERATORS_ONLY = ("access_group", "pod_security", "max_cpus", "max_memory_gib", "max_pods")
-MIB_PER_GIB = 1024
-
-LIMIT_ERRORS = {
-    "invalid": "Write a number, or leave it empty for no limit.",
-    "min_value": "Write 0 or more, or leave it empty for no limit.",
-}
-MOST_AT_ONCE = 1_000_000
 DRAFTED = (
     "priority",
     "stop",
@@ -67,101 +37,6 @@ DRAFTED = (
     "max_gpus_per_user",
 )
 """Fields that an address may fill in."""
-
-
-class QueueForm(forms.Form):
-    """What a queue is called, where it hangs, and how it takes work. The service checks the rest."""
-
-    stands = False
-    """Whether its namespace was refused for what runs there, which an admin may say they looked at."""
-
-    name = forms.CharField(
-        max_length=63, error_messages={"required": "A queue needs a name. Workloads carry it."}
-    )
-    parent: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
-        Queue.objects.none(),
-        to_field_name="name",
-        empty_label=None,
-        error_messages={
-            "required": "A queue hangs below another. Choose one.",
-            "invalid_choice": "Choose one of the listed queues.",
-        },
-    )
-    priority = forms.IntegerField(
-        min_value=-MOST_PRIORITY,
-        max_value=MOST_PRIORITY,
-        error_messages={
-            "required": "Write a whole number, 0 for the common tier.",
-            "invalid": "Write a whole number, 0 for the common tier.",
-        },
-    )
-    stop = forms.ChoiceField(choices=STOPS)
-    sharing = forms.ChoiceField(choices=SHARINGS, required=False)
-    namespace = forms.CharField(max_length=63, required=False)
-    taking = forms.CharField(max_length=63, required=False)
-    """The namespace that the person was shown what stands in."""
-    access_group = forms.CharField(max_length=200, required=False)
-    max_running = forms.IntegerField(
-        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
-    )
-    max_running_per_user = forms.IntegerField(
-        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
-    )
-    max_gpus_per_user = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=MOST_AT_ONCE,
-        decimal_places=3,
-        error_messages={**LIMIT_ERRORS, "max_decimal_places": "Write at most three decimals."},
-    )
-
-    pod_security = forms.ChoiceField(choices=SECURITY, required=False)
-    max_cpus = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=MOST_AT_ONCE,
-        decimal_places=3,
-        error_messages={**LIMIT_ERRORS, "max_decimal_places": "Write at most three decimals."},
-    )
-    max_memory_gib = forms.IntegerField(
-        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
-    )
-    max_pods = forms.IntegerField(
-        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
-    )
-
-    def __init__(self, *args: Any, parents: QuerySet[Queue], operator: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.operator = operator
-        self.fields["parent"].queryset = parents  # type: ignore[attr-defined]
-        for name in () if operator else OPERATORS_ONLY:
-            del self.fields[name]
-
-    def refuse(self, error: ServiceError, seen: QuerySet[Queue]) -> None:
-        """Put a service's refusal at the field it names; of queues that are not ``seen`` it tells nothing."""
-        if error.code == NAME_TAKEN and not seen.filter(name=self.cleaned_data["name"]).exists():
-            error = name_refused()
-        self.stands = error.code == "namespace_stands"
-        known = error.field if error.field in self.fields else None
-        self.add_error(known, str(error))
-
-    def values(self) -> dict[str, Any]:
-        data = dict(self.cleaned_data)
-        running, each, gpus = (data.pop(field.name) for field in dataclasses.fields(Limits))
-        most = None if gpus is None else int(gpus * MILLI)
-        bounds = {"bounds": _bounds(data)} if self.operator else {}
-        return {**data, "stop": Stop(data["stop"]), "limits": Limits(running, each, most), **bounds}
-
-
-def _bounds(data: dict[str, Any]) -> Bounds:
-    """What an operator typed of a queue's namespace, taken out of ``told``."""
-    level, cpus, gib, pods = (data.pop(name) for name in OPERATORS_ONLY[1:])
-    return Bounds(
-        pod_security=level,
-        max_cpus=None if cpus is None else int(cpus * MILLI),
-        max_memory_mib=None if gib is None else gib * MIB_PER_GIB,
-        max_pods=pods,
-    )
 
 
 def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueForm:

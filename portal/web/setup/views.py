@@ -17,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from portal.setup import inviting
+from portal.setup.connect_form import ConnectForm
 from portal.setup.steps import SLUGS, next_step, steps
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest, acted, form_view
@@ -24,7 +25,7 @@ from portal.web.operations.mode import effects, outside_gpus
 from portal.web.setup import people, queues
 from portal.web.setup.classes import classes
 from portal.web.setup.cluster_facts import context_of, lacks
-from portal.web.setup.forms import ConnectForm, FirstForm
+from portal.web.setup.forms import FirstForm
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision
 from scheduling.services.clusters import enforcing
 from scheduling.services.clusters.checkup import MANIFESTS, OF_ENGINE, check

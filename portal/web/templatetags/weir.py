@@ -36,18 +36,11 @@ from scheduling.services.words.sentences import (
 
 register = template.Library()
 
-register.filter("duration", show.duration)
-register.filter("hmin", show.hmin)
-register.filter("gpu_hours", show.gpu_hours)
-register.filter("money", show.money)
-register.filter("whole_money", show.whole_money)
-register.filter("reason_headline", show.reason_headline)
-register.filter("counted", show.counted)
-register.filter("gpus_counted", show.gpus_counted)
-register.filter("hours", show.hours)
-register.filter("percent", show.percent)
-register.filter("memory", show.memory)
-register.filter("ratio", show.ratio)
+for shown in (
+    show.duration, show.hmin, show.gpu_hours, show.money, show.whole_money, show.reason_headline,
+    show.counted, show.gpus_counted, show.hours, show.percent, show.memory, show.ratio,
+):  # fmt: skip
+    register.filter(shown.__name__, shown)
 
 
 @register.filter

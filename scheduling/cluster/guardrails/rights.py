@@ -180,9 +180,3 @@ def acting() -> Iterator[Need]:
     yield Need(
         "", "events", ("impersonate-on:user-info:list",), "to show people what happened to it"
     )
-
-
-def acting_before() -> Iterator[Need]:
-    """The same on a server before Kubernetes 1.36, which knows no bounds of what is done in a name."""
-    yield Need("", "users", ("impersonate",), "to submit, hold and cancel in a person's name")
-    yield Need("", "groups", ("impersonate",), "to act as the one group", names=(people.GROUP,))

@@ -55,58 +55,57 @@ def _doubles(doc: SnapshotDoc) -> Iterator[Fault]:
         pairs.add((node.name, node.gpu_class))
 
 
+Named = tuple[str, str, set[str], str]
+"""Where a name stands, the name, those that there are, and what it should be."""
+
+
 def _references(doc: SnapshotDoc) -> list[Fault]:
-    classes = {c.name for c in doc.gpu_classes}
-    queues = {q.name for q in doc.queues}
-    priorities = {p.name for p in doc.priority_classes}
-    nodes = {n.name for n in doc.nodes}
-    node_sets = {s.name for s in doc.node_sets}
-    works = {w.name for w in doc.workloads}
-    wanted = [
-        (f"nodes[{i}].gpu_class", n.gpu_class, classes, "a name of gpu_classes")
-        for i, n in enumerate(doc.nodes)
-    ]
-    for i, queue in enumerate(doc.queues):
-        if queue.parent is not None:
-            wanted.append((f"queues[{i}].parent", queue.parent, queues, "a name of queues"))
-        for part in ("quotas", "usage"):
-            wanted += [
-                (f"queues[{i}].{part}.{name}", name, classes, "a name of gpu_classes")
-                for name in getattr(queue, part)
-            ]
-    for i, one in enumerate(doc.node_sets):
-        wanted += [
-            (f"node_sets[{i}].nodes[{k}]", name, nodes, "a name of nodes")
-            for k, name in enumerate(one.nodes)
-        ]
-    beside = {name for node in doc.nodes for name in node.beside}
-    for i, work in enumerate(doc.workloads):
-        at = f"workloads[{i}]"
-        wanted += [
-            (f"{at}.beside.{name}", name, beside, "a name that a node states beside its GPUs")
-            for name in (work.beside if doc.nodes else ())
-        ]
-        if work.node_set is not None:
-            wanted.append((f"{at}.node_set", work.node_set, node_sets, "a name of node_sets"))
-        wanted.append(
-            (f"{at}.priority_class", work.priority_class, priorities, "a name of priority_classes")
-        )
-        if work.gpu_class is not None:
-            wanted.append((f"{at}.gpu_class", work.gpu_class, classes, "a name of gpu_classes"))
-        wanted += [
-            (f"{at}.{part}.{n}", n, nodes, "a name of nodes")
-            for part in ("placement", "devices", "leaving_members", "leaving_devices")
-            for n in getattr(work, part)
-        ]
-        wanted += [
-            (f"{at}.victims[{k}]", name, works, "a name of workloads")
-            for k, name in enumerate(work.victims)
-        ]
     return [
         Fault(path, repr(name), text, f"use {_some(known)}, or add it there")
-        for path, name, known, text in wanted
+        for path, name, known, text in (*_named_by_parts(doc), *_named_by_work(doc))
         if name not in known
     ]
+
+
+def _named_by_parts(doc: SnapshotDoc) -> Iterator[Named]:
+    classes = {c.name for c in doc.gpu_classes}
+    queues = {q.name for q in doc.queues}
+    nodes = {n.name for n in doc.nodes}
+    for i, node in enumerate(doc.nodes):
+        yield f"nodes[{i}].gpu_class", node.gpu_class, classes, "a name of gpu_classes"
+    for i, queue in enumerate(doc.queues):
+        if queue.parent is not None:
+            yield f"queues[{i}].parent", queue.parent, queues, "a name of queues"
+        for part in ("quotas", "usage"):
+            for name in getattr(queue, part):
+                yield f"queues[{i}].{part}.{name}", name, classes, "a name of gpu_classes"
+    for i, one in enumerate(doc.node_sets):
+        for k, name in enumerate(one.nodes):
+            yield f"node_sets[{i}].nodes[{k}]", name, nodes, "a name of nodes"
+
+
+def _named_by_work(doc: SnapshotDoc) -> Iterator[Named]:
+    nodes = {n.name for n in doc.nodes}
+    works = {w.name for w in doc.workloads}
+    beside = {name for node in doc.nodes for name in node.beside}
+    lists = {
+        "node_set": "node_sets",
+        "priority_class": "priority_classes",
+        "gpu_class": "gpu_classes",
+    }
+    there = {part: {row.name for row in getattr(doc, rows)} for part, rows in lists.items()}
+    for i, work in enumerate(doc.workloads):
+        at = f"workloads[{i}]"
+        for name in work.beside if doc.nodes else ():
+            yield f"{at}.beside.{name}", name, beside, "a name that a node states beside its GPUs"
+        for part, rows in lists.items():
+            if (name := getattr(work, part)) is not None:
+                yield f"{at}.{part}", name, there[part], f"a name of {rows}"
+        for part in ("placement", "devices", "leaving_members", "leaving_devices"):
+            for name in getattr(work, part):
+                yield f"{at}.{part}.{name}", name, nodes, "a name of nodes"
+        for k, name in enumerate(work.victims):
+            yield f"{at}.victims[{k}]", name, works, "a name of workloads"
 
 
 def _some(names: set[str]) -> str:

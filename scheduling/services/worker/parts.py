@@ -1,7 +1,8 @@
 """What runs beside the portal where one command serves everything, each a process of its own.
 
 Deployments run ``celery worker`` and ``celery beat`` instead, on the same lanes. The engine's process runs
-cycles and what needs their mirrors; everything else has the lowest priority, so that a cycle waits for none.
+cycles and what needs their mirrors, and beats; everything else has the lowest priority, so that a cycle
+waits for none.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from scheduling.services.worker.children import Part
 from scheduling.services.worker.consuming import is_served, queue_of
 from scheduling.services.worker.names import CLUSTERS, GENERAL, NICE, STUDIES
 from scheduling.services.worker.priority import give_way
+from scheduling.services.worker.spending import MIB, has_grown_by
 
 THREADS = 2
 """Of the engine, so that a cluster that is slow delays no other."""
@@ -32,6 +34,8 @@ ALONE = 1
 """Of what gives way: a thread that hardly runs would keep the interpreter from one that writes."""
 IDLE_S = 30.0
 """After so long without anything to do the process of studies ends; what comes later starts another."""
+MOST_GROWTH = 96 * MIB
+"""Beyond what it starts with; then the worker ends between two tasks, and another is forked in its place."""
 FIRST = ("request_studies", "request_learning", "request_predictions")
 """Asked for at the start, in this order."""
 _studies = mmap.mmap(-1, 1)
@@ -76,15 +80,18 @@ def engine_queues() -> list[str]:
 
 
 def engine() -> None:
+    """It beats too: beat forgets when it asked for what, so a process that is renewed would never ask for
+    what is due once an hour."""
     give_way(NICE[CLUSTERS])
-    consume(app(), engine_queues(), THREADS)
+    for first in FIRST:
+        app().send_task(f"scheduling.tasks.{first}")
+    with beating(app()):
+        consume(app(), engine_queues(), THREADS)
 
 
 def worker() -> None:
     give_way(NICE[GENERAL])
-    for first in FIRST:
-        app().send_task(f"scheduling.tasks.{first}")
-    with beating(app()):
+    with ending_when_idle(0.0, has_grown_by(MOST_GROWTH)):
         consume(app(), [GENERAL], ALONE)
 
 
@@ -163,10 +170,12 @@ def ending_when_idle(after_s: float, is_idle: Callable[[], bool]) -> Iterator[No
 
     def watch() -> None:
         idle_s = 0.0
-        while idle_s < after_s and not stop.wait(IDLE_LOOK_S):
-            rests = is_idle() and not state.requests
+        while not stop.wait(IDLE_LOOK_S):
+            rests = not state.requests and is_idle()
             idle_s = idle_s + IDLE_LOOK_S if rests else 0.0
-        state.should_stop = 0
+            if rests and idle_s >= after_s:
+                state.should_stop = 0
+                return
 
     threading.Thread(target=watch, name="idle", daemon=True).start()
     try:

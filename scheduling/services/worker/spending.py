@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -54,6 +54,17 @@ def each(processes: Iterable[psutil.Process]) -> Iterator[tuple[str, ProcessUse]
             memory = process.memory_full_info()
             cpu_s = sum(process.cpu_times()[:4])
             yield process.name(), ProcessUse(getattr(memory, "pss", memory.rss), cpu_s)
+
+
+def has_grown_by(most: int) -> Callable[[], bool]:
+    """Whether this process holds ``most`` bytes more than it does now."""
+    own = psutil.Process()
+    begin = own.memory_info().rss
+
+    def has_grown() -> bool:
+        return bool(own.memory_info().rss - begin > most)
+
+    return has_grown
 
 
 class Meter:

@@ -360,7 +360,7 @@ TYPED = {
     "queue": "vision",
     "over": "240",
     "tell": "leads",
-    "again_h": "6",
+    "again_s": "6",
 }
 
 

@@ -85,3 +85,29 @@ def test_field_of_a_kind_that_no_body_has_is_refused(kind: type[forms.Field]) ->
     """Also where it inherits from one that bodies have: it would be read as that."""
     with pytest.raises(TypeError, match=kind.__name__):
         field_of(kind(), required=True, has_default=False)
+
+
+class Grouped(forms.Form):
+    name = forms.CharField()
+
+
+Grouped.base_fields["reach.see"] = forms.ChoiceField(
+    choices=[("", "–"), ("own", "own")], required=False
+)
+
+
+@pytest.mark.parametrize(
+    ("reach", "is_right"),
+    [
+        ({}, True),
+        ({"see": "own"}, True),
+        ({"see": "all"}, False),
+        ({"fly": "own"}, False),
+        ("own", False),
+    ],
+)
+def test_fields_of_a_group_are_one_object_that_takes_no_others(reach: Any, is_right: bool) -> None:
+    body = body_of(Grouped, "Grouped")(data={"name": "n", "reach": reach})
+
+    assert body.is_valid() is is_right
+    assert not is_right or body.validated_data == {"name": "n", "reach": reach}

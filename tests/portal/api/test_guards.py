@@ -55,7 +55,7 @@ def patterns():
 
 
 def test_tables_name_views_that_there_are():
-    assert {*guards.VERSIONED, *guards.ONLY_ENDED, *guards.ONLY_READ} <= patterns()
+    assert {*guards.VERSIONED, *guards.ONLY_READ} <= patterns()
 
 
 def operations():

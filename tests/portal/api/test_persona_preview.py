@@ -58,3 +58,13 @@ def test_preview_is_absent_for_others_and_for_unknown_personas(api, sent):
     assert ask(api("lead"), sent).status_code == 404
     unknown = URL.replace("researcher", "nobody")
     assert api("admin").post(unknown, sent, format="json").status_code == 404
+
+
+@pytest.mark.parametrize("grants", [{"submit": "all"}, {"operate": "team"}, {"fly": "all"}])
+def test_reach_that_the_page_does_not_offer_is_refused_at_its_capability(api, sent, grants):
+    answer = api("admin").put(
+        "/api/v1/personas/researcher", {**sent, "grants": grants}, format="json"
+    )
+    (name,) = grants
+    assert answer.status_code == 400
+    assert name in str(answer.json())

@@ -8,11 +8,11 @@ from django.db import connection, transaction
 
 from portal.accounts.models import Persona, User
 from portal.audit.chain import verify
-from portal.audit.guard import unguarded
 from portal.audit.models import AuditEntry, ChainHead
 from scheduling.models import Announcement, ClusterMode, Delivery
 from scheduling.services import events
 from scheduling.services.clusters.add import set_mode
+from tests.database import unguarded
 from tests.factories import example_cluster
 
 pytestmark = pytest.mark.django_db

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from scheduling.models import Process, Role
-from scheduling.services.worker import spending
+from scheduling.services.worker import parts, spending
 from scheduling.services.worker.processes import Heart
-from scheduling.services.worker.spending import MIB, Meter, ProcessUse, family, spent, spent_by_name
+from scheduling.services.worker.spending import (
+    MIB,
+    Meter,
+    ProcessUse,
+    family,
+    has_grown_by,
+    spent,
+    spent_by_name,
+)
 
 HOLDS_MIB = 64
 CHILD = f"held = b'1' * ({HOLDS_MIB} << 20); print(flush=True); input()"
@@ -79,3 +89,36 @@ def test_beat_writes_down_what_the_process_spends() -> None:
     assert (row.memory_mib or 0) > 10
     assert row.cpu is not None
     assert row.cpu >= 0
+
+
+def test_process_has_grown_once_it_holds_more_than_so_much_beyond_its_start(monkeypatch) -> None:
+    held = iter(MIB * mib for mib in (100, 90, 164, 165))
+    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(rss=next(held)))
+    monkeypatch.setattr(spending.psutil, "Process", lambda: process)
+    has_grown = has_grown_by(64 * MIB)
+    assert [has_grown() for _ in range(3)] == [False, False, True]
+
+
+class Running:
+    """What a worker has taken up: something at the first ``looks``, then nothing."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def __bool__(self) -> bool:
+        self.looks -= 1
+        return self.looks >= 0
+
+
+def test_worker_that_has_grown_ends_at_the_first_look_between_two_tasks(monkeypatch) -> None:
+    running, grown = Running(3), iter((False, True))
+    monkeypatch.setattr(parts, "IDLE_LOOK_S", 0.0)
+    monkeypatch.setattr(parts.state, "should_stop", None)
+    monkeypatch.setattr(parts.state, "requests", running)
+    with parts.ending_when_idle(0.0, lambda: next(grown)):
+        for thread in threading.enumerate():
+            if thread.name == "idle":
+                thread.join()
+    assert parts.state.should_stop == 0
+    assert running.looks == -2
+    assert next(grown, None) is None

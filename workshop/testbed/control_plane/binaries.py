@@ -7,16 +7,16 @@ programs, so only the first run on a machine pays for it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from workshop.alone import alone
 
 MODULES = Path(__file__).parent / "build"
 CHOICE = "WEIR_KUBERNETES"
@@ -56,19 +56,10 @@ def find(say: Callable[[str], None] = lambda line: None) -> Binaries:
         return _complete(Path(assets))
     folder = _cache() / "control-plane" / _checksum()
     if not folder.exists():
-        with _alone(folder):
+        with alone(folder.with_name(f"{folder.name}.lock")):
             if not folder.exists():
                 _build(folder, say)
     return _complete(folder)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Of two processes that need the same programs at once one builds, the other finds them."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _complete(folder: Path) -> Binaries:

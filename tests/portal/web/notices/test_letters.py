@@ -66,7 +66,8 @@ def test_refused_address_comes_back_with_its_remedy(cluster, client):
     answer = client.post(reverse("web:webhook_add"), sent)
     text = answer.content.decode()
     assert answer.status_code == 422
-    assert 'value="https://localhost/x" aria-invalid="true"' in text
+    assert 'value="https://localhost/x"' in text
+    assert 'aria-invalid="true"' in text
     assert "WEIR_WEBHOOK_INSIDE" in text
 
 
