@@ -61,7 +61,7 @@ def columns(state: str, *, with_user: bool) -> list[Column]:
 
 def _time(state: str) -> str:
     named = {"waiting": "Waiting", "holding": "Running", FINISHED: "Ran"}
-    return f"{named.get(state, 'Waiting or running')}, h:min"
+    return f"{named.get(state, 'Waits or runs')}, h:min"
 
 
 def default_sort(state: str) -> Sort:
