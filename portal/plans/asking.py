@@ -17,12 +17,13 @@ from typing import Any
 from celery import current_app
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import transaction
+from django.db.models import F, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from portal.accounts.models import User
 from portal.plans import starts
-from portal.plans.kinds import IN_PLACE, KINDS, RUN_TIME
+from portal.plans.kinds import IN_PLACE, KINDS, RUN_TIME, TOGETHER
 from portal.plans.models import PlanQuestion
 from portal.plans.starts import CHANGED, NOTHING_ASKED, PredictedStarts, change_question
 from portal.teams.changing import Comparison
@@ -41,6 +42,7 @@ SHOWN = timedelta(minutes=15)
 EXPIRES_S = 20
 """A question that no worker took by then is sent again when somebody looks."""
 KEPT = timedelta(hours=2)
+MOST_TOGETHER = 24
 LOOKS_EVERY_S = 0.05
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """Of what nobody waits for: it is planned by whoever acts on it."""
@@ -101,19 +103,42 @@ def answer(asked_id: int) -> None:
     row = PlanQuestion.objects.select_related("cluster").filter(pk=asked_id).first()
     if row is None or (row.planned_at and row.planned_at >= row.asked_at):
         return
-    try:
-        _plan(row)
-    except ObjectDoesNotExist:
-        row.delete()
+    if row.kind in TOGETHER:
+        _plan_together(row)
+    else:
+        try:
+            _plan(row)
+        except ObjectDoesNotExist:
+            row.delete()
     PlanQuestion.objects.filter(asked_at__lt=timezone.now() - KEPT).delete()
 
 
 def _plan(row: PlanQuestion) -> Json:
     began, revision = timezone.now(), row.cluster.revision
     made = KINDS[row.kind](row.cluster, row.question)
+    _keep(row, made, began, revision)
+    return made
+
+
+def _plan_together(row: PlanQuestion) -> None:
+    """It, and what others wait for of its kind: their tasks then find it planned."""
+    began, revision = timezone.now(), row.cluster.revision
+    same = PlanQuestion.objects.filter(cluster=row.cluster, kind=row.kind).exclude(pk=row.pk)
+    waited_for = same.filter(asked_at__gt=began - 2 * timedelta(seconds=EXPIRES_S))
+    is_open = Q(planned_at=None) | Q(planned_at__lt=F("asked_at"))
+    rows = [row, *waited_for.filter(is_open).order_by("asked_at")[: MOST_TOGETHER - 1]]
+    answers = TOGETHER[row.kind](row.cluster, [one.question for one in rows])
+    for one, made in zip(rows, answers, strict=False):
+        if made is None:
+            one.delete()
+        else:
+            _keep(one, made, began, revision)
+
+
+def _keep(row: PlanQuestion, made: Json, began: datetime, revision: int) -> None:
+    """Unless it was replaced by another question meanwhile."""
     now_asked = PlanQuestion.objects.filter(pk=row.pk, question=row.question)
     now_asked.update(answer=made, planned_at=began, revision=revision)
-    return made
 
 
 def _row(cluster: Cluster, kind: str, question: Json) -> PlanQuestion:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import cache
+from itertools import compress, repeat
 from typing import Any
 
 from portal.accounts.models import User
@@ -15,12 +17,13 @@ from portal.approvals.plan_faults import or_fault
 from portal.approvals.states import Figure, Kind
 from portal.approvals.wishes import Wish
 from portal.plans import starts
-from portal.selectors import sooner as changes
+from portal.teams.reach import reach_of
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
 from scheduling.services import run_times
 from scheduling.services.clusters.consolidation import ConsolidationEffect, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
+from scheduling.services.explain.sooner import plan_now
 from scheduling.services.queues.save import cells_back
 from scheduling.services.studies.whatif.preview import preview
 
@@ -120,18 +123,32 @@ def freed_of(answer: Json) -> ConsolidationEffect:
     return ConsolidationEffect(**values)
 
 
-def _sooner(cluster: Cluster, question: Json) -> Json:
+def _sooner(cluster: Cluster, questions: Sequence[Json]) -> Iterator[Json | None]:
     """The changes are kept with the workload, for all who may choose among the same."""
-    work = Workload.objects.select_related("cluster", "queue").get(pk=question["work"])
+    works = Workload.objects.select_related("cluster", "queue").in_bulk(
+        {one["work"] for one in questions}
+    )
+    people = User.objects.in_bulk({one["person"] for one in questions})
+    reach = cache(lambda person: reach_of(people[person], cluster))
+    known = [one["work"] in works and one["person"] in people for one in questions]
+    planned = plan_now(
+        cluster, [(works[one["work"]], reach(one["person"])) for one in compress(questions, known)]
+    )
     try:
-        changes.sooner(User.objects.get(pk=question["person"]), work)
+        for is_known in known:
+            if is_known:
+                next(planned)
+            yield {} if is_known else None
     except ServiceError as refused:
-        return {"fault": str(refused)}
-    return {}
+        yield from repeat({"fault": str(refused)})
 
 
 KINDS: Mapping[str, Callable[[Cluster, Json], Json]] = {
     REQUEST: _request, WISH: _wish, LOAN: _loan, REVERT: _revert, CHANGES: _changes, NODES: _nodes,
-    SOONER: _sooner, RUN_TIME: run_times.answer,
-    starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
+    RUN_TIME: run_times.answer, starts.DRAFT: starts.of_draft, starts.CHANGED: starts.of_change,
 }  # fmt: skip
+TOGETHER: Mapping[str, Callable[[Cluster, Sequence[Json]], Iterator[Json | None]]] = {
+    SOONER: _sooner
+}
+"""Those that many look at in the same minute, planned on one reading of the cluster: an answer for each
+question in its place, None about what is gone."""

@@ -27,7 +27,8 @@ class Sooner:
 
 def sooner(person: User, work: Workload) -> Sooner:
     """Planned now on the live cluster. Raises ServiceError where that does not answer."""
-    return _readable(person, work, plan_now(work, reach_of(person, work.cluster)))
+    wanted = [(work, reach_of(person, work.cluster))]
+    return _readable(person, work, next(plan_now(work.cluster, wanted)))
 
 
 def planned(person: User, work: Workload) -> Sooner | None:

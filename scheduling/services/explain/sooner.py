@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -61,18 +61,21 @@ def planned_changes(work: Workload, reach: Reach) -> StartChanges | None:
     return rows.first()
 
 
-def plan_now(work: Workload, reach: Reach) -> StartChanges:
-    """Planned anew, and kept. Raises ServiceError when the cluster does not answer."""
-    cluster = work.cluster
+def plan_now(cluster: Cluster, wanted: Iterable[tuple[Workload, Reach]]) -> Iterator[StartChanges]:
+    """Planned anew, all on one reading of ``cluster``, and each kept before the next. Raises ServiceError
+    when it does not answer."""
     revision = cluster.revision
     snapshot = live_or_refused(cluster, "Ask again in a moment.")
-    is_owners = StartChanges.objects.filter(
-        workload=work, reach=_digest(reach), kept_until=None
-    ).exists()
-    until = None if is_owners else timezone.now() + KEPT
-    found = next(_planned(snapshot, [_Wish(work, reach, until)], revision))
-    _write([found])
-    return found
+    wishes = [_Wish(work, reach, _kept_until(work, reach)) for work, reach in wanted]
+    for found in _planned(snapshot, wishes, revision):
+        _write([found])
+        yield found
+
+
+def _kept_until(work: Workload, reach: Reach) -> datetime | None:
+    """An owner's answer is kept up as long as the work waits."""
+    owners = StartChanges.objects.filter(workload=work, reach=_digest(reach), kept_until=None)
+    return None if owners.exists() else timezone.now() + KEPT
 
 
 def refresh(cluster: Cluster, reach_of: ReachOf) -> int:

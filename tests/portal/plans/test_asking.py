@@ -131,6 +131,50 @@ def test_a_question_about_what_is_gone_is_forgotten(cluster, sent):
     assert not PlanQuestion.objects.exists()
 
 
+@pytest.fixture
+def together(monkeypatch):
+    """The questions of each reading of the cluster; nothing is known of work 0."""
+    readings: list[list[int]] = []
+
+    def plan(cluster, questions):
+        readings.append([one["work"] for one in questions])
+        return ({"work": one["work"]} if one["work"] else None for one in questions)
+
+    monkeypatch.setattr(asking, "TOGETHER", {kinds.SOONER: plan})
+    return readings
+
+
+def of_work(cluster, *works):
+    return [asking.ask(cluster, kinds.SOONER, {"work": work, "person": 1}) for work in works]
+
+
+def test_what_a_crowd_asks_of_one_kind_is_planned_on_one_reading(cluster, sent, together):
+    of_work(cluster, 7, 8, 9)
+    for asked_id in sent:
+        asking.answer(asked_id)
+
+    assert together == [[7, 8, 9]]
+    assert [one.answer for one in of_work(cluster, 7, 8, 9)] == [
+        {"work": work} for work in (7, 8, 9)
+    ]
+
+
+def test_what_nobody_waits_for_any_more_is_not_planned_with_it(cluster, sent, together):
+    of_work(cluster, 7)
+    later(asked_at=3 * timedelta(seconds=asking.EXPIRES_S))
+    of_work(cluster, 8)
+    asking.answer(sent[1])
+
+    assert together == [[8]]
+
+
+def test_one_of_a_crowd_about_what_is_gone_is_forgotten_alone(cluster, sent, together):
+    of_work(cluster, 0, 8)
+    asking.answer(sent[1])
+
+    assert [row.question["work"] for row in PlanQuestion.objects.all()] == [8]
+
+
 def test_what_waits_for_a_decision_is_planned_before_anybody_looks_and_once(
     cluster, sent, monkeypatch
 ):

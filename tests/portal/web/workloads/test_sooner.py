@@ -104,7 +104,7 @@ def test_answer_in_the_background_is_that_of_planning_now(cluster, half_a_node, 
     plan_for_owners(cluster)
     row = StartChanges.objects.get(workload=waiting)
     reach = service.Reach(row.queues, row.priority_classes)
-    assert row.found == service.plan_now(waiting, reach).found != []
+    assert row.found == next(service.plan_now(cluster, [(waiting, reach)])).found != []
 
 
 def test_answer_goes_once_the_work_waits_no_longer(cluster, half_a_node, waiting):
