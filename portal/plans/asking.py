@@ -110,7 +110,13 @@ def answer(asked_id: int) -> None:
             _plan(row)
         except ObjectDoesNotExist:
             row.delete()
-    PlanQuestion.objects.filter(asked_at__lt=timezone.now() - KEPT).delete()
+    _forget(timezone.now() - KEPT)
+
+
+def _forget(before: datetime) -> None:
+    """What nobody asked since; not a row that is made at this moment, whose question is on its way."""
+    is_old = Q(asked_at__gt=NEVER, asked_at__lt=before) | Q(asked_at=NEVER, planned_at__lt=before)
+    PlanQuestion.objects.filter(is_old).delete()
 
 
 def _plan(row: PlanQuestion) -> Json:

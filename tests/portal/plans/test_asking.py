@@ -131,6 +131,18 @@ def test_a_question_about_what_is_gone_is_forgotten(cluster, sent):
     assert not PlanQuestion.objects.exists()
 
 
+def test_a_question_that_is_made_at_this_moment_is_not_forgotten_with_the_old_ones(
+    cluster, sent, planned
+):
+    kept(cluster)
+    made = asking._row(cluster, kinds.CHANGES, {"changes": [1]})
+    old = asking._row(cluster, kinds.CHANGES, {"changes": [2]})
+    PlanQuestion.objects.filter(pk=old.pk).update(planned_at=timezone.now() - timedelta(hours=3))
+    asking.answer(sent[0])
+
+    assert set(PlanQuestion.objects.values_list("pk", flat=True)) == {sent[0], made.pk}
+
+
 @pytest.fixture
 def together(monkeypatch):
     """The questions of each reading of the cluster; nothing is known of work 0."""

@@ -72,11 +72,18 @@ def check(people: Crowd, cluster: str) -> Visits:
 
 
 def _checked(who: requests.Session, page: str, typed: dict[str, str]) -> str:
-    """Empty, or what was no verdict."""
-    answer = who.post(f"{page}preview/", data=typed, headers={"Referer": page}, timeout=TIMEOUT_S)
-    if answer.status_code != 200:
-        return str(answer.status_code)
-    return "" if VERDICT.search(answer.text) else "no verdict"
+    """Empty, or what was no verdict within the time that a person's browser waits."""
+    until = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < until:
+        answer = who.post(
+            f"{page}preview/", data=typed, headers={"Referer": page}, timeout=TIMEOUT_S
+        )
+        if answer.status_code != 200:
+            return str(answer.status_code)
+        if VERDICT.search(answer.text):
+            return ""
+        time.sleep(LOOKS_EVERY_S)
+    return "no verdict"
 
 
 def sooner(people: Crowd, cluster: str) -> Visits:
