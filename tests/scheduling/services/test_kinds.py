@@ -66,7 +66,8 @@ def test_waiting_work_of_every_kind_is_told_what_would_start_it(site: World, kin
     submitted(site, kind)
     site.cycles_until(lambda: site.row("w1").reason == "queue_at_job_limit")
 
-    found = plan_now(site.row("w1"), Reach(["products"])).found
+    work = site.row("w1")
+    found = next(plan_now(work.cluster, [(work, Reach(["products"]))])).found
     assert [(each["change"], each["value"]) for each in found] == [
         ("queue", "products"),
         ("queue_workloads", 1),
