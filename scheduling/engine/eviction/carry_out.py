@@ -22,7 +22,8 @@ from scheduling.engine.quota.fair_share import LENT, PLAIN, branch_of
 from scheduling.engine.quota.standing import INSIDE, STANDS, standing
 from scheduling.engine.reasons.figures import DRAINING, MOVERS, PROMISE, SHORT_GANG, SHRUNK, TAKEN
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Rules, Tree, Work, gpus_of, work_lost
+from scheduling.engine.state.input import Holds, Rules, Tree, Work, gpus_of, work_lost
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.roles import parts_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
@@ -254,7 +255,8 @@ def _spare_victims_of(world: Session, w: int) -> None:
     for k in range(running.size[0]):
         v = running.slot[k]
         leaves = work.leaving[v] and work.part_of[v] < 0 and work.evicted_for[v] == work.tie[w]
-        if not _keeps_seats(leaves, work.need[GPUS, v], leaves and _others_claim_beside(world, v)):
+        beside = leaves and _others_claim_beside(work, world.holds, world.room, world.out, v)
+        if not _keeps_seats(leaves, work.need[GPUS, v], beside):
             continue
         restore(world, v)
         if seats_hold(world.holds, world.room, v):
@@ -264,10 +266,9 @@ def _spare_victims_of(world: Session, w: int) -> None:
 
 
 @inner
-def _others_claim_beside(world: Session, v: int) -> bool:
+def _others_claim_beside(work: Work, holds: Holds, room: NodeRoom, out: Decisions, v: int) -> bool:
     """Whether a claim that stands has seats on a node of ``v``."""
-    work, holds, holders, out = world.work, world.holds, world.room.holders, world.out
-    mine = holds.head[v]
+    holders, mine = room.holders, holds.head[v]
     while mine >= 0:
         h = holders.first[holds.node[mine]]
         while h >= 0:

@@ -273,7 +273,7 @@ def _first_below_nominal(world: Session, request: VictimRequest) -> int:
         q = work.queue[v] if v >= 0 else 0
         meet = common_ancestor(tree, q, work.queue[request.w])
         while gpus > 0 and q != meet:
-            lacks = below_nominal(world, request.c, q, 0)
+            lacks = below_nominal(world.quotas, world.division, world.queues, request.c, q, 0)
             if lacks > 0 and (gpus if gpus >= lacks else UNLIMITED) < fewest:
                 best, fewest = v, gpus
             elif lacks > 0 and fewest == UNLIMITED and gpus > most:

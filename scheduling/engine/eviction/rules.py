@@ -287,7 +287,7 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         above = world.queues.usage.gpus[request.c, q] - keeps
         if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
-        short = below_nominal(world, request.c, q, gpus)
+        short = below_nominal(world.quotas, world.division, world.queues, request.c, q, gpus)
         if short > 0 and short > given_below(world, q):
             return False
         q = tree.parent[q]

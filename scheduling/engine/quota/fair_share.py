@@ -157,11 +157,13 @@ def beyond_nominal(quotas: Quotas, division: Division, queues: Queues, c: int, q
 
 
 @inner
-def below_nominal(world: Session, c: int, q: int, gpus: int) -> int:
+def below_nominal(
+    quotas: Quotas, division: Division, queues: Queues, c: int, q: int, gpus: int
+) -> int:
     """Milli-GPU that ``q`` would lack of its nominal with ``gpus`` less; 0 where it is oversubscribed."""
-    if world.division.short[c, q]:
+    if division.short[c, q]:
         return 0
-    return int(max(0, world.quotas.nominal[c, q] - world.queues.usage.gpus[c, q] + gpus))
+    return int(max(0, quotas.nominal[c, q] - queues.usage.gpus[c, q] + gpus))
 
 
 @inner
