@@ -12,7 +12,9 @@ import pytest
 
 CHILD = "import time; time.sleep(60)"
 PARENT = f"""
-import subprocess, sys, time
+import signal, subprocess, sys, time
+# Whoever was started in the background ignores it from birth.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from workshop.testbed.parts import end_with_parent
 child = subprocess.Popen([sys.executable, "-c", {CHILD!r}], preexec_fn=end_with_parent)
 print(child.pid, flush=True)
@@ -27,7 +29,7 @@ def test_child_of_a_parent_that_is_gone_ends(number: signal.Signals) -> None:
     assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
     parent.send_signal(number)
-    parent.communicate()
+    parent.communicate(timeout=PATIENCE_S)
 
     until = time.monotonic() + PATIENCE_S
     while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
