@@ -174,7 +174,8 @@ def _free_ports(number: int) -> list[int]:
     with ExitStack() as stack:
         ports: list[int] = []
         candidates = range(max(1025, first - _SPAN), max(first, _SPAN))
-        for port in random.sample(candidates, len(candidates)):
+        # Not of the seed: two processes whose tests begin with the same one would choose the same ports.
+        for port in random.SystemRandom().sample(candidates, len(candidates)):
             with suppress(OSError):
                 stack.enter_context(socket.socket()).bind((HOST, port))
                 ports.append(port)
