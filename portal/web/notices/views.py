@@ -56,7 +56,7 @@ def hook_form(request: PersonRequest) -> WebhookForm:
 
 def sink_address() -> str:
     """Where a demo's webhooks go; empty outside of one."""
-    return f"{settings.WEIR_ADDRESS}{reverse('web:sent_sink')}"
+    return f"{settings.WEIR_ADDRESS}{reverse('web:sent_sink')}" if settings.DEMO else ""
 
 
 BADGES = {

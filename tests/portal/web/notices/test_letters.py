@@ -203,6 +203,13 @@ def test_outside_of_a_demo_there_is_neither_page_nor_sink(demo, client, settings
     assert client.get(reverse("web:sent")).status_code == 404
 
 
+@pytest.mark.parametrize(("is_demo", "begins"), [(True, f"{SINK}/notices/sent/sink/"), (False, "")])
+def test_new_webhook_begins_with_the_sink_in_a_demo_alone(demo, client, settings, is_demo, begins):
+    settings.DEMO = is_demo
+    client.force_login(demo)
+    assert client.get(reverse("web:notices")).context["hook_form"]["address"].value() == begins
+
+
 def test_what_was_sent_ends_after_ten_with_all(client, cluster, settings):
     settings.DEMO = True
     reader = User.objects.get(username="researcher")
