@@ -43,6 +43,7 @@ EXPIRES_S = 20
 """A question that no worker took by then is sent again when somebody looks."""
 KEPT = timedelta(hours=2)
 MOST_TOGETHER = 24
+"""Questions of one task: so many are planned in some seconds, and another worker may take the others."""
 LOOKS_EVERY_S = 0.05
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """Of what nobody waits for: it is planned by whoever acts on it."""

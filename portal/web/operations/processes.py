@@ -141,8 +141,8 @@ def _silent(processes: Sequence[ProcessState], now: datetime) -> Iterator[str]:
 def _stuck(
     lanes: Sequence[LaneNow], processes: Sequence[ProcessState], now: datetime
 ) -> Iterator[str]:
-    """Lanes out of which nobody takes anything, though the broker is asked. A study takes minutes, and who
-    lives takes the next one after it."""
+    """Lanes out of which nobody takes anything, though the broker is asked. A study takes minutes: a worker
+    that lives takes the next one after it."""
     for lane in lanes:
         if lane.asked_at is None or (now - lane.asked_at).total_seconds() > LOST_S:
             continue
