@@ -65,6 +65,11 @@ MUTANTS = (
         walked("web:overview"),
     ),
     Mutant(
+        "own work beyond one's sight is remembered for one's like", "portal/web/frame/own.py",
+        "user.pk if beyond else None", "None",
+        ("tests/portal/web/test_crowd.py",),
+    ),
+    Mutant(
         "403 tells that the cluster is there", "portal/web/frame/shell.py",
         "    if cluster is None:\n        raise Http404\n",
         "    from django.core.exceptions import PermissionDenied\n"

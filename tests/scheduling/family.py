@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from django.conf import settings
 
-from scheduling.services.worker.children import Family, Part
+from scheduling.services.worker.children import ChildPart, Family
 
 
 def note(folder: Path, name: str) -> None:
@@ -27,8 +27,8 @@ def note(folder: Path, name: str) -> None:
 def main(folder: Path) -> int:
     settings.configure()
 
-    def part(name: str, **options: object) -> Part:
-        return Part(name, partial(note, folder, name), **options)  # type: ignore[arg-type] # each is one
+    def part(name: str, **options: object) -> ChildPart:
+        return ChildPart(name, partial(note, folder, name), **options)  # type: ignore[arg-type] # each is one
 
     first = [part("portal", is_vital=True)]
     others = [part("engine"), part("worker"), part("studies", is_wanted=(folder / "wanted").exists)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from scheduling.simulation.traces import Fault, Trace, TraceError, read_trace
+from scheduling.simulation.traces import Trace, TraceError, TraceFault, read_trace
 from scheduling.simulation.traces.philly import CLUSTER_FILE, Sort
 from workshop.simulator.kubernetes import read_kubernetes
 
@@ -32,7 +32,9 @@ def read_recorded(
 def _find(path: Path) -> Path:
     if not path.is_dir():
         if not path.name.endswith(KNOWN):
-            raise TraceError([Fault(str(path), 0, path.name, "a name that ends in " + _ending())])
+            raise TraceError(
+                [TraceFault(str(path), 0, path.name, "a name that ends in " + _ending())]
+            )
         return path
     files = sorted(
         entry
@@ -41,7 +43,7 @@ def _find(path: Path) -> Path:
     )
     if len(files) != 1:
         found = ", ".join(file.name for file in files) or "none"
-        raise TraceError([Fault(str(path), 0, found, "exactly one trace file, " + _ending())])
+        raise TraceError([TraceFault(str(path), 0, found, "exactly one trace file, " + _ending())])
     return files[0]
 
 

@@ -13,21 +13,19 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags, Ints
+from scheduling.engine.cycle.growth_line import empty_line, join, next_to_grow, strike
 from scheduling.engine.eviction.regain import regain_member, settled_classes
-from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to, row_of
 from scheduling.engine.placement.node_room import free_of, rise, slots_on, take_open
 from scheduling.engine.placement.segments import domain_at, seat_segments
 from scheduling.engine.placement.unlike import sit_member
-from scheduling.engine.quota.fair_share import sharer
 from scheduling.engine.quota.standing import GROWS, may_hold, owes, past_shares_of, standing
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Holds, Ranks, Tree, Work, need_of
+from scheduling.engine.state.input import Holds, Work, need_of
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.order import Ordering
-from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import (
     elastic_shape,
     members_of_elastic,
@@ -36,8 +34,8 @@ from scheduling.engine.state.roles import (
     unit_of,
 )
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING, SPREADS
-from scheduling.engine.statement.lines import decide, recall, seat_out
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW, RUNNING, SPREADS
+from scheduling.engine.statement.lines import decide, recall, seat_out, state_last
 from scheduling.engine.statement.operations import tell_start
 
 
@@ -54,16 +52,17 @@ def grow_all(world: Session) -> None:
     """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
     go: decides GROW for those that run, adds to the line of those that start.
     """
-    work, room = world.work, world.room
+    work = world.work
     if not _anybody_elastic(work, world.out, world.ordering):
         return
-    owed, settled = _is_owed(world), settled_classes(work, room, world.out, world.ordering)
+    owed = _is_owed(world)
     ones = _elastic_ones(work, world.out, world.ordering, _parting(work, world.ordering))
     room_for, grown = int(world.seats.node.size), 0
     who, node = np.empty(room_for, np.int64), np.empty(room_for, np.int64)
     device = np.empty(room_for, np.int64)
     for turn in range(world.tree.depth.max() + 1):
-        grown = _one_pass(world, turn, owed, settled, ones, who, node, device, grown)
+        grown = _one_pass(world, turn, owed, ones, who, node, device, grown)
+    _regain_all(world, owed, ones)
     for i in range(grown):
         if who[i] >= 0:
             _write_down(world, who, node, device, i, grown)
@@ -71,23 +70,20 @@ def grow_all(world: Session) -> None:
 
 @inner
 def _one_pass(
-    world: Session, turn: int, owed: Flags, settled: Flags, ones: Ints, who: Ints, node: Ints,
-    device: Ints, grown: int,
+    world: Session, turn: int, owed: Flags, ones: Ints, who: Ints, node: Ints, device: Ints, grown: int,
 ) -> int:  # fmt: skip
     """Growth that passes shares at no more than ``turn`` levels: nobody borrows a member before everybody
     inside the share has all that fit. ``grown`` have their seats already; returns how many do then.
     """
-    work, tree, out = world.work, world.tree, world.out
-    left = np.zeros(tree.parent.size, np.int64)
-    first, after = np.full(left.size, -1, np.int64), np.empty(work.phase.size, np.int64)
+    work, tree = world.work, world.tree
+    line = empty_line(tree, work)
     for w in ones:
-        if _may_grow(world, w, owed, turn):
-            _list(tree, first, after, left, sharer(tree, work.queue[w]), w)
-    while left[0] > 0 and grown < who.size:
-        q = neediest(tree, world.queues, left)
-        w = _next_to_grow(work, world.ranks, world.queues, first[q], after)
+        if _may_grow(world, w, owed, turn, False):
+            join(tree, work, line, w)
+    while line.left[0] > 0 and grown < who.size:
+        w = next_to_grow(tree, work, world.ranks, world.queues, line)
         # Others of the queue, or of queues beside it, may have taken what was left.
-        may, before = _may_grow(world, w, owed, turn), grown
+        may, before = _may_grow(world, w, owed, turn, False), grown
         whole = may and needs_segments(work, w)
         n = _node_for(world, w, who, node, grown) if may and not whole else -1
         if whole:
@@ -95,10 +91,7 @@ def _one_pass(
         elif n >= 0:
             grown = _add_member(world, w, n, who, node, device, grown)
         if grown == before:
-            if may and turn == 0 and settled[_class_of(work, out, w)]:
-                _regain(world, w)
-            _strike(first, after, q, w)
-            _count(tree, left, q, -1)
+            strike(tree, work, line, w)
     return grown
 
 
@@ -152,35 +145,12 @@ def _is_owed(world: Session) -> Flags:
 
 
 @inner
-def _list(tree: Tree, first: Ints, after: Ints, left: Ints, q: int, w: int) -> None:
-    """``w`` joins those of queue ``q`` that may grow: ``first``, then ``after`` each, -1 ends."""
-    after[w], first[q] = first[q], w
-    _count(tree, left, q, 1)
-
-
-@inner
-def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
-    if first[q] == w:
-        first[q] = after[w]
-        return
-    before = first[q]
-    while after[before] != w:
-        before = after[before]
-    after[before] = after[w]
-
-
-@inner
-def _count(tree: Tree, left: Ints, q: int, one: int) -> None:
-    while q >= 0:
-        left[q] += one
-        q = tree.parent[q]
-
-
-@inner
-def _may_grow(world: Session, w: int, owed: Flags, turn: int) -> bool:
-    """``out.members`` counts what it starts with, or has grown by, in this cycle."""
+def _may_grow(world: Session, w: int, owed: Flags, turn: int, later: bool) -> bool:
+    """``out.members`` counts what it starts with, or has grown by, in this cycle; ``later``, once all that
+    leaves is gone, what it claims as well.
+    """
     tree, quotas, queues, work, out = world.tree, world.quotas, world.queues, world.work, world.out
-    starts = out.action[w] == codes.ADMIT
+    starts = out.action[w] == codes.ADMIT or (later and out.reason[w] == codes.AWAITS_VICTIMS)
     runs = work.phase[w] == RUNNING and out.action[w] == codes.UNDECIDED
     if not work.elastic[w] or work.leaving[w] or not (starts or runs):
         return False
@@ -191,42 +161,16 @@ def _may_grow(world: Session, w: int, owed: Flags, turn: int) -> bool:
         return False
     q, c, gpus = work.queue[w], _class_of(work, out, w), unit * work.need[GPUS, w]
     stands = standing(world, w, c, gpus, GROWS)
-    if stands.late or not may_hold(stands, 0 if owed[c] else turn):
+    if (stands.late and not later) or not may_hold(stands, 0 if owed[c] else turn):
         return False
     return not owed[c] or owes(tree, quotas, queues, q, -1, c, gpus)
 
 
 @inner
 def _class_of(work: Work, out: Decisions, w: int) -> int:
-    starts = out.action[w] == codes.ADMIT
-    return out.gpu_class[w] if starts else work.gpu_class[w]
-
-
-@inner
-def _next_to_grow(work: Work, ranks: Ranks, queues: Queues, w: int, after: Ints) -> int:
-    """The first in the order of ``w`` and all ``after`` it."""
-    best = w
-    while w >= 0:
-        if _grows_before(work, ranks, queues, w, best):
-            best = w
-        w = after[w]
-    return best
-
-
-@inner
-def _grows_before(work: Work, ranks: Ranks, queues: Queues, a: int, b: int) -> bool:
-    """Priority value, least held by its user, who runs before who starts, started first, tie."""
-    value, usage = ranks.value, queues.usage.user_weighted
-    x, y = value[work.priority[a]], value[work.priority[b]]
-    if x != y:
-        return x > y
-    if usage[work.user[a]] != usage[work.user[b]]:
-        return usage[work.user[a]] < usage[work.user[b]]
-    if work.phase[a] != work.phase[b]:
-        return work.phase[a] == RUNNING
-    if work.started[a] != work.started[b]:
-        return work.started[a] < work.started[b]
-    return work.tie[a] < work.tie[b]
+    """On which it starts, or will by its claim, or runs."""
+    begins = out.action[w] in (codes.ADMIT, codes.RESERVE)
+    return out.gpu_class[w] if begins else work.gpu_class[w]
 
 
 @inner
@@ -277,22 +221,58 @@ def _own_members(world: Session, w: int, who: Ints, node: Ints, grown: int) -> I
 
 
 @inner
-def _regain(world: Session, w: int) -> None:
-    """Others give up for ``w`` what is owed to it. It holds none of that yet."""
-    holds, out = world.holds, world.out
-    work, c, members = world.work, _class_of(world.work, out, w), 0
-    now, unit = work.members[w] + out.members[w], unit_of(work, w)
-    while now + members < work.most[w] and regain_member(world, w, c, _first_node(holds, out, w)):
-        charge(world, w, c, unit, False)
-        members += unit
-    if members > 0:
-        charge(world, w, c, -members, False)
+def _regain_all(world: Session, owed: Flags, ones: Ints) -> None:
+    """Others give up at once what is owed to those that would grow by it in a later plan.
+
+    On paper those that claim room by this plan have started, and all grow into what is free once what leaves
+    is gone. For a claim of an earlier plan nobody more gives anything up.
+    """
+    work, tree, out = world.work, world.tree, world.out
+    settled = settled_classes(work, out, world.ordering, world.room.open.size)
+    line, before = empty_line(tree, work), out.members.copy()
+    for w in ones:
+        asks = settled[_class_of(work, out, w)] and not work.claims[w]
+        if asks and _may_grow(world, w, owed, 0, True):
+            join(tree, work, line, w)
+    while line.left[0] > 0:
+        w = next_to_grow(tree, work, world.ranks, world.queues, line)
+        while _may_grow(world, w, owed, 0, True) and _adds_later(world, w):
+            charge(world, w, _class_of(work, out, w), unit_of(work, w), False)
+            out.members[w] += unit_of(work, w)
+        strike(tree, work, line, w)
+    for w in ones:
+        if out.action[w] != codes.SHRINK and out.members[w] != before[w]:
+            charge(world, w, _class_of(work, out, w), before[w] - out.members[w], False)
+            out.members[w] = before[w]
+
+
+@inner
+def _adds_later(world: Session, w: int) -> bool:
+    """Whether a member more finds a seat once what leaves is gone, or others give it up."""
+    work, nodes, seats = world.work, world.nodes, world.seats
+    c, one, level = _class_of(work, world.out, w), elastic_shape(work, w), work.required[w]
+    home = _first_node(world.holds, world.out, w)
+    for i in range(
+        0 if needs_segments(work, w) else nodes.class_start[c], nodes.class_start[c + 1]
+    ):
+        n = nodes.of_class[i]
+        inside = level == ANYWHERE or nodes.domain[level, n] == nodes.domain[level, home]
+        if inside and slots_on(world.room, work, one, n, LATER) > 0:
+            sit_member(
+                world.room, work, w, work.elastic_role[w], n, seats.node, seats.device, 0, LATER
+            )
+            return True
+    if not regain_member(world, w, c, home):
+        return False
+    if world.out.action[w] == codes.RESERVE:
+        state_last(world.out, w)
+    return True
 
 
 @inner
 def _first_node(holds: Holds, out: Decisions, w: int) -> int:
     """A node on which it sits, now or once it has started."""
-    if out.action[w] == codes.ADMIT:
+    if out.action[w] in (codes.ADMIT, codes.RESERVE):
         return out.pool.node[out.pool.first[w]]
     return holds.node[holds.head[w]]
 

@@ -12,7 +12,8 @@
       submitted of such gangs of a class that are owed its GPUs keeps free nodes (``turns``, ``reserve``).
 4. Where somebody left, a turn was kept or shares have changed, ask those who wait once more, as the next
    cycle would: a plan leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
-5. Elastic gangs grow into what is left.
+5. Say of those that wait what others would leave for, were a rule waived (``what_bars``).
+6. Elastic gangs grow into what is left.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from scheduling.engine.eviction.carry_out import (
 )
 from scheduling.engine.eviction.giving_way import clear_searches_by_merit
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
+from scheduling.engine.eviction.what_bars import tell_what_bars, tell_what_bars_all
 from scheduling.engine.explain.diagnose import conclude
 from scheduling.engine.order.by_merit import (
     begin_by_merit,
@@ -54,7 +56,7 @@ from scheduling.engine.order.by_merit import (
     next_by_merit,
 )
 from scheduling.engine.order.pending import next_workload, note_usage_changed
-from scheduling.engine.order.queues import neediest
+from scheduling.engine.order.queues import count_up, neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
 from scheduling.engine.placement.node_room import begin_round
 from scheduling.engine.quota.standing import (
@@ -70,7 +72,6 @@ from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.lines import (
     EVERY,
     TURNS,
@@ -91,6 +92,7 @@ def decide_all(world: Session) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     keep_their_seats(world)
+    share_out_again(world)
     note_cells(world.work, world.rules, world.ordering, world.shapes)
     line_up_by_merit(world)
     clear_searches_by_merit(world.tree, world.candidates.merit)
@@ -106,6 +108,7 @@ def decide_all(world: Session) -> None:
         if again == 0 or not (share_out_again(world) or must_ask_again(queues, out, before)):
             break
         reopen_waits(world.work, world.room, queues, out)
+    tell_what_bars_all(world)
     share_lines(world)
     grow_all(world)
 
@@ -142,7 +145,7 @@ def _one_pass(world: Session, turn: int) -> None:
             leaf = neediest(tree, queues, left)
             by_share = not by_merit(tree, leaf)
             if by_share and turn < lowest_pass(tree, division, queues, ordering, leaf):
-                _count(tree, left, tree.parent[leaf], -1)
+                count_up(tree, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
         if by_merit(tree, leaf):
@@ -153,7 +156,7 @@ def _one_pass(world: Session, turn: int) -> None:
         q = world.work.queue[ordering.pending.slot[k]] if by_merit(tree, leaf) else leaf
         left[q] -= 1
         if left[q] == 0:
-            _count(tree, left, tree.parent[q], -1)
+            count_up(tree, left, tree.parent[q], -1)
 
 
 @inner
@@ -170,7 +173,7 @@ def _begin_pass(tree: Tree, ordering: Ordering) -> None:
         for k in range(start[begin[q]], start[begin[q + 1]]):
             left[q] += not skip[k]
         if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
-            _count(tree, left, tree.parent[q], 1)
+            count_up(tree, left, tree.parent[q], 1)
     for g in range(begin[left.size]):
         at[g] = start[g]
     begin_by_merit(ordering.merit)
@@ -185,13 +188,6 @@ def lowest_pass(
     for c in range(queues.usage.gpus.shape[0]):
         lowest = min(lowest, past_shares(tree, queues, division, leaf, c, need)[0])
     return lowest
-
-
-@inner
-def _count(tree: Tree, left: object, q: int, one: int) -> None:
-    while q >= 0:
-        left[q] += one  # type: ignore[index]
-        q = tree.parent[q]
 
 
 @inner
@@ -236,10 +232,9 @@ def _refused(world: Session, w: int, turn: int) -> bool:
             give_up_turn(work, world.queues, world.candidates, shapes, w)
             return True
         first = c if first < 0 else first
-    if world.out.action[w] == codes.UNDECIDED:
-        conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
-        if tell_kept_for_short(world, w):
-            return False
+    conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
+    if tell_kept_for_short(world, w):
+        return False
     if first < 0 or not _hold_on(world, w, first, turn):
         note_refusal(work, shapes, w, True)
     return False
@@ -254,15 +249,17 @@ def _hold_on(world: Session, w: int, c: int, turn: int) -> bool:
     keep_turn(world, w)
     if by_merit(world.tree, world.work.queue[w]):
         return False
+    need = need_of(world.work, w)
+    if need < 1000 or past_shares_of(world, w, c, need)[0] > 0:
+        return False
+    holder = world.queues.reservations.slot[c]
+    if holder >= 0 and world.work.submitted[holder] <= world.work.submitted[w]:
+        return False
+    tell_what_bars(world, w, c)
     reason = world.out.reason[w]
     if reason in (codes.AT_LIMIT, codes.NON_PREEMPTIBLE, codes.WAITS_FOR_QUOTA, codes.HOURS_SPENT):
         return False
-    need = world.work.least[w] * world.work.need[GPUS, w]
-    if need < 1000 or past_shares_of(world, w, c, need)[0] > 0:
-        return False
-    if world.queues.reservations.slot[c] >= 0:
-        return _takes_nodes_over(world, w, c, turn)
-    return reserve(world, w, c)
+    return reserve(world, w, c) if holder < 0 else _takes_nodes_over(world, w, c, turn)
 
 
 @inner
@@ -272,16 +269,14 @@ def _takes_nodes_over(world: Session, w: int, c: int, turn: int) -> bool:
     """
     work, room, queues, out = world.work, world.room, world.queues, world.out
     holder = queues.reservations.slot[c]
-    if work.submitted[holder] <= work.submitted[w]:
-        return False
     let_nodes_of(work, room, queues, out, c)
     members = queues.reservations.members[c]
     forget_reservation(queues, c)
     if try_class(world, w, c, turn) == DONE or _gets_room_now(world, w, c, turn):
         give_up_turn(work, queues, world.candidates, world.shapes, w)
     else:
-        if out.action[w] == codes.UNDECIDED:
-            conclude(world, w, c, -1)
+        conclude(world, w, c, -1)
+        tell_what_bars(world, w, c)
         if not reserve(world, w, c):
             restore_reservation(queues, c, holder, members)
             hold_nodes_again(work, room, queues, out, c)

@@ -246,14 +246,14 @@ def _may_run_on(world: Session, w: int, c: int) -> bool:
 @inner
 def ask_as_decided(world: Session, requests: Ints) -> None:
     """Bring ``asked`` [class, leaf] from what was asked for before this cycle to what is asked for after it:
-    what starts asks for what it holds, of one class alone, and what is evicted asks for all its classes
-    again.
+    what starts, or will by its claim, asks for what it holds, of one class alone, and what is evicted asks
+    for all its classes again.
     """
     work, out = world.work, world.out
     for k in range(out.size[0]):
         w = out.order[k]
         c, q = out.gpu_class[w], work.queue[w]
-        if out.action[w] == codes.ADMIT:
+        if out.action[w] == codes.ADMIT or out.reason[w] == codes.AWAITS_VICTIMS:
             requests[c, q] += _wants(work, w, out.members[w])
             _ask_everywhere(world, w, requests, -1)
         elif out.action[w] == codes.EVICT:

@@ -54,7 +54,7 @@ def _divide(world: Session) -> None:
 @inner
 def share_out_again(world: Session) -> bool:
     """Divide what is asked for as far as this cycle has decided: work that accepts several classes is demand
-    for each of them, until it starts on one. Returns whether any share has changed.
+    for each of them, until it starts on one or claims room there. Returns whether any share has changed.
 
     Where limits on workloads are set, a start changes what may ask: that is left to the next cycle.
     """

@@ -1,40 +1,26 @@
 """Every attempt at room that is not free, in order: the one table that ``find_room`` runs through.
 
-Waived is nothing at first. Where that fails, what stood in the way of somebody is waived, one after another:
-a set that keeps all rules after all leaves, and else it says what the workload waits for, and until when
-nodes are kept for it (``reserve``). All attempts up to fair shares come before those that go further.
+All attempts up to fair shares come before those that go further. Where none succeeds, the same table with a
+rule waived says what a workload waits for (``what_bars``).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduling.engine.eviction.rules import (
-    BUDGET,
-    CAP,
-    DELAY,
-    MIXED,
-    MOVES,
-    OWN_TOO,
-    PROTECTED,
-    RECLAIM,
-    STRICT,
-)
+from scheduling.engine.eviction.rules import MIXED, MOVES, OWN_TOO, RECLAIM
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
 
 
 class Attempt(NamedTuple):
     """One attempt: ``by`` whom room is made; whether gangs may go that lie partly inside the share of their
-    queue, or were evicted often, as far as nominal is ``owed``; how far it stretches. Nothing is waived for
-    moves, anything for the others.
+    queue, or were evicted often, as far as nominal is ``owed``; how far it stretches.
     """
 
     by: int
     owed: bool
     stretch: int
 
-
-WAIVED = (STRICT, DELAY, PROTECTED, BUDGET, CAP)
 
 WAYS = (
     # Nobody leaves and nobody's share changes, so each class of the wish is asked this before any other row.
@@ -49,8 +35,8 @@ WAYS = (
     Attempt(OWN_TOO, False, PLAIN),
     # Apart from that: the queues of the workload have to end inside their nominal, not inside their shares.
     Attempt(OWN_TOO, True, PLAIN),
-    # Inside the shares of others, so only once nothing else does, whatever is waived; this and the next at
-    # most MOST_STRETCHED times in a cycle.
+    # Inside the shares of others, so only once nothing else does; this and the next at most MOST_STRETCHED
+    # times in a cycle.
     Attempt(RECLAIM, True, LENT),
     Attempt(RECLAIM, True, ROUNDED),
 )

@@ -21,6 +21,7 @@ from scheduling.engine.eviction.precedence import (
     all_step_back,
     ask_again,
     begun_below,
+    begun_in,
     fails_again,
     free_at_most,
     has_its_seats,
@@ -31,6 +32,7 @@ from scheduling.engine.eviction.rules import OWN_TOO
 from scheduling.engine.eviction.search import MADE, Ask, find_room
 from scheduling.engine.quota.fair_share import common_ancestor
 from scheduling.engine.quota.standing import INSIDE, ON_LOAN, STANDS, past_share, standing
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work, need_of
 from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.session import Session
@@ -124,7 +126,7 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
     ensure_candidates(world)
     if began_to_its_cost(world, w, c) == 0:
         return False
-    begun = world.queues.starts.started[c, world.work.queue[w]]
+    begun = begun_in(world.queues, world.work.queue[w], c)
     if not could_end_inside(world, preempting(world.work, w, c), begun):
         return False
     if fails_again(world, w, c, OTHERS):
@@ -157,7 +159,9 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
             continue
         if out.starts.withdrawn[v] and _is_among(v, who[:size]):
             continue
-        if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
+        if world.ranks.preemptible[work.priority[v]] and _is_above(
+            world.tree, work, world.queues, world.division, world.out, v, w
+        ):
             who[size] = v
             size += 1
             gpus += out.members[v] * work.need[GPUS, v]
@@ -191,16 +195,18 @@ def _is_among(v: int, who: Ints) -> bool:
 
 
 @inner
-def _is_above(world: Session, v: int, w: int) -> bool:
+def _is_above(
+    tree: Tree, work: Work, queues: Queues, division: Division, out: Decisions, v: int, w: int
+) -> bool:
     """Every queue of ``v``, which starts, below the first that ``w`` is in as well is above its share."""
-    q, c = world.work.queue[v], world.out.gpu_class[v]
-    meet = common_ancestor(world.tree, q, world.work.queue[w])
+    q, c = work.queue[v], out.gpu_class[v]
+    meet = common_ancestor(tree, q, work.queue[w])
     if q == meet:
         return False
     while q != meet:
-        if not past_share(world.queues, world.division, q, c, 0):
+        if not past_share(queues, division, q, c, 0):
             return False
-        q = world.tree.parent[q]
+        q = tree.parent[q]
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
+from scheduling.engine.eviction.bars import is_delayed
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import ends_inside
 from scheduling.engine.eviction.rules import (
@@ -19,16 +20,14 @@ from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import LENT, beyond_nominal, kept_by, left_by
 from scheduling.engine.quota.limits import may_evict
 from scheduling.engine.quota.standing import past_share, spent_hours
-from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
-from scheduling.engine.state.input import Ranks, Rules, Tree, Work, need_of
+from scheduling.engine.state.input import Ranks, Rules, Work, need_of
 from scheduling.engine.state.order import Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.roles import has_roles, needs_segments
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE, Candidates, FailedSearches
-from scheduling.engine.statement.lines import copy_figures, decide
 
 
 @inner
@@ -187,28 +186,24 @@ def _mass(queues: Queues, candidates: Candidates, request: VictimRequest, q: int
 @inner
 def fails_like_another(world: Session, w: int, c: int) -> bool:
     """Whether a search failed, and nobody was evicted since, for one that asked for no more than ``w``
-    does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
+    does. What stood in its way stands in that of ``w``.
     """
-    work, rules = world.work, world.rules
-    out, before = world.out, world.candidates.failed.slot[c, work.queue[w]]
+    out, before = world.out, world.candidates.failed.slot[c, world.work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
-    if not _speaks_for(work, world.ranks, rules, out, before, w):
+    if not _speaks_for(world.work, world.ranks, world.rules, out, before, w):
         return False
-    reason = out.reason[before]
-    waits = reason in (codes.VICTIMS_PROTECTED, codes.BUDGET_SPENT, codes.EVICTION_CAP)
-    if out.gpu_class[before] != c or not waits:
-        return True
-    until = out.until[before]
-    if reason == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
-        until += work.submitted[w] - work.submitted[before]
-        if until <= rules.now:
-            return False
-    if not asks_for_more(work, world.ranks, rules, before, w):
+    return _barred_alike(world.work, out, before, w)
+
+
+@inner
+def _barred_alike(work: Work, out: Decisions, before: int, w: int) -> bool:
+    """Whether what stood in the way of ``before`` stands in that of ``w``: not where ``before`` had to wait
+    itself, and ``w`` has for longer. Then that is noted.
+    """
+    if is_delayed(out.searches.barred_by[before]) and work.submitted[w] < work.submitted[before]:
         return False
-    if out.action[w] == codes.UNDECIDED:
-        _tell_the_same(out, w, before)
-        out.until[w] = until
+    out.searches.barred_by[w] |= out.searches.barred_by[before]
     return True
 
 
@@ -220,22 +215,22 @@ def note_failure(work: Work, queues: Queues, candidates: Candidates, w: int, c: 
 
 
 @inner
-def searched_in_vain(
-    tree: Tree, work: Work, ranks: Ranks, rules: Rules, failed: FailedSearches, change: int,
-    w: int, c: int,
-) -> bool:  # fmt: skip
-    """Whether a search of its queue failed since anything changed, whatever it waived, for one that asked for
-    no more than ``w`` does and is not decided on yet: a later pass asks both again.
+def searched_in_vain(world: Session, w: int, c: int) -> bool:
+    """Whether a search of its queue failed since anything changed, for one that asked for no more than ``w``
+    does and is not decided on yet: a later pass asks both again.
     """
-    q = work.queue[w]
-    if failed.in_vain_at[c, q] != change or by_merit(tree, q):
+    failed, q = world.candidates.failed, world.work.queue[w]
+    if failed.in_vain_at[c, q] != world.shapes.refusals.change or by_merit(world.tree, q):
         return False
-    return asks_for_more(work, ranks, rules, w, failed.in_vain[c, q])
+    before = failed.in_vain[c, q]
+    if not asks_for_more(world.work, world.ranks, world.rules, w, before):
+        return False
+    return _barred_alike(world.work, world.out, before, w)
 
 
 @inner
 def note_search_in_vain(failed: FailedSearches, shapes: Shapes, w: int, c: int, q: int) -> None:
-    """Nobody would leave for ``w`` of queue ``q`` on class ``c``, whatever is waived."""
+    """Nobody would leave for ``w`` of queue ``q`` on class ``c``."""
     failed.in_vain[c, q], failed.in_vain_at[c, q] = w, shapes.refusals.change
 
 
@@ -288,13 +283,6 @@ def asks_for_more(work: Work, ranks: Ranks, rules: Rules, w: int, than: int) -> 
         return False
     lower = value[work.priority[w]] <= value[work.priority[than]]
     return bool(lower and work.least[w] >= work.least[than])
-
-
-@inner
-def _tell_the_same(out: Decisions, w: int, before: int) -> None:
-    decide(out, w, codes.WAIT, out.reason[before], out.gpu_class[before], 0)
-    out.blame[w], out.rival[w] = out.blame[before], out.rival[before]
-    copy_figures(out, w, before)
 
 
 @inner

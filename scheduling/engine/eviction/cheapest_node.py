@@ -303,11 +303,3 @@ def _renew_block(blocks: NodeBlocks, room: NodeRoom, nodes: Nodes, b: int, c: in
     for i in range(first + 1, last):
         most = max(most, room.free_later[GPUS, nodes.of_class[i]])
     blocks.most_free[b] = most
-
-
-@inner
-def note_own(blocks: NodeBlocks, b: int, rate: float, search: int) -> None:
-    """A search inside a leaf finds work of that leaf in block ``b``, at ``rate`` GPU-seconds by milli-GPU."""
-    if blocks.own_at[b] == search:
-        rate = min(rate, blocks.own_least_loss[b])
-    blocks.own_at[b], blocks.own_least_loss[b] = search, rate

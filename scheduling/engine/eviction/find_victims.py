@@ -28,16 +28,21 @@ from scheduling.engine.eviction.minimal_set import (
     seats_hold,
 )
 from scheduling.engine.eviction.rules import (
+    BUDGET,
+    EACH_BUDGET,
+    STRICT,
     VictimRequest,
     allowed,
     held_by,
     may_give,
     note_owed,
+    overlooking,
     protected_until,
 )
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, free_of
 from scheduling.engine.state.input import Holds, Ranks, Work, extra_of
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import Candidates
@@ -75,6 +80,10 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
     mark_nodes(world, request)
     note_owed(world, request)
     found, again = _find_set(world, request), MOST_SETS
+    if not found and request.overlook == STRICT and world.queues.search.forbidden[BUDGET] == 1:
+        # Cheaper victims, tried first, may have used a budget up that is enough for a larger one alone.
+        request = overlooking(request, EACH_BUDGET)
+        found = _find_set(world, request)
     while found and again > 0:
         too_high = with_lower_beside(world, request)
         if too_high < 0:
@@ -292,18 +301,23 @@ def _exchange(world: Session, request: VictimRequest, i: int, j: int) -> bool:
             x = order.node_slot[k]
             if candidates.price[x] + held_by(work, out, x) / 1000.0 >= price:
                 break
-            if _might_do(world, i, j, x, n) and _takes_the_place(world, request, i, j, x):
+            if _might_do(
+                world.work, world.ranks, world.holds, world.room, world.candidates, i, j, x, n
+            ) and _takes_the_place(world, request, i, j, x):
                 return True
         h = holds.next[h]
     return False
 
 
 @inner
-def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
+def _might_do(
+    work: Work, ranks: Ranks, holds: Holds, room: NodeRoom, candidates: Candidates,
+    i: int, j: int, x: int, n: int,
+) -> bool:  # fmt: skip
     """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
     leaves enough of node ``n``, where whole GPUs are all that is held.
     """
-    ranks, holds, log, work = world.ranks, world.holds, world.candidates.log, world.work
+    log = candidates.log
     a, b = log.slot[i], log.slot[j]
     if log.leaves[x] or extra_of(work, x) > 0:
         return False
@@ -311,7 +325,7 @@ def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
         return False
     if min(work.need[GPUS, x], work.need[GPUS, a], work.need[GPUS, b]) < ONE:
         return True
-    gives = free_of(world.room, GPUS, n, LATER) + _held_on(work, holds, x, n)
+    gives = free_of(room, GPUS, n, LATER) + _held_on(work, holds, x, n)
     takes = _held_on(work, holds, a, n)
     return gives >= takes + (_held_on(work, holds, b, n) if j != i else 0)
 

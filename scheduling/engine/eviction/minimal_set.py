@@ -9,11 +9,13 @@ from scheduling.engine.compile.sort import order_of
 from scheduling.engine.eviction.rules import (
     BOTH,
     CAP,
+    EACH_BUDGET,
     PREEMPT,
     PROTECTED,
     VictimRequest,
     given_by,
     held_by,
+    overdraws,
 )
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import sit, slots_on
@@ -158,8 +160,12 @@ def quota_holds(world: Session, request: VictimRequest) -> bool:
 
 @inner
 def is_within_cap(world: Session, request: VictimRequest) -> bool:
-    """The eviction cap, asked for all victims together."""
+    """The eviction cap, asked for all victims together, and their budgets where it was not asked of each."""
     queues = world.queues
+    if request.overlook == EACH_BUDGET and overdraws(
+        world.tree, world.work, queues, world.candidates
+    ):
+        return False
     most = may_evict(world.work, world.rules, request.w, request.need)
     if request.overlook == CAP or queues.search.evicted[0] <= most:
         return True

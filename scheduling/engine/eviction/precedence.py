@@ -1,9 +1,10 @@
-"""Priority inside a leaf over what has started, or was to move, in this very cycle.
+"""Priority inside a leaf over what has started, claims room, or was to move, in this very cycle.
 
-A gang that passes its share is asked after everybody inside it, so lower priority of its queue may have
-started, or may be about to move, before. That is no candidates until the next cycle, whose plan would preempt
-it (law 4). Where the gang starts or makes room without it, it steps back at once: who starts is asked
-again, who was to move is evicted, and who left for one that steps back leaves for the gang.
+A gang that passes its share, or may not take from others yet, is asked after those who do not have to
+wait, so lower priority of its queue may have started, have been promised room, or be about to move, before.
+That is no candidates until it runs, and a later plan would preempt it (law 4). Where the gang starts or makes
+room without it, it steps back at once: who starts or claims is asked again, who was to move is evicted, and
+who left for one that steps back leaves for the gang.
 """
 
 from __future__ import annotations
@@ -19,17 +20,21 @@ from scheduling.engine.eviction.carry_out import evict_mover
 from scheduling.engine.eviction.rules import (
     PREEMPT,
     PROTECTED,
+    RECLAIM,
     STRICT,
     VictimRequest,
     asking,
     cooled_down,
     in_budget,
+    is_owing,
     min_run_of,
+    note_owed,
     rule_allows,
 )
 from scheduling.engine.placement.node_room import ONE
+from scheduling.engine.quota.fair_share import PLAIN, common_ancestor
 from scheduling.engine.quota.limits import eviction_limit_reached, may_evict
-from scheduling.engine.quota.standing import past_shares_of
+from scheduling.engine.quota.standing import ends_as_close
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Ranks, Work, core_of, gpus_of, need_of
@@ -39,7 +44,7 @@ from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.lines import HOLDING, changed, close_order, undecide
-from scheduling.engine.statement.operations import note_shift
+from scheduling.engine.statement.operations import note_first_promised, note_shift
 from scheduling.engine.statement.statement import (
     begin,
     search_afresh,
@@ -56,7 +61,7 @@ OWN, OTHERS = 0, 1
 def can_step_back(world: Session, w: int, c: int) -> bool:
     """Whether ``lower_steps_back`` might find anybody: not if no round is left to ask them again."""
     queues, q = world.queues, world.work.queue[w]
-    anybody = queues.starts.started[c, q] > 0 or queues.round.moves > 0
+    anybody = begun_in(queues, q, c) > 0 or queues.round.moves > 0
     if not anybody or queues.round.left == 0 or passes_nominal(world, w, c):
         return False
     return not fails_again(world, w, c, OWN)
@@ -64,8 +69,8 @@ def can_step_back(world: Session, w: int, c: int) -> bool:
 
 @inner
 def lower_steps_back(world: Session, w: int, c: int, served: bool) -> Ints:
-    """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c`` or
-    move to it; of those for whom others left only if ``served``.
+    """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c``, claim
+    room or move to it; of those for whom others left only if ``served``.
 
     Returns whose, none if they would not do. ``start_again`` or ``ask_again`` must follow.
     """
@@ -125,6 +130,7 @@ def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
         undecide(out, v)
         out.starts.withdrawn[v] = True
     close_order(out)
+    note_first_promised(world.queues, out, c)
     world.queues.round.asks_again = 1
 
 
@@ -139,16 +145,23 @@ def fails_again(world: Session, w: int, c: int, whose: int) -> bool:
 
 
 @inner
-def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int]:
-    """Work of lower priority that starts in the queue of ``w`` on class ``c``, and its milli-GPU.
+def begun_in(queues: Queues, q: int, c: int) -> int:
+    """Milli-GPU of class ``c`` that start in leaf ``q``, or are promised there, in this cycle."""
+    return int(queues.starts.started[c, q] + queues.starts.promised[c, q])
 
-    But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
-    others left.
+
+@inner
+def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int]:
+    """Work of lower priority that starts, or claims room, in the queue of ``w`` on class ``c``, and its
+    milli-GPU.
+
+    But for those who had a claim before this plan, who use what is reserved, or, unless ``served``, for
+    whom others left.
     """
     ranks, queues, pending = world.ranks, world.queues, world.ordering.pending
     out, work, q = world.out, world.work, world.work.queue[w]
     first, begin = pending.queue_begin[q + 1], pending.group_begin
-    if queues.starts.started[c, q] == 0:
+    if begun_in(queues, q, c) == 0:
         return np.empty(0, np.int64), 0
     while first > pending.queue_begin[q]:
         if pending.rank[pending.slot[begin[first - 1]]] >= pending.rank[w]:
@@ -158,8 +171,7 @@ def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int
     who, size, gpus, cores = np.empty(end - begin[first], np.int64), 0, 0, 0
     for k in range(begin[first], end):
         v = pending.slot[k]
-        starts = out.action[v] == codes.ADMIT and out.gpu_class[v] == c
-        if not starts or not _may_step_back(work, ranks, queues, out, w, v):
+        if out.gpu_class[v] != c or not _may_step_back(work, ranks, queues, out, w, v):
             continue
         if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
@@ -177,6 +189,8 @@ def _may_step_back(
     work: Work, ranks: Ranks, queues: Queues, out: Decisions, w: int, v: int
 ) -> bool:
     mine, its = work.priority[w], work.priority[v]
+    if out.action[v] != codes.ADMIT and out.reason[v] != codes.AWAITS_VICTIMS:
+        return False
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
     reserved = queues.reservations.slot[out.gpu_class[v]] >= 0 and work.ends_within[v] < np.inf
@@ -185,41 +199,65 @@ def _may_step_back(
 
 @inner
 def _left_for(world: Session, w: int, v: int) -> int:
-    """Milli-GPU evicted for ``v``, whom the rules would let ``w`` preempt in the next cycle; -1 if they
-    would not, or if those who left for ``v`` might not leave for ``w``.
+    """Milli-GPU evicted for ``v``, whom the rules would let ``w`` preempt once it runs; -1 if they would
+    not, or if those who left for ``v`` might not leave for ``w``.
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
-    request = preempting(work, w, c)
     gpus, waits = need_of(work, v), world.rules.now < work.submitted[w] + world.rules.delay
-    if waits or gpus > may_evict(work, world.rules, w, request.need):
+    if waits or gpus > may_evict(work, world.rules, w, need_of(work, w)):
         return -1
+    # It asks others for what it needs beyond what ``v`` gives back.
+    more, cores = need_of(work, w) - out.members[v] * work.need[GPUS, v], 0
+    request = VictimRequest(w, c, RECLAIM, 0, True, STRICT, more, False, PLAIN, w)
+    note_owed(world, request)
     if not _may_leave_next_cycle(world, request, v, gpus) or only_reserved(world, w, c):
         return -1
-    cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
-    over = past_shares_of(world, w, c, more)[0]
     for k in range(out.size[0]):
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
-        until = cooled_down(world.tree, work, world.rules, world.candidates, request, x)
-        barred = out.action[x] == codes.MOVE or world.rules.now < until
-        if barred or (over > 0 and work.queue[x] != work.queue[w]):
+        if not _may_leave_instead(world, request, x):
             return -1
         cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
     return cores
 
 
 @inner
+def _may_leave_instead(world: Session, request: VictimRequest, x: int) -> bool:
+    """Whether ``x``, which left for lower priority, may leave for the workload: of another queue where no
+    queue below the one in which both meet would be further past its share than it is off it now, and inside
+    nominal for what is owed.
+    """
+    tree, work, out, candidates = world.tree, world.work, world.out, world.candidates
+    until = cooled_down(tree, work, world.rules, candidates, request, x)
+    if out.action[x] == codes.MOVE or world.rules.now < until:
+        return False
+    own, meet = work.queue[request.w], common_ancestor(tree, work.queue[x], work.queue[request.w])
+    if not ends_as_close(tree, world.queues, world.division, own, meet, request.c, request.need):
+        return False
+    owed = out.rule[x] == codes.OWED_NOMINAL or out.rule[x] == codes.LENT_NOMINAL
+    return not owed or is_owing(tree, work, candidates, request, x)
+
+
+@inner
 def hand_over(work: Work, out: Decisions, w: int, v: int) -> None:
-    """Victims of ``v``, which has stepped back for ``w``, leave for ``w``, unless ``v`` starts again."""
-    if not out.starts.served[v] or out.action[v] != codes.UNDECIDED:
+    """Victims of ``v``, which has stepped back for ``w``, leave for ``w``, unless ``v`` starts again, or
+    claims their room and ``w`` needs none.
+    """
+    if not out.starts.served[v] or out.action[v] == codes.ADMIT:
         return
-    out.starts.served[v], out.starts.served[w] = False, True
+    keeps = out.action[v] == codes.RESERVE and out.action[w] == codes.ADMIT
+    if not keeps:
+        out.starts.served[v], out.starts.served[w] = False, True
     for k in range(out.size[0]):
         x = out.order[k]
-        if out.rival[x] == v and out.action[x] in (codes.EVICT, codes.SHRINK):
-            out.rival[x], out.figures[x, TAKEN.requested] = w, need_of(work, w)
-            out.figures[w, PROMISE.victims] += out.action[w] == codes.RESERVE
+        if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK):
+            continue
+        if keeps:
+            out.figures[v, PROMISE.victims] += 1
+            continue
+        out.rival[x], out.figures[x, TAKEN.requested] = w, need_of(work, w)
+        out.figures[w, PROMISE.victims] += out.action[w] == codes.RESERVE
 
 
 @inner

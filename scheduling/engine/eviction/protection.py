@@ -16,6 +16,7 @@ from scheduling.engine.eviction.rules import (
     VictimRequest,
     cooled_down,
     given_below,
+    overdraws,
     protected_until,
     takes_only_owed,
 )
@@ -34,7 +35,6 @@ from scheduling.engine.state.input import Rules, Tree, Work, core_of
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.victims import Candidates
-from scheduling.engine.statement.lines import decide
 from scheduling.engine.statement.statement import LEAVES
 
 """What protects victims until a moment."""
@@ -71,8 +71,7 @@ def is_lawful(world: Session, request: VictimRequest) -> bool:
     if now < patient_until(world.work, world.rules, request.w, request.rule, nominal):
         return False
     if request.overlook == BUDGET:
-        left = _budget_left(world.tree, world.work, world.queues, world.candidates)
-        return bool(left == UNLIMITED)
+        return not overdraws(world.tree, world.work, world.queues, world.candidates)
     return bool(request.overlook == PROTECTED and last_release(world, request) <= now)
 
 
@@ -87,7 +86,9 @@ def ends_sooner(world: Session, request: VictimRequest) -> bool:
 
 @inner
 def blame_protection(world: Session, request: VictimRequest) -> None:
-    """Quote the first victim that would go, its queue, and until when it is safe."""
+    """The line of the workload, which waits, quotes the first victim that would go, its queue, and until when
+    it is safe.
+    """
     tree, work, rules, queues = world.tree, world.work, world.rules, world.queues
     candidates = world.candidates
     w, v, out = request.w, candidates.log.slot[candidates.log.first], world.out
@@ -101,11 +102,10 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
         until = last_release(world, request)
     elif overlook == BUDGET:
         reason = codes.BUDGET_SPENT
-        until = _budgets_until(world)
+        until = _budgets_until(tree, work, world.rules, queues, candidates)
     else:
         reason = codes.EVICTION_CAP
-    decide(out, w, codes.WAIT, reason, request.c, 0)
-    out.until[w] = until
+    out.reason[w], out.gpu_class[w], out.until[w] = reason, request.c, until
     q = work.queue[v]
     fair = world.division.fair[request.c, q]
     usage = queues.usage.gpus[request.c, q] + given_below(world, q)
@@ -150,16 +150,18 @@ def _what_protects(world: Session, request: VictimRequest, until: float) -> int:
 
 
 @inner
-def _budgets_until(world: Session) -> float:
+def _budgets_until(
+    tree: Tree, work: Work, rules: Rules, queues: Queues, candidates: Candidates
+) -> float:
     """When the last of the budgets that the chosen would overdraw may be drawn on again, 0 unknown."""
     until = 0.0
-    for k in range(world.candidates.log.first, world.candidates.log.size):
-        q = world.work.queue[world.candidates.log.slot[k]]
-        while q > 0 and world.candidates.log.part[k] < 0:
-            if world.queues.usage.eviction_budget[q] < 0:
-                until = max(until, world.tree.budget_until[q])
-            q = world.tree.parent[q]
-    return until if until > world.rules.now else 0.0
+    for k in range(candidates.log.first, candidates.log.size):
+        q = work.queue[candidates.log.slot[k]]
+        while q > 0 and candidates.log.part[k] < 0:
+            if queues.usage.eviction_budget[q] < 0:
+                until = max(until, tree.budget_until[q])
+            q = tree.parent[q]
+    return until if until > rules.now else 0.0
 
 
 @inner

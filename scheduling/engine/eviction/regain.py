@@ -7,6 +7,8 @@ gets what comes free is not known, and nobody gives up more.
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
@@ -22,7 +24,6 @@ from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.quota.standing import GROWS, may_hold, standing
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.roles import elastic_shape, needs_segments, unit_of
 from scheduling.engine.state.session import Session
@@ -31,17 +32,25 @@ from scheduling.engine.statement.statement import begin, how_many, undo_all
 
 
 @inner
-def settled_classes(work: Work, room: NodeRoom, out: Decisions, ordering: Ordering) -> Flags:
-    """Classes of which nothing comes free and for which nobody waits."""
-    found = room.coming == 0
+def settled_classes(work: Work, out: Decisions, ordering: Ordering, classes: int) -> Flags:
+    """Classes for which nobody waits without a claim, nor will once who leaves is gone."""
+    found = np.ones(classes, np.bool_)
     for k in range(ordering.pending.size[0]):
         w = ordering.pending.slot[k]
-        if out.action[w] == codes.ADMIT:
-            continue
-        for i in range(work.wish.shape[0]):
-            if work.wish[i, w] >= 0:
-                found[work.wish[i, w]] = False
+        if out.action[w] != codes.ADMIT and out.reason[w] != codes.AWAITS_VICTIMS:
+            _unsettle(work, w, found)
+    for k in range(ordering.running.size[0]):
+        v = ordering.running.slot[k]
+        if work.leaving[v] or out.action[v] == codes.EVICT:
+            _unsettle(work, v, found)
     return found
+
+
+@inner
+def _unsettle(work: Work, w: int, settled: Flags) -> None:
+    for i in range(work.wish.shape[0]):
+        if work.wish[i, w] >= 0:
+            settled[work.wish[i, w]] = False
 
 
 @inner

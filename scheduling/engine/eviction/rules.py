@@ -43,11 +43,10 @@ MOVES, MIXED, OWN_TOO = 4, 5, 6
 """What an attempt is made by beside RECLAIM (``attempts``): others move; they move beside a reclaim; lower
 priority of the own queue leaves too, by PREEMPT inside the leaf and by BOTH or BOTH_OWED above it.
 """
-STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4
+STRICT, DELAY, PROTECTED, BUDGET, CAP, EACH_BUDGET = 0, 1, 2, 3, 4, 5
 """What a search overlooks: nothing; how long the workload has to wait before; beyond that, protection of
-victims by time, the queues' budgets, or the eviction cap.
+victims by time, the queues' budgets, or the eviction cap; or budgets until the needless are put back.
 """
-
 
 NOTHING, SOME, ALL = 0, 1, 2
 """At how many meeting points with others what they hold above their shares is owed to the workload."""
@@ -88,20 +87,28 @@ def asking(
 @inner
 def for_role(request: VictimRequest, seat: int) -> VictimRequest:
     """The same search, for members of that shape."""
-    return _changed(request, request.rule, request.hasty, seat)
+    return _changed(request, request.rule, request.overlook, request.hasty, seat)
+
+
+@inner
+def overlooking(request: VictimRequest, overlook: int) -> VictimRequest:
+    """The same search, which overlooks something else."""
+    return _changed(request, request.rule, overlook, request.hasty, request.seat)
 
 
 @inner
 def hasty(request: VictimRequest) -> VictimRequest:
     """The same for one that has waited long enough only for what is owed to it."""
     rule = BOTH_OWED if request.rule == BOTH else request.rule
-    return _changed(request, rule, rule == RECLAIM, request.seat)
+    return _changed(request, rule, request.overlook, rule == RECLAIM, request.seat)
 
 
 @inner
-def _changed(request: VictimRequest, rule: int, hasty: bool, seat: int) -> VictimRequest:
+def _changed(
+    request: VictimRequest, rule: int, overlook: int, hasty: bool, seat: int
+) -> VictimRequest:
     return VictimRequest(
-        request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
+        request.w, request.c, rule, request.top, request.owed, overlook, request.need,
         hasty, request.stretch, seat,
     )  # fmt: skip
 
@@ -186,7 +193,9 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
         return False
     if request.overlook != PROTECTED and _is_protected(world, request, v):
         forbidden = PROTECTED
-    elif request.overlook != BUDGET and not in_budget(tree, queues, work.queue[v], gpus):
+    elif request.overlook not in (BUDGET, EACH_BUDGET) and not in_budget(
+        tree, queues, work.queue[v], gpus
+    ):
         forbidden = BUDGET
     elif request.overlook != CAP and gpus > may_evict(work, world.rules, request.w, request.need):
         forbidden = CAP
@@ -266,6 +275,19 @@ def in_budget(tree: Tree, queues: Queues, q: int, gpus: int) -> bool:
             return False
         q = tree.parent[q]
     return True
+
+
+@inner
+def overdraws(tree: Tree, work: Work, queues: Queues, candidates: Candidates) -> bool:
+    """Whether the chosen leave any budget overdrawn."""
+    log, budget = candidates.log, queues.usage.eviction_budget
+    for k in range(log.first, log.size):
+        q = work.queue[log.slot[k]] if log.slot[k] >= 0 else 0
+        while q > 0:
+            if budget[q] < 0:
+                return True
+            q = tree.parent[q]
+    return False
 
 
 @inner

@@ -8,7 +8,8 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
 from scheduling.engine.admission.trial import only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Attempt
+from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAYS, Attempt
+from scheduling.engine.eviction.bars import bars, forget_bars
 from scheduling.engine.eviction.bounds import (
     fails_like_another,
     first_of_both,
@@ -23,12 +24,7 @@ from scheduling.engine.eviction.carry_out import carry_out
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims
 from scheduling.engine.eviction.find_victims import find_victims, give_up
 from scheduling.engine.eviction.free_seats import lost_so_far
-from scheduling.engine.eviction.protection import (
-    blame_protection,
-    ends_sooner,
-    is_lawful,
-    patient_until,
-)
+from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rules import (
     ALL,
     BOTH,
@@ -39,7 +35,6 @@ from scheduling.engine.eviction.rules import (
     NOTHING,
     OWN_TOO,
     PREEMPT,
-    PROTECTED,
     RECLAIM,
     SOME,
     STRICT,
@@ -57,17 +52,15 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import EVERY, REACH, changed, note_bound
 from scheduling.engine.statement.statement import how_many
 
-MADE, WAITS, RESERVED_FREE, NOBODY = 0, 1, 2, 3
-"""How a search ends: others leave or move; a protection is what the workload waits for; free GPUs that are
-kept for another would do; it failed.
-"""
+MADE, RESERVED_FREE, NOBODY = 0, 1, 2
+"""How a search ends: others leave or move; free GPUs that are kept for another would do; it failed."""
 ALL_TO_LEAVE = -1
 """In place of one kind of attempt: all in which somebody leaves."""
 
 
 class Ask(NamedTuple):
-    """``w`` asks for room on class ``c``, ``by`` one kind of attempt, with nothing waived, or ALL_TO_LEAVE;
-    if ``meet`` is not -1, it has to end inside its share in every queue below that one.
+    """``w`` asks for room on class ``c``, ``by`` one kind of attempt or ALL_TO_LEAVE; if ``meet`` is not -1,
+    it has to end inside its share in every queue below that one.
     """
 
     w: int
@@ -78,8 +71,8 @@ class Ask(NamedTuple):
 
 @inner
 def find_room(world: Session, ask: Ask) -> int:
-    """MADE: what was found is carried out. Else all is as before, but for what is told, and the failure is
-    remembered.
+    """MADE: what was found is carried out. Else all is as before, and the failure is remembered, with what
+    stood in the way of somebody (``barred_by``).
 
     Nodes that a gang keeps for a share above nominal are kept from nobody to whom nominal is owed.
     """
@@ -88,7 +81,7 @@ def find_room(world: Session, ask: Ask) -> int:
         return NOBODY
     if ask.by != ALL_TO_LEAVE:
         return _try_ways(world, ask, PLAIN)
-    yields = _yields(world, ask.w, ask.c)
+    yields = yields_nodes(world, ask.w, ask.c)
     if yields:
         let_nodes_of(world.work, world.room, queues, out, ask.c)
     ended = _try_further_and_further(world, ask)
@@ -111,7 +104,7 @@ def _may_gain(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def _yields(world: Session, w: int, c: int) -> bool:
+def yields_nodes(world: Session, w: int, c: int) -> bool:
     """Whether nominal is owed to ``w`` and not to the gang that keeps nodes of class ``c``."""
     holder = world.queues.reservations.slot[c]
     return holder >= 0 and not _is_owed(world, holder, c) and _is_owed(world, w, c)
@@ -135,59 +128,55 @@ def _give_nodes_up(queues: Queues, out: Decisions, c: int) -> None:
 @inner
 def _try_further_and_further(world: Session, ask: Ask) -> int:
     failed = world.candidates.failed
-    in_vain = world.rules.max_moves == 0 and searched_in_vain(
-        world.tree, world.work, world.ranks, world.rules, failed, world.shapes.refusals.change,
-        ask.w, ask.c,
-    )  # fmt: skip
+    in_vain = world.rules.max_moves == 0 and searched_in_vain(world, ask.w, ask.c)
     ended = NOBODY if in_vain else _try_ways(world, ask, PLAIN)
     rested = world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown
     if ended == NOBODY and rested and not in_vain:
         note_search_in_vain(failed, world.shapes, ask.w, ask.c, world.work.queue[ask.w])
-    # Cap, budget or time that bars one set hides no other.
-    stretch = _stretch_for(world, ask) if ended in (NOBODY, WAITS) else PLAIN
+    stretch = _stretch_for(world, ask) if ended == NOBODY else PLAIN
     if stretch != PLAIN:
         world.queues.round.stretched += 1
-        further = _try_ways(world, ask, stretch)
-        ended = further if ended == NOBODY or further == MADE else ended
-    if ended in (NOBODY, WAITS) and rested:
+        ended = _try_ways(world, ask, stretch)
+    if ended == NOBODY and rested:
         note_failure(world.work, world.queues, world.candidates, ask.w, ask.c)
     return ended
 
 
 @inner
 def _stretch_for(world: Session, ask: Ask) -> int:
-    """How far a reclaim may go where no other search succeeds, whatever it waives."""
-    queues, stretch = world.queues, PLAIN
-    if queues.redivision.grace_until_s[ask.c] > 0.0:
-        return PLAIN
-    if _is_owed(world, ask.w, ask.c):
-        stretch = LENT
-    elif _stands(world, ask).rounded != world.work.queue[ask.w]:
-        stretch = ROUNDED
-    if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
+    """How far a reclaim may go where no other search succeeds, if any such search is left."""
+    stretch = stretch_of(world, ask)
+    if stretch != PLAIN and world.queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, ask.w, MOST_STRETCHED)
         return PLAIN
     return stretch
 
 
 @inner
+def stretch_of(world: Session, ask: Ask) -> int:
+    """How far a reclaim may go where no other search succeeds."""
+    if world.queues.redivision.grace_until_s[ask.c] > 0.0:
+        return PLAIN
+    if _is_owed(world, ask.w, ask.c):
+        return LENT
+    return ROUNDED if _stands(world, ask).rounded != world.work.queue[ask.w] else PLAIN
+
+
+@inner
 def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
-    """Row by row of what goes as far as ``stretch``; then again, with what stood in the way waived."""
-    forbidden = world.queues.search.forbidden
-    for waived in WAIVED:
-        forbidden[waived] = 0
-    for waived in WAIVED:
-        if waived != STRICT and (forbidden[waived] == 0 or ask.by != ALL_TO_LEAVE):
+    """Row by row of what goes as far as ``stretch``."""
+    forget_bars(world.queues.search)
+    for way in WAYS:
+        if way.stretch != stretch or not _is_asked(ask, way):
             continue
-        for way in WAYS:
-            fixed = waived != STRICT and way.by in (MOVES, MIXED)
-            if way.stretch != stretch or fixed or not _is_asked(ask, way):
-                continue
-            ended, request = _try(world, ask, way, waived)
-            if ended == RESERVED_FREE:
-                return RESERVED_FREE
-            if ended == MADE:
-                return _decide(world, request)
+        ended, request = try_row(world, ask, way, STRICT)
+        if ended == MADE:
+            carry_out(world, request)
+        if ended != NOBODY:
+            world.out.searches.barred_by[ask.w] = 0
+            return ended
+    if ask.by == ALL_TO_LEAVE:
+        world.out.searches.barred_by[ask.w] |= bars(world.queues.search, stretch)
     return NOBODY
 
 
@@ -199,32 +188,7 @@ def _is_asked(ask: Ask, way: Attempt) -> bool:
 
 
 @inner
-def _decide(world: Session, request: VictimRequest) -> int:
-    """What was found is carried out, or told as what the workload waits for."""
-    if request.overlook == STRICT or is_lawful(world, request):
-        carry_out(world, request)
-        return MADE
-    if world.out.action[request.w] == codes.UNDECIDED:
-        blame_protection(world, request)
-    give_up(world, request)
-    if request.overlook == DELAY and world.queues.search.forbidden[PROTECTED] == 1:
-        _tell_of_sooner(world, request)
-    return WAITS
-
-
-@inner
-def _tell_of_sooner(world: Session, origin: VictimRequest) -> None:
-    """Work that waits for what others hold may preempt in its own queue before, once a protection ends."""
-    w, c, leaf = origin.w, origin.c, world.work.queue[origin.w]
-    request = asking(world.work, w, c, PREEMPT, leaf, True, PROTECTED)
-    if is_promising(world, request) and find_victims(world, request):
-        if ends_sooner(world, request):
-            blame_protection(world, request)
-        give_up(world, request)
-
-
-@inner
-def _try(world: Session, ask: Ask, way: Attempt, waived: int) -> tuple[int, VictimRequest]:
+def try_row(world: Session, ask: Ask, way: Attempt, waived: int) -> tuple[int, VictimRequest]:
     """One row: MADE where its victims, or movers, stand in the log and the workload has claimed its seats."""
     w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], need_of(world.work, ask.w)
     if way.by == OWN_TOO:

@@ -32,7 +32,7 @@ from scheduling.engine.quota.standing import ON_LOAN, STARTS, past_shares_of, st
 from scheduling.engine.state.input import need_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import NOW
-from scheduling.engine.statement.lines import EVERY, ROOM, changed, take_back
+from scheduling.engine.statement.lines import EVERY, ROOM, changed
 from scheduling.engine.statement.statement import search_afresh
 
 
@@ -75,8 +75,8 @@ def others_move(world: Session, w: int) -> bool:
 
 @inner
 def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
-    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
-    rather those for whom nobody left.
+    """Lower priority of its queue that has just started, claimed room or moved steps back where that lets
+    ``w`` start: rather those for whom nobody left.
     """
     if not can_step_back(world, w, c):
         return False
@@ -182,7 +182,4 @@ def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) ->
         if _move_others(world, w, c) or gets_room(world, w, c, turn):
             give_up_turn(work, world.queues, world.candidates, world.shapes, w)
             return True
-    if world.out.action[w] == codes.WAIT:
-        # A protection ends some time; on another class it may make room in a later pass.
-        take_back(world.out, w)
     return False

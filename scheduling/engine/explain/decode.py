@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from scheduling.engine.explain.outages import Outages
 from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
+from scheduling.engine.reasons import figures as of
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import NO_OTHER, ClaimEnd, FreeForOther, Turn
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.roles import ordered
 from scheduling.engine.snapshot.frame import Frame
@@ -38,6 +38,11 @@ SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 NO_PLACE = (codes.NEVER_FITS, codes.MISROUTED, codes.NO_SUCH_CLASS)
 """Work that can never start as things are stands in no line."""
+FIRST_STARTS = {
+    m.Reason.WAITS_FOR_TURN: of.TURN.turn_in_s,
+    m.Reason.RESERVED_FOR_OTHER: of.FOR_OTHER.starts_in_s,
+}
+"""By reason, the figure that says when who goes first starts."""
 
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
@@ -125,7 +130,7 @@ class _Reader:
             queue=self.path(int(self.frame.work.queue[slot])) or work.queue,
             blame="",
             gpu_class=work.gpu_class or "",
-            figures=ClaimEnd(members * work.gpus, len(work.victims)),
+            figures=of.ClaimEnd(members * work.gpus, len(work.victims)),
             rule=codes.LAPSES[int(self.plan.lapsed[slot])],
             until=work.room_due,
         )
@@ -222,6 +227,7 @@ class _Reader:
             _beside(work, reason),
             work.gpu_classes if reason is m.Reason.NODES_OUT else (),
             self.starts.get(work.name) if reason is m.Reason.RESERVED else None,
+            self._first_starts_in(slot, work, reason) if reason in FIRST_STARTS else None,
         )
         key = (*row, *request)
         answer = self.statements.get(key)
@@ -242,7 +248,7 @@ class _Reader:
             queue=self.path(int(frame.work.queue[slot])) or work.queue,
             blame=self.path(self._stopped(slot) if stopped else int(plan.blame[slot])),
             gpu_class=frame.class_names[c] if c >= 0 else "",
-            figures=self._figures(slot, reason, rival),
+            figures=self._figures(slot, work, reason),
             searches=int(plan.searches[slot]),
             gpus=work.gpus,
             least=work.members.min,
@@ -266,20 +272,29 @@ class _Reader:
     def _wanted(self, slot: int, work: m.Workload, reason: m.Reason) -> str:
         """What it asks for by name."""
         if reason is m.Reason.NO_FREE_OTHER:
-            return self.others[int(self.plan.figures[slot, NO_OTHER.other]) - MEMORY - 1]
+            return self.others[int(self.plan.figures[slot, of.NO_OTHER.other]) - MEMORY - 1]
         return _wanted(work, reason)
 
-    def _figures(self, slot: int, reason: m.Reason, rival: str) -> Any:
-        """With the later start of the ``rival`` who goes first, where any start of it is known."""
+    def _figures(self, slot: int, work: m.Workload, reason: m.Reason) -> Any:
         figures = reasons.figures_of(reason, self.plan.figures[slot].tolist())
-        if (start := self.starts.get(rival)) is None:
-            return figures
-        later_s = (start - self.now).total_seconds()
-        if isinstance(figures, FreeForOther) and figures.starts_in_s:
-            return figures._replace(starts_in_s=max(figures.starts_in_s, later_s))
-        if isinstance(figures, Turn) and figures.turn_in_s:
-            return figures._replace(turn_in_s=max(figures.turn_in_s, later_s))
+        if isinstance(figures, of.FreeForOther):
+            return figures._replace(starts_in_s=self._first_starts_in(slot, work, reason))
+        if isinstance(figures, of.Turn):
+            return figures._replace(turn_in_s=self._first_starts_in(slot, work, reason))
         return figures
+
+    def _first_starts_in(self, slot: int, work: m.Workload, reason: m.Reason) -> float:
+        """Seconds until who goes first starts: the later where any start of it is known. 0, which says
+        nothing, where ``work`` itself is known to start before that."""
+        seconds = float(self.plan.figures[slot, FIRST_STARTS[reason]])
+        if not seconds:
+            return 0.0
+        first, own = self.plan.rival[slot], self.starts.get(work.name)
+        rival = self.frame.slot_names[int(first)] if first >= 0 else ""
+        if (start := self.starts.get(rival)) is not None:
+            seconds = max(seconds, (start - self.now).total_seconds())
+        comes_before = own is not None and own < self.now + timedelta(seconds=seconds)
+        return 0.0 if comes_before else seconds
 
     def _until(self, slot: int, work: m.Workload, reason: m.Reason) -> datetime | None:
         known_s = float(self.plan.until[slot])

@@ -47,7 +47,7 @@ from scheduling.engine.reasons.figures import (
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Nodes, Quotas, Rules, Tree, Work
 from scheduling.engine.state.nodes import NodeIndex, NodeRoom
-from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.queues import Division, Queues
 from scheduling.engine.state.roles import (
     has_roles,
     many_roles,
@@ -94,7 +94,9 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     if stands.says == OVER_LIMIT:
         return _quote_limit(world.quotas, world.queues, world.out, w, c, stands.queue, need)
     if stands.says == PAST_NOMINAL:
-        return _quote_fixed(world, w, c, stands.queue, need)
+        return _quote_fixed(
+            world.division, world.quotas, world.queues, world.out, w, c, stands.queue, need
+        )
     return -1 if stands.says == INSIDE else _share_reason(world, w, c, need, stands)
 
 
@@ -162,13 +164,21 @@ def _quote_limit(
 
 
 @inner
-def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> int:
+def _quote_fixed(
+    division: Division,
+    quotas: Quotas,
+    queues: Queues,
+    out: Decisions,
+    w: int,
+    c: int,
+    x: int,
+    need: int,
+) -> int:
     """How queue ``x`` stands, which work that cannot be preempted would lift too high."""
-    out = world.out
     out.blame[w], out.figures[w, NOT_PREEMPTIBLE.needs] = x, need
-    out.figures[w, NOT_PREEMPTIBLE.holds] = world.queues.usage.held_fixed[c, x]
-    out.figures[w, NOT_PREEMPTIBLE.nominal] = world.quotas.nominal[c, x]
-    out.figures[w, NOT_PREEMPTIBLE.fair_share] = world.division.fair[c, x]
+    out.figures[w, NOT_PREEMPTIBLE.holds] = queues.usage.held_fixed[c, x]
+    out.figures[w, NOT_PREEMPTIBLE.nominal] = quotas.nominal[c, x]
+    out.figures[w, NOT_PREEMPTIBLE.fair_share] = division.fair[c, x]
     return codes.NON_PREEMPTIBLE
 
 

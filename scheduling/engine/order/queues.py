@@ -35,3 +35,11 @@ def _before(tree: Tree, queues: Queues, a: int, b: int) -> bool:
     if queues.usage.fair_size[a] != queues.usage.fair_size[b]:
         return queues.usage.fair_size[a] > queues.usage.fair_size[b]
     return queues.usage.waits_since[a] < queues.usage.waits_since[b]
+
+
+@inner
+def count_up(tree: Tree, left: Ints, q: int, one: int) -> None:
+    """``one`` more in ``q`` and all above it."""
+    while q >= 0:
+        left[q] += one
+        q = tree.parent[q]

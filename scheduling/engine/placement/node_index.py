@@ -259,7 +259,7 @@ def pick_node(world: Session, row: int, c: int, left: int, level: int, domain: i
     if level == node_level(world.index):
         return domain
     if level != ANYWHERE:
-        return _pick_inside(world, row, c, left, level, domain)
+        return _pick_inside(world.nodes, world.room, world.index, row, c, left, level, domain)
     index, nodes = world.index, world.nodes
     lowest = nodes.class_start[c] // BLOCK_SIZE
     highest = (nodes.class_start[c + 1] + BLOCK_SIZE - 1) // BLOCK_SIZE
@@ -297,18 +297,26 @@ def _best_of(index: NodeIndex, row: int, b: int, least: int) -> int:
 
 
 @inner
-def _pick_inside(world: Session, row: int, c: int, left: int, level: int, domain: int) -> int:
-    index = world.index
+def _pick_inside(
+    nodes: Nodes,
+    room: NodeRoom,
+    index: NodeIndex,
+    row: int,
+    c: int,
+    left: int,
+    level: int,
+    domain: int,
+) -> int:
     best, most = -1, 0
     for i in range(index.domains.begin[level, domain], index.domains.begin[level, domain + 1]):
         n = index.domains.member[level, i]
-        if world.room.gpu_class[n] != c:
+        if room.gpu_class[n] != c:
             continue
         p = index.domains.position[n]
         slots = min(index.slots[row, p], left)
         if slots > most or (slots == most > 0 and _goes_first(index, row, p, best)):
             best, most = p, slots
-    return world.nodes.of_class[best] if best >= 0 else -1
+    return nodes.of_class[best] if best >= 0 else -1
 
 
 @inner

@@ -147,14 +147,17 @@ def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) 
 
 
 @inner
-def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int) -> None:
-    """Free room on the node of a claimed seat goes to the claim first: nobody else starts on it."""
+def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int, more: int) -> None:
+    """Free room on the node of a claimed seat goes to the claim first (1): nobody else starts on it; or no
+    more (-1).
+    """
     one = beside_on(work, w, device)
     for r in range(work.need.shape[0]):
         need = work.need[r, w if r == GPUS else one]
         if r == GPUS and device >= 0:
             need = ONE if room.shared_now[n, device] == 0 else 0
-        taken = max(0, min(need, room.free_now[r, n] - room.pledged[r, n]))
+        pledged = room.pledged[r, n]
+        taken = more * max(0, min(need, room.free_now[r, n] - pledged if more > 0 else pledged))
         room.pledged[r, n] += taken
         row = room.next_on_machine[n]
         while r != GPUS and row != n:

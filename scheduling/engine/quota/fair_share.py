@@ -28,7 +28,7 @@ def takes_kept(world: Session, q: int, c: int, gpus: int) -> int:
     while q > 0:
         keeps = keeps_back(world, q, c, gpus, kid, keeps)
         q, kid = world.tree.parent[q], q
-        kept_back = kept_below(world, q, c, gpus, kid, keeps)
+        kept_back = kept_below(world.tree, world.quotas, world.queues, q, c, gpus, kid, keeps)
         if world.queues.usage.gpus[c, q] + gpus + kept_back > _most(
             world.quotas, world.queues, q, c
         ):
@@ -43,7 +43,7 @@ def kept_from(world: Session, q: int, c: int, gpus: int, top: int) -> int:
     while q != top:
         keeps = keeps_back(world, q, c, gpus, kid, keeps)
         q, kid = world.tree.parent[q], q
-    return int(kept_below(world, top, c, gpus, kid, keeps))
+    return int(kept_below(world.tree, world.quotas, world.queues, top, c, gpus, kid, keeps))
 
 
 @inner
@@ -55,16 +55,21 @@ def keeps_back(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) 
     if world.queues.usage.lends[c] == 0:
         return 0
     nominal = world.quotas.nominal[c, q]
-    below = _kept_by_children(world, q, c, gpus, kid, keeps, nominal)
+    below = _kept_by_children(
+        world.tree, world.queues, world.quotas, q, c, gpus, kid, keeps, nominal
+    )
     return max(below, nominal - world.queues.usage.gpus[c, q] - gpus - world.quotas.lending[c, q])
 
 
 @inner
-def kept_below(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
+def kept_below(
+    tree: Tree, quotas: Quotas, queues: Queues, q: int, c: int, gpus: int, kid: int, keeps: int
+) -> int:
     """What the children of ``q`` keep back, as ``keeps_back``, as far as the limit of ``q`` goes."""
-    if world.queues.usage.lends[c] == 0:
+    if queues.usage.lends[c] == 0:
         return 0
-    return _kept_by_children(world, q, c, gpus, kid, keeps, _most(world.quotas, world.queues, q, c))
+    most = _most(quotas, queues, q, c)
+    return _kept_by_children(tree, queues, quotas, q, c, gpus, kid, keeps, most)
 
 
 @inner
@@ -75,11 +80,18 @@ def _most(quotas: Quotas, queues: Queues, q: int, c: int) -> int:
 
 @inner
 def _kept_by_children(
-    world: Session, q: int, c: int, gpus: int, kid: int, keeps: int, within: int
+    tree: Tree,
+    queues: Queues,
+    quotas: Quotas,
+    q: int,
+    c: int,
+    gpus: int,
+    kid: int,
+    keeps: int,
+    within: int,
 ) -> int:
     """No more than ``within`` leaves beside what children hold of their nominal, but for what they keep."""
-    tree, queues, nominal = world.tree, world.queues, world.quotas.nominal
-    kept_back = 0
+    nominal, kept_back = quotas.nominal, 0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         child = tree.kids[i]
         its = keeps if child == kid else queues.usage.kept_back[c, child]

@@ -114,6 +114,21 @@ def past_share(queues: Queues, division: Division, q: int, c: int, gpus: int) ->
 
 
 @inner
+def ends_as_close(
+    tree: Tree, queues: Queues, division: Division, q: int, top: int, c: int, gpus: int
+) -> bool:
+    """Whether no queue from ``q`` up to below ``top`` would be further past its share, with ``gpus`` more
+    or (negative) fewer, than it is off it now.
+    """
+    while q != top:
+        past = queues.usage.gpus[c, q] - division.fair[c, q]
+        if past + gpus > abs(past) + EPS:
+            return False
+        q = tree.parent[q]
+    return True
+
+
+@inner
 def past_limit(quotas: Quotas, queues: Queues, q: int, c: int, gpus: int) -> bool:
     """Whether queue ``q`` alone would hold more than its limit."""
     return bool(queues.usage.gpus[c, q] + gpus > quotas.cap[c, q])

@@ -79,7 +79,7 @@ def span(seconds: float) -> str:
         days, hours = divmod(hours, 24)
         return f"{days} d {hours} h" if hours else f"{days} d"
     if hours:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+        return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
     return f"{minutes} min" if minutes else f"{rest} s"
 
 

@@ -34,7 +34,7 @@ class ArrayPlan:
         self.gpu_class, self.members = out.gpu_class, out.members
         self.rival, self.blame, self.until, self.lost = out.rival, out.blame, out.until, out.lost
         self.rule, self.lapsed = out.rule, out.lapsed
-        self.figures, self.searches, self.fair = out.figures, out.searches, division.fair
+        self.figures, self.searches, self.fair = out.figures, out.searches.made, division.fair
 
     def admitted(self) -> list[int]:
         """Slots that start, in order."""

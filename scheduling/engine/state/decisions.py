@@ -28,6 +28,14 @@ class StartLog(NamedTuple):
 
 
 @declare
+class Searches(NamedTuple):
+    """Of searches for victims."""
+
+    made: Annotated[Ints, per("slot")]  # see ``Facts.searches``
+    barred_by: Annotated[Ints, per("slot")]  # what stood in their way: ``rules.bars``
+
+
+@declare
 class Decisions(NamedTuple):
     """Decisions by slot, in ``order[:size[0]]``."""
 
@@ -42,10 +50,10 @@ class Decisions(NamedTuple):
     until: Annotated[Floats, per("slot")]
     lost: Annotated[Floats, per("slot")]  # GPU-seconds
     figures: Annotated[Floats, per("slot", "figure")]  # what sentences quote: ``reasons.figures``
-    searches: Annotated[Ints, per("slot")]  # see ``Facts.searches``
     listed: Annotated[Flags, per("slot")]  # it stands in ``order``
     told_by: Annotated[Ints, per("slot", fill=-1)]  # whose line tells the rest, -1 its own
     order: Annotated[Ints, per("slot")]
     size: Annotated[Ints, per("1")]
     pool: SeatPool
     starts: StartLog
+    searches: Searches

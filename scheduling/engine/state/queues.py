@@ -83,9 +83,10 @@ class Reservations(NamedTuple):
 
 @declare
 class Starts(NamedTuple):
-    """What this cycle started (``statement.operations``)."""
+    """What this cycle started, or will once others have left (``statement.operations``)."""
 
     started: Annotated[Ints, BY_QUEUE]  # milli-GPU
+    promised: Annotated[Ints, BY_QUEUE]  # milli-GPU that those claim who had no claim before
     until_s: Annotated[Floats, BY_QUEUE]  # when the last of it is expected to be over
     first_promised: Annotated[Ints, per("class")]  # the first to whom room was promised, -1 none
 

@@ -100,7 +100,7 @@ class FailedSearches(NamedTuple):
 
     slot: Annotated[Ints, per("class", "queue")]  # -1 none
     starts_then: Annotated[Ints, per("class", "queue")]
-    in_vain: Annotated[Ints, per("class", "queue")]  # least that was asked, whatever was waived
+    in_vain: Annotated[Ints, per("class", "queue")]  # least that was asked
     in_vain_at: Annotated[Ints, per("class", "queue")]  # ``Refusals.change`` then
 
 

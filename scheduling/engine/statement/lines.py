@@ -34,12 +34,20 @@ def decide(out: Decisions, w: int, action: int, reason: int, c: int, members: in
 
 
 @inner
+def state_last(out: Decisions, w: int) -> None:
+    """The line of ``w``, which claims room, comes after those of whoever gives something up for it."""
+    blame = out.blame[w]
+    decide(out, w, out.action[w], out.reason[w], out.gpu_class[w], out.members[w])
+    out.blame[w] = blame
+
+
+@inner
 def undecide(out: Decisions, w: int) -> None:
     """Nothing is decided on ``w``. It is taken out of ``order`` by who calls this, for many at a time."""
     out.action[w] = out.reason[w] = codes.UNDECIDED
     out.rival[w] = out.blame[w] = out.rule[w] = -1
     out.members[w], out.until[w], out.listed[w] = 0, 0.0, False
-    out.searches[w] = 0
+    out.searches.made[w] = out.searches.barred_by[w] = 0
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0
 
@@ -76,7 +84,7 @@ def _withdraw(out: Decisions, w: int) -> None:
 @inner
 def note_bound(out: Decisions, w: int, searches: int) -> None:
     """A search of a kind of which a cycle makes no more than ``searches`` was not made for ``w``."""
-    out.searches[w] = searches
+    out.searches.made[w] = searches
 
 
 @inner
@@ -130,7 +138,7 @@ def _has_most(out: Decisions) -> bool:
 def _clear_line(out: Decisions, chosen: Flags, w: int) -> None:
     if out.told_by[w] >= 0:
         out.action[w] = out.reason[w] = out.told_by[w] = codes.UNDECIDED
-        out.until[w], out.listed[w] = 0.0, False
+        out.until[w], out.listed[w], out.searches.barred_by[w] = 0.0, False, 0
     else:
         undecide(out, w)
     out.starts.served[w] = out.starts.withdrawn[w] = chosen[w] = False
@@ -173,7 +181,7 @@ def share_lines(world: Session) -> None:
         ):
             until[w] += submitted[w] - submitted[like]
         if bounded:
-            out.searches[w] = 0
+            out.searches.made[w] = 0
         out.told_by[w], noted[w], order[size] = like, True, w
         size += 1
     out.size[0] = size
@@ -203,7 +211,7 @@ def _copy_line(out: Decisions, w: int, like: int) -> None:
 @inner
 def copy_figures(out: Decisions, w: int, of: int) -> None:
     """``w`` is told the figures of ``of``."""
-    out.searches[w] = out.searches[of]
+    out.searches.made[w] = out.searches.made[of]
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = out.figures[of, i]
 

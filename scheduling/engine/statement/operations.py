@@ -8,6 +8,7 @@ from scheduling.engine.placement.node_room import claim, note_coming_free, pledg
 from scheduling.engine.quota.standing import owes
 from scheduling.engine.quota.usage import book_start, charge, note_leaving
 from scheduling.engine.reasons.figures import PROMISE, START
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Tree, Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.queues import Queues
@@ -23,13 +24,36 @@ def clear_starts(queues: Queues) -> None:
     for c in range(starts.first_promised.size):
         starts.first_promised[c] = -1
         for q in range(starts.started.shape[1]):
-            starts.started[c, q], starts.until_s[c, q] = 0, 0.0
+            starts.started[c, q] = starts.promised[c, q] = 0
+            starts.until_s[c, q] = 0.0
 
 
 @inner
 def note_started(queues: Queues, c: int, q: int, gpus: int) -> None:
     """``gpus`` more, or fewer, have started in queue ``q``."""
     queues.starts.started[c, q] += gpus
+
+
+@inner
+def note_promised(work: Work, room: NodeRoom, queues: Queues, w: int, c: int, gpus: int) -> None:
+    """``gpus`` more, or fewer, are claimed by ``w``."""
+    claim(room, c, gpus)
+    if not work.claims[w]:
+        queues.starts.promised[c, work.queue[w]] += gpus
+
+
+@inner
+def note_first_promised(queues: Queues, out: Decisions, c: int) -> None:
+    """The first to whom room on class ``c`` is promised, once somebody has stepped back."""
+    promised = queues.starts.first_promised
+    if promised[c] < 0 or out.listed[promised[c]]:
+        return
+    promised[c] = -1
+    for k in range(out.size[0]):
+        w = out.order[k]
+        if out.gpu_class[w] == c and out.reason[w] == codes.AWAITS_VICTIMS:
+            promised[c] = w
+            return
 
 
 @inner
@@ -51,8 +75,8 @@ def admit(world: Session, w: int, c: int, members: int) -> None:
 
 @inner
 def note_shift(work: Work, queues: Queues, w: int, members: int) -> None:
-    """``w`` starts or leaves with ``members``; if it accepts several classes, or starts with less than it
-    asked for, it asks for something else from now on.
+    """``w`` starts, claims room or leaves with ``members``; if it accepts several classes, or starts with
+    less than it asked for, it asks for something else from now on.
     """
     several = work.wish.shape[0] > 1 and work.wish[1, w] >= 0
     if several or (members < work.most[w] and not work.elastic[w]):
@@ -88,9 +112,10 @@ def promise(world: Session, w: int, c: int, members: int) -> None:
     figures[w, PROMISE.holds] = queues.usage.gpus[c, q]
     figures[w, PROMISE.fair_share] = world.division.fair[c, q]
     seat_out(out, seats, w, members)
-    claim(world.room, c, members * work.need[GPUS, w])
+    note_shift(work, queues, w, members)
+    note_promised(work, world.room, queues, w, c, members * work.need[GPUS, w])
     for i in range(members):
-        pledge(world.room, work, w, seats.node[i], seats.device[i])
+        pledge(world.room, work, w, seats.node[i], seats.device[i], 1)
     if queues.starts.first_promised[c] < 0:
         queues.starts.first_promised[c] = w
 

@@ -21,7 +21,7 @@ FIXED = " (stays)"
 """Ends the name of a priority class that stands in for another one, not preemptible."""
 
 
-class Verdict(StrEnum):
+class VictimVerdict(StrEnum):
     CHOSEN = "chosen"
     ENOUGH = "enough"
     """It alone would have done."""
@@ -37,9 +37,9 @@ class Verdict(StrEnum):
 
 
 STOPPED = {
-    m.Reason.VICTIMS_PROTECTED: Verdict.PROTECTED,
-    m.Reason.EVICTION_CAP: Verdict.OVER_CAP,
-    m.Reason.BUDGET_SPENT: Verdict.BUDGET,
+    m.Reason.VICTIMS_PROTECTED: VictimVerdict.PROTECTED,
+    m.Reason.EVICTION_CAP: VictimVerdict.OVER_CAP,
+    m.Reason.BUDGET_SPENT: VictimVerdict.BUDGET,
 }
 
 
@@ -49,7 +49,7 @@ class Candidate:
 
     work: m.Workload
     gpus: int
-    verdict: Verdict
+    verdict: VictimVerdict
     lost_gpu_s: float | None = None
     until: datetime | None = None
 
@@ -80,11 +80,11 @@ def _search_of(
     chosen = {d.workload: d for d in acts if d.for_workload == name and d.gpu_class == gpu_class}
     there = [w for w in snapshot.workloads if _runs(w, gpu_class)]
     need = winner.gpus * winner.members.min
-    left = [Candidate(w, gpus_of(w), Verdict.CHOSEN, chosen[w.name].lost_gpu_s)
+    left = [Candidate(w, gpus_of(w), VictimVerdict.CHOSEN, chosen[w.name].lost_gpu_s)
             for w in there if w.name in chosen]  # fmt: skip
     stayed = sorted((w for w in there if w.name not in chosen), key=lambda w: (-gpus_of(w), w.name))
     asked_about = [_candidate(snapshot, winner, w, need) for w in stayed[:MOST_ASKED]]
-    ranks = list(Verdict)
+    ranks = list(VictimVerdict)
     asked_about.sort(key=lambda one: ranks.index(one.verdict))
     return VictimSearch(
         winner, gpu_class, need, [*left, *asked_about], max(0, len(stayed) - MOST_ASKED)
@@ -104,16 +104,16 @@ def _candidate(snapshot: m.Snapshot, winner: m.Workload, work: m.Workload, need:
     """What the engine says where ``work`` is the only one who may leave for ``winner``."""
     kind = next((p for p in snapshot.priority_classes if p.name == work.priority_class), None)
     if kind is not None and not kind.preemptible:
-        return Candidate(work, gpus_of(work), Verdict.FIXED)
+        return Candidate(work, gpus_of(work), VictimVerdict.FIXED)
     said = plan(_all_others_stay(snapshot, work)).decisions
     leaves = next((d for d in said if d.workload == work.name and d.action in LEFT), None)
     if leaves is not None and leaves.for_workload == winner.name:
-        return Candidate(work, gpus_of(work), Verdict.ENOUGH, leaves.lost_gpu_s)
+        return Candidate(work, gpus_of(work), VictimVerdict.ENOUGH, leaves.lost_gpu_s)
     waits = next((d for d in said if d.workload == winner.name), None)
-    verdict = STOPPED.get(waits.reason, Verdict.SPARED) if waits else Verdict.SPARED
-    if verdict is Verdict.SPARED and gpus_of(work) < need:
-        verdict = Verdict.NOT_ALONE
-    until = waits.until if waits and verdict is Verdict.PROTECTED else None
+    verdict = STOPPED.get(waits.reason, VictimVerdict.SPARED) if waits else VictimVerdict.SPARED
+    if verdict is VictimVerdict.SPARED and gpus_of(work) < need:
+        verdict = VictimVerdict.NOT_ALONE
+    until = waits.until if waits and verdict is VictimVerdict.PROTECTED else None
     return Candidate(work, gpus_of(work), verdict, until=until)
 
 

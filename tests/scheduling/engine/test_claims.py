@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from scheduling.engine import Action, Phase, Plan, Reason, Snapshot, Workload, plan
 from scheduling.engine.document import dump, parse
-from tests.scheduling.engine.evolve import apply, check_nodes, check_plan, let_leave
+from tests.scheduling.engine.evolve import apply, check_nodes, check_plan
+from tests.scheduling.engine.lives import MEMBERS, going, without
 from tests.scheduling.engine.worlds import choosy, contended, lent, scattered
 
 pytestmark = pytest.mark.long
 
 WORLDS = st.one_of(lent(), contended(), scattered(), choosy())
-MEMBERS = ""
-"""Where nobody leaves whole, those who shrank and moved let go of what they held: the one step there is."""
 FOR_OTHERS = (Action.EVICT, Action.SHRINK, Action.MOVE)
 
 
@@ -31,24 +30,13 @@ def _life(world: Snapshot, seed: int, arrivals: int) -> Iterator[tuple[Snapshot,
     made = plan(world)
     yield world, made
     world = apply(world, made)
-    going = [w.name for w in world.workloads if w.leaving] or [MEMBERS]
-    dice.shuffle(going)
-    for number, name in enumerate(going):
+    for number, name in enumerate(going(world, dice) or [MEMBERS]):
         world = without(world, name)
         if number < arrivals and world.workloads:
             world = replace(world, workloads=(*world.workloads, _arrival(world, number, dice)))
         made = plan(world)
         yield world, made
         world = apply(world, made)
-
-
-def without(world: Snapshot, name: str) -> Snapshot:
-    """The pods of ``name`` are gone, and so are those of members and movers."""
-    stay = [w for w in world.workloads if w.leaving and w.name != name]
-    freed = let_leave(
-        replace(world, workloads=tuple(w for w in world.workloads if w not in stay))
-    ).workloads
-    return replace(world, workloads=tuple(sorted((*freed, *stay), key=lambda w: w.name)))
 
 
 def _arrival(world: Snapshot, number: int, dice: Random) -> Workload:

@@ -82,3 +82,11 @@ def test_who_waits_behind_a_reservation_is_told_its_later_start() -> None:
 
 def test_forecasts_of_others_change_no_word() -> None:
     assert told("wide", {"on-n1": NOW + 30 * HOUR}) == told("wide", UNKNOWN)
+
+
+def test_who_is_expected_before_the_other_is_not_told_to_wait_for_its_start() -> None:
+    found = told("behind", {"behind": NOW + HOUR})
+
+    assert found.reason is m.Reason.RESERVED_FOR_OTHER
+    assert "which goes first; " in found.sentence
+    assert "starts_in_s" not in found.numbers

@@ -42,18 +42,9 @@ from tests.scheduling.engine.evolve import (
     plan_again,
     without_prompt_starts,
 )
+from tests.scheduling.engine.odd_worlds import bounded, crowded, of_roles
 from tests.scheduling.engine.segmented import segmented
-from tests.scheduling.engine.worlds import (
-    CLASSES,
-    NOW,
-    bounded,
-    crowded,
-    lent,
-    of_roles,
-    organisations,
-    scattered,
-    worlds,
-)
+from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, scattered, worlds
 from workshop.simulator.laws.room import check
 
 pytestmark = pytest.mark.long

@@ -18,7 +18,7 @@ import yaml
 from scheduling.engine import Action, Phase, Plan, Snapshot, plan
 from scheduling.engine.document.reader import parse
 from tests.scheduling.engine.evolve import apply, check_plan, let_leave
-from tests.scheduling.engine.test_claims import without
+from tests.scheduling.engine.lives import without
 
 pytestmark = pytest.mark.long
 

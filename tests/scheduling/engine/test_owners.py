@@ -50,6 +50,7 @@ SHARED = {
     "Seats": "scratch of whoever seats a workload",
     "Shapes": "the order tells shapes; demand and mix count by shape",
     "StartLog": "who starts, and who steps back",
+    "Searches": "eviction, and who clears or copies the line of a workload",
     "StatementLog": "the statement, and eviction where it strikes out or forgets",
 }
 """Written from several rooms, and why."""

@@ -165,6 +165,7 @@ def test_what_is_above_a_share_follows_from_the_figures_beside_it(
         (120, "2 min"),
         (7200, "2 h"),
         (9840, "2 h 44 min"),
+        (29_340, "8 h 09 min"),
         (86_400, "1 d"),
         (108_000, "1 d 6 h"),
     ],

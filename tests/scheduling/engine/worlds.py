@@ -1,29 +1,26 @@
-"""Hypothesis strategies: organisations, and worlds in the middle of their work."""
+"""Organisations, and worlds in the middle of their work, as dice fall."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-
-from hypothesis import strategies as st
+from random import Random
 
 from scheduling.engine import (
     GpuClass,
     Members,
     Node,
-    NodeSet,
     Phase,
     Policy,
     PriorityClass,
     Queue,
     Quota,
-    Role,
     Snapshot,
     Topology,
     Workload,
     plan,
 )
-from scheduling.engine.roles import counted
+from tests.scheduling.engine.dice import drawn, flag, some
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -36,32 +33,33 @@ PRIORITIES = (
 )
 
 
-@st.composite
-def quotas(draw: st.DrawFn, most: int = 12) -> Quota:
-    optional = st.one_of(st.none(), st.integers(0, most).map(lambda n: 1000 * n))
+def _optional(dice: Random, most: int) -> int | None:
+    return dice.choice((None, 1000 * dice.randint(0, most)))
+
+
+def quotas(dice: Random, most: int = 12) -> Quota:
     return Quota(
-        nominal=1000 * draw(st.integers(0, most)),
-        borrowing_limit=draw(optional),
-        lending_limit=draw(optional),
-        weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0, 3.0])),
+        nominal=1000 * dice.randint(0, most),
+        borrowing_limit=_optional(dice, most),
+        lending_limit=_optional(dice, most),
+        weight=dice.choice([0.0, 0.5, 1.0, 1.0, 2.0, 3.0]),
     )
 
 
-@st.composite
-def trees(draw: st.DrawFn, most: int = 7) -> tuple[Queue, ...]:
+def trees(dice: Random, most: int = 7) -> tuple[Queue, ...]:
     """Any tree of up to ``most`` queues; the parent of each stands before it."""
     queues: list[Queue] = []
-    for i in range(draw(st.integers(1, most))):
-        parent = draw(st.sampled_from([None, *(q.name for q in queues)]))
-        kinds = draw(st.sets(st.sampled_from(CLASSES)))
+    for i in range(dice.randint(1, most)):
+        parent = dice.choice([None, *(q.name for q in queues)])
+        kinds = some(dice, CLASSES)
         queues.append(
             Queue(
                 name=f"q{i}",
                 parent=parent,
-                priority=draw(st.sampled_from([0, 0, 0, 1])),
-                quotas={kind: draw(quotas()) for kind in sorted(kinds)},
-                usage={kind: draw(st.sampled_from([0.0, 0.2, 0.7, 1.0])) for kind in sorted(kinds)},
-                eviction_budget_gpus=draw(st.sampled_from([None, None, None, 3000])),
+                priority=dice.choice([0, 0, 0, 1]),
+                quotas={kind: quotas(dice) for kind in kinds},
+                usage={kind: dice.choice([0.0, 0.2, 0.7, 1.0]) for kind in kinds},
+                eviction_budget_gpus=dice.choice([None, None, None, 3000]),
             )
         )
     return tuple(queues)
@@ -72,136 +70,135 @@ def leaves(queues: tuple[Queue, ...]) -> list[str]:
     return [q.name for q in queues if q.name not in parents]
 
 
-@st.composite
-def machines(draw: st.DrawFn) -> tuple[Node, ...]:
+def machines(dice: Random) -> tuple[Node, ...]:
     nodes = []
-    for i in range(draw(st.integers(1, 5))):
+    for i in range(dice.randint(1, 5)):
         nodes.append(
             Node(
                 name=f"n{i}",
-                gpu_class=draw(st.sampled_from(CLASSES)),
-                gpus=1000 * draw(st.sampled_from([1, 2, 4, 8, 8])),
-                cpus=draw(st.sampled_from([None, None, 8000])),
-                topology={"block": "b", "rack": draw(st.sampled_from(["r1", "r2"]))},
-                ready=draw(st.sampled_from([True, True, True, False])),
-                foreign_gpus=draw(st.sampled_from([0, 0, 1000])),
+                gpu_class=dice.choice(CLASSES),
+                gpus=1000 * dice.choice([1, 2, 4, 8, 8]),
+                cpus=dice.choice([None, None, 8000]),
+                topology={"block": "b", "rack": dice.choice(["r1", "r2"])},
+                ready=dice.choice([True, True, True, False]),
+                foreign_gpus=dice.choice([0, 0, 1000]),
             )
         )
     return tuple(nodes)
 
 
-@st.composite
-def workloads(draw: st.DrawFn, names: str, queues: list[str], most: int = 10) -> list[Workload]:
+@drawn
+def workloads(dice: Random, names: str, queues: list[str], most: int = 10) -> list[Workload]:
     made = []
-    for i in range(draw(st.integers(0, most))):
-        least = draw(st.sampled_from([1, 1, 1, 2, 3]))
-        extra = draw(st.sampled_from([0, 0, 0, 1, 4]))
+    for i in range(dice.randint(0, most)):
+        least = dice.choice([1, 1, 1, 2, 3])
+        extra = dice.choice([0, 0, 0, 1, 4])
         made.append(
             Workload(
                 name=f"{names}{i}",
-                queue=draw(st.sampled_from(queues)),
-                priority_class=draw(st.sampled_from(PRIORITIES)).name,
-                submitted=NOW - timedelta(seconds=draw(st.integers(0, 5000))),
-                gpus=draw(st.sampled_from([1000, 1000, 2000, 4000, 500, 250])),
-                cpus=draw(st.sampled_from([0, 0, 1000])),
-                user=draw(st.sampled_from(["ann", "bob"])),
+                queue=dice.choice(queues),
+                priority_class=dice.choice(PRIORITIES).name,
+                submitted=NOW - timedelta(seconds=dice.randint(0, 5000)),
+                gpus=dice.choice([1000, 1000, 2000, 4000, 500, 250]),
+                cpus=dice.choice([0, 0, 1000]),
+                user=dice.choice(["ann", "bob"]),
                 members=Members(least, least + extra),
                 elastic=extra > 0,
-                gpu_classes=draw(st.sampled_from([("a100",), ("h100",)])),
-                topology=Topology(required=draw(st.sampled_from([None, None, None, "rack"]))),
+                gpu_classes=dice.choice([("a100",), ("h100",)]),
+                topology=Topology(required=dice.choice([None, None, None, "rack"])),
             )
         )
     return made
 
 
-@st.composite
-def organisations(draw: st.DrawFn) -> Snapshot:
+@drawn
+def organisations(dice: Random) -> Snapshot:
     """A snapshot in which all work is pending."""
-    queues = draw(trees())
+    queues = trees(dice)
     return Snapshot(
         now=NOW,
         gpu_classes=tuple(
             GpuClass(name, rate) for name, rate in zip(CLASSES, (0.5, 1.0), strict=True)
         ),
-        nodes=draw(machines()),
+        nodes=machines(dice),
         queues=queues,
         priority_classes=PRIORITIES,
-        workloads=tuple(draw(workloads("w", leaves(queues)))),
+        workloads=tuple(workloads.by(dice, "w", leaves(queues))),
         policy=Policy(
-            history_strength=draw(st.sampled_from([0.0, 0.5, 1.0])),
-            preemption_delay_s=draw(st.sampled_from([0, 0, 600])),
-            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
-            placement=draw(st.sampled_from(["pack", "pack", "spread"])),
-            spread_weight=draw(st.sampled_from([0.0, 0.0, 0.3])),
-            max_moves=draw(st.sampled_from([0, 3])),
+            history_strength=dice.choice([0.0, 0.5, 1.0]),
+            preemption_delay_s=dice.choice([0, 0, 600]),
+            eviction_cap=dice.choice([None, None, 1.5]),
+            placement=dice.choice(["pack", "pack", "spread"]),
+            spread_weight=dice.choice([0.0, 0.0, 0.3]),
+            max_moves=dice.choice([0, 3]),
         ),
     )
 
 
-@st.composite
-def contended(draw: st.DrawFn) -> Snapshot:
+@drawn
+def contended(dice: Random) -> Snapshot:
     """Some queues came first and took all there is; then their owners came."""
-    count = draw(st.integers(2, 4))
+    count = dice.randint(2, 4)
     top = [Queue(f"d{i}", quotas={"h100": Quota(8000)}) for i in range(2)]
     queues = [
         Queue(
             f"q{i}",
-            parent=draw(st.sampled_from([None, "d0", "d1"])),
-            quotas={"h100": Quota(1000 * draw(st.integers(1, 6)))},
-            eviction_budget_gpus=draw(st.sampled_from([None, None, 4000])),
+            parent=dice.choice([None, "d0", "d1"]),
+            quotas={"h100": Quota(1000 * dice.randint(1, 6))},
+            eviction_budget_gpus=dice.choice([None, None, 4000]),
         )
         for i in range(count)
     ]
-    size = draw(st.integers(1, 3))
+    size = dice.randint(1, 3)
     start = Snapshot(
         now=NOW,
         gpu_classes=(GpuClass("h100"),),
         nodes=tuple(
-            Node(f"n{i}", "h100", 8000, topology={"rack": draw(st.sampled_from(["r1", "r2"]))})
+            Node(f"n{i}", "h100", 8000, topology={"rack": dice.choice(["r1", "r2"])})
             for i in range(size)
         ),
         queues=(*top, *queues),
         priority_classes=PRIORITIES,
         policy=Policy(
-            preemption_delay_s=draw(st.sampled_from([0, 0, 0, 600])),
-            max_moves=draw(st.sampled_from([0, 3])),
-            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
+            preemption_delay_s=dice.choice([0, 0, 0, 600]),
+            max_moves=dice.choice([0, 3]),
+            eviction_cap=dice.choice([None, None, 1.5]),
         ),
     )
-    early = draw(st.lists(st.sampled_from([q.name for q in queues]), min_size=1, max_size=2))
+    early = dice.choices([q.name for q in queues], k=dice.randint(1, 2))
     for wave, names in (("w", early), ("x", [q.name for q in queues])):
-        more = [_for_h100(w, i) for i, w in enumerate(draw(workloads(wave, names, 12)))]
+        more = [_for_h100(w, i) for i, w in enumerate(workloads.by(dice, wave, names, 12))]
         start = replace(start, workloads=(*start.workloads, *more))
         if wave == "w":
-            start = wait(apply(start, plan(start)), draw(st.sampled_from([60, 1000, 9000])))
+            start = wait(apply(start, plan(start)), dice.choice([60, 1000, 9000]))
     return start
 
 
-@st.composite
-def lent(draw: st.DrawFn) -> Snapshot:
+@drawn
+def lent(dice: Random) -> Snapshot:
     """Full nodes, most of them lent out, and work of the owners: somebody is nearly always taken from."""
-    count = draw(st.integers(2, 4))
-    nodes = [Node(f"n{i}", "h100", 8000) for i in range(draw(st.integers(1, 3)))]
+    count = dice.randint(2, 4)
+    nodes = [Node(f"n{i}", "h100", 8000) for i in range(dice.randint(1, 3))]
     queues = [
         Queue(
             f"q{i}",
-            parent=draw(st.sampled_from([None, None, "d0", "d1"])),
+            parent=dice.choice([None, None, "d0", "d1"]),
             quotas={"h100": Quota(8000 * len(nodes) // count)},
-            eviction_budget_gpus=draw(st.sampled_from([None, None, None, 4000])),
-            min_run_time_s=draw(st.sampled_from([None, None, 0, 3600])),
+            eviction_budget_gpus=dice.choice([None, None, None, 4000]),
+            min_run_time_s=dice.choice([None, None, 0, 3600]),
         )
         for i in range(count)
     ]
-    early = draw(st.lists(st.sampled_from([q.name for q in queues]), min_size=1, max_size=2))
+    early = dice.choices([q.name for q in queues], k=dice.randint(1, 2))
     running: list[Workload] = []
     for node in nodes:
         free = 8
         while free:
-            running.append(_lent_to(draw, len(running), draw(st.sampled_from(early)), node, free))
+            running.append(_lent_to(dice, len(running), dice.choice(early), node, free))
             free -= running[-1].gpus // 1000 * running[-1].placement[node.name]
     late = [
         replace(_for_h100(w, i), topology=Topology(), cpus=0)
-        for i, w in enumerate(draw(workloads("x", [q.name for q in queues], 6)))
+        for i, w in enumerate(workloads.by(dice, "x", [q.name for q in queues], 6))
     ]
     return Snapshot(
         now=NOW,
@@ -211,24 +208,23 @@ def lent(draw: st.DrawFn) -> Snapshot:
         priority_classes=PRIORITIES,
         workloads=(*running, *late),
         policy=Policy(
-            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
-            fair_share_delay_s=draw(st.sampled_from([0, 0, 600])),
+            eviction_cap=dice.choice([None, None, 1.5]), fair_share_delay_s=dice.choice([0, 0, 600])
         ),
     )
 
 
-def _lent_to(draw: st.DrawFn, i: int, queue: str, node: Node, free: int) -> Workload:
+def _lent_to(dice: Random, i: int, queue: str, node: Node, free: int) -> Workload:
     """A gang of members of one or two GPUs on one node, elastic or not."""
-    gpus = draw(st.sampled_from([1, 1, 2])) if free > 1 else 1
-    members = draw(st.integers(1, free // gpus))
-    least = draw(st.integers(1, members))
-    elastic = draw(st.booleans())
+    gpus = dice.choice([1, 1, 2]) if free > 1 else 1
+    members = dice.randint(1, free // gpus)
+    least = dice.randint(1, members)
+    elastic = flag(dice)
     return Workload(
         name=f"w{i}",
         queue=queue,
-        priority_class=draw(st.sampled_from(["low", "normal", "normal", "steady"])),
+        priority_class=dice.choice(["low", "normal", "normal", "steady"]),
         submitted=NOW - timedelta(hours=9),
-        started=NOW - timedelta(seconds=draw(st.integers(0, 9000))),
+        started=NOW - timedelta(seconds=dice.randint(0, 9000)),
         gpus=1000 * gpus,
         members=Members(least if elastic else members, members),
         elastic=elastic,
@@ -239,20 +235,20 @@ def _lent_to(draw: st.DrawFn, i: int, queue: str, node: Node, free: int) -> Work
     )
 
 
-@st.composite
-def scattered(draw: st.DrawFn) -> Snapshot:
+@drawn
+def scattered(dice: Random) -> Snapshot:
     """Nodes that are partly full, and gangs for which the free GPUs lie in the wrong places."""
-    count = draw(st.integers(2, 4))
+    count = dice.randint(2, 4)
     nodes = [
-        Node(f"n{i}", "h100", 8000, topology={"rack": draw(st.sampled_from(["r1", "r2"]))})
+        Node(f"n{i}", "h100", 8000, topology={"rack": dice.choice(["r1", "r2"])})
         for i in range(count)
     ]
     running: list[Workload] = []
     for node in nodes:
         free, shared = 8, 0
-        while free and draw(st.integers(0, 3)):
-            gpus = min(1000 * free, draw(st.sampled_from([300, 600, 1000, 2000, 3000])))
-            work = _lent_to(draw, len(running), draw(st.sampled_from(["a", "b"])), node, 1)
+        while free and dice.randint(0, 3):
+            gpus = min(1000 * free, dice.choice([300, 600, 1000, 2000, 3000]))
+            work = _lent_to(dice, len(running), dice.choice(["a", "b"]), node, 1)
             devices = {node.name: (shared,)} if gpus < 1000 else {}
             running.append(replace(work, gpus=gpus, devices=devices))
             free -= max(1, gpus // 1000)
@@ -260,11 +256,11 @@ def scattered(draw: st.DrawFn) -> Snapshot:
     late = [
         replace(
             _for_h100(work, i),
-            gpus=draw(st.sampled_from([500, 1000, 2000, 4000, 6000, 8000])),
-            topology=Topology(required=draw(st.sampled_from([None, None, "rack", "node"]))),
+            gpus=dice.choice([500, 1000, 2000, 4000, 6000, 8000]),
+            topology=Topology(required=dice.choice([None, None, "rack", "node"])),
             cpus=0,
         )
-        for i, work in enumerate(draw(workloads("x", ["a", "b"], 3)))
+        for i, work in enumerate(workloads.by(dice, "x", ["a", "b"], 3))
     ]
     return Snapshot(
         now=NOW,
@@ -274,13 +270,13 @@ def scattered(draw: st.DrawFn) -> Snapshot:
             Queue(
                 name,
                 quotas={"h100": Quota(4000 * count)},
-                eviction_budget_gpus=draw(st.sampled_from([None, None, 3000])),
+                eviction_budget_gpus=dice.choice([None, None, 3000]),
             )
             for name in ("a", "b")
         ),
         priority_classes=PRIORITIES,
         workloads=(*running, *late),
-        policy=Policy(max_moves=3, eviction_cap=draw(st.sampled_from([None, None, 1.0]))),
+        policy=Policy(max_moves=3, eviction_cap=dice.choice([None, None, 1.0])),
     )
 
 
@@ -294,39 +290,39 @@ def _for_h100(work: Workload, i: int) -> Workload:
     )
 
 
-@st.composite
-def choosy(draw: st.DrawFn) -> Snapshot:
+@drawn
+def choosy(dice: Random) -> Snapshot:
     """Nodes of two classes, and work of which most accepts both."""
     nodes = [
-        Node(f"{kind}-{i}", kind, 1000 * draw(st.integers(1, 5)))
+        Node(f"{kind}-{i}", kind, 1000 * dice.randint(1, 5))
         for kind in CLASSES
-        for i in range(draw(st.integers(1, 2)))
+        for i in range(dice.randint(1, 2))
     ]
     queues = [
         Queue(
             f"q{i}",
-            parent=draw(st.sampled_from([None, None, "d0", "d1"])),
-            quotas={kind: Quota(1000 * draw(st.integers(0, 3))) for kind in CLASSES},
+            parent=dice.choice([None, None, "d0", "d1"]),
+            quotas={kind: Quota(1000 * dice.randint(0, 3)) for kind in CLASSES},
         )
-        for i in range(draw(st.integers(2, 4)))
+        for i in range(dice.randint(2, 4))
     ]
     names = [q.name for q in queues]
     running: list[Workload] = []
     for node in nodes:
         free = node.gpus // 1000
-        while free and draw(st.integers(0, 4)):
-            work = _lent_to(draw, len(running), draw(st.sampled_from(names)), node, free)
-            kinds = draw(st.sampled_from([(node.gpu_class,), CLASSES, CLASSES[::-1]]))
+        while free and dice.randint(0, 4):
+            work = _lent_to(dice, len(running), dice.choice(names), node, free)
+            kinds = dice.choice([(node.gpu_class,), CLASSES, CLASSES[::-1]])
             running.append(replace(work, gpu_class=node.gpu_class, gpu_classes=kinds))
             free -= work.gpus // 1000 * work.placement[node.name]
     late = [
         replace(
             _for_h100(work, i),
-            gpu_classes=draw(st.sampled_from([CLASSES, CLASSES[::-1], ("h100",)])),
+            gpu_classes=dice.choice([CLASSES, CLASSES[::-1], ("h100",)]),
             topology=Topology(),
             cpus=0,
         )
-        for i, work in enumerate(draw(workloads("x", names, 6)))
+        for i, work in enumerate(workloads.by(dice, "x", names, 6))
     ]
     return Snapshot(
         now=NOW,
@@ -339,115 +335,27 @@ def choosy(draw: st.DrawFn) -> Snapshot:
         ),
         priority_classes=PRIORITIES,
         workloads=(*running, *late),
-        policy=Policy(max_moves=draw(st.sampled_from([0, 0, 3]))),
+        policy=Policy(max_moves=dice.choice([0, 0, 3])),
     )
 
 
-def worlds() -> st.SearchStrategy[Snapshot]:
+@drawn
+def worlds(dice: Random) -> Snapshot:
     """Snapshots in the middle of their work."""
-    return st.one_of(changed(), contended(), lent(), scattered(), choosy())
+    return dice.choice((changed, contended, lent, scattered, choosy)).by(dice)
 
 
-@st.composite
-def changed(draw: st.DrawFn) -> Snapshot:
+@drawn
+def changed(dice: Random) -> Snapshot:
     """Some work runs, by earlier plans, then more came and quotas were changed."""
-    start = draw(organisations())
-    for _ in range(draw(st.integers(1, 2))):
+    start = organisations.by(dice)
+    for _ in range(dice.randint(1, 2)):
         start = let_leave(apply(start, plan(start)))
-    start = wait(start, draw(st.sampled_from([0, 100, 4000])))
+    start = wait(start, dice.choice([0, 100, 4000]))
     queues = tuple(
-        replace(q, quotas={kind: draw(quotas()) for kind in q.quotas}) if draw(st.booleans()) else q
+        replace(q, quotas={kind: quotas(dice) for kind in q.quotas}) if flag(dice) else q
         for q in start.queues
     )
-    more = draw(workloads("x", leaves(start.queues), 6))
+    more = workloads.by(dice, "x", leaves(start.queues), 6)
     late = [replace(w, submitted=start.now - timedelta(seconds=i)) for i, w in enumerate(more)]
     return replace(start, queues=queues, workloads=(*start.workloads, *late))
-
-
-@st.composite
-def bounded(draw: st.DrawFn) -> Snapshot:
-    """A world in which some may use some nodes only, and a node may be for those alone that name it."""
-    world = draw(worlds())
-    names = [node.name for node in world.nodes]
-    sets = tuple(
-        NodeSet(f"s{i}", frozenset(draw(st.sets(st.sampled_from(names))))) for i in range(3)
-    )
-    of_some = st.sampled_from([None, *(s.name for s in sets)])
-    kept = draw(st.sampled_from([None, None, *names]))
-    return replace(
-        world,
-        nodes=tuple(replace(node, dedicated=node.name == kept) for node in world.nodes),
-        node_sets=sets,
-        workloads=tuple(
-            replace(work, node_set=draw(of_some) if work.phase is Phase.PENDING else None)
-            for work in world.workloads
-        ),
-    )
-
-
-@st.composite
-def crowded(draw: st.DrawFn) -> Snapshot:
-    """A world whose nodes have few of what some of those who wait take beside GPUs, and pods outside the
-    queues hold some of it."""
-    world = draw(worlds())
-    few, one = st.sampled_from([0, 1, 2, 4]), st.sampled_from([0, 0, 1])
-    by_name = {
-        node.name: ({"card": draw(few), "port": 1}, {"card": draw(one), "port": draw(one)})
-        for node in world.nodes
-    }
-    takes = st.sampled_from([{}, {"card": 1}, {"card": 2}, {"port": 1}, {"card": 1, "port": 1}])
-    return replace(
-        world,
-        nodes=tuple(
-            replace(
-                node,
-                beside=by_name[node.name][0],
-                foreign_beside={
-                    what: min(held, by_name[node.name][0][what])
-                    for what, held in by_name[node.name][1].items()
-                },
-            )
-            for node in world.nodes
-        ),
-        workloads=tuple(
-            replace(work, beside=draw(takes) if work.phase is Phase.PENDING else {})
-            for work in world.workloads
-        ),
-    )
-
-
-def in_parts(work: Workload) -> Workload:
-    """``work`` with roles counted in parts."""
-    part, members, placement, leaving = counted(work.roles)
-    return replace(
-        work, gpus=part, cpus=0, memory_mib=0, beside={}, members=members, placement=placement,
-        leaving_members=leaving,
-    )  # fmt: skip
-
-
-ROLES = ((1, 8), (1, 2), (2, 4), (1, 4), (2, 3), (1, 6))
-"""Pairs of sizes, in GPUs: those that divide each other and those that do not."""
-
-
-@st.composite
-def of_roles(draw: st.DrawFn) -> Snapshot:
-    """A world in the middle of its work in which some gangs have unlike members."""
-    start = draw(organisations())
-    start = replace(start, workloads=tuple(draw(_unlike(work)) for work in start.workloads))
-    start = wait(let_leave(apply(start, plan(start))), draw(st.sampled_from([0, 100, 4000])))
-    more = [draw(_unlike(work)) for work in draw(workloads("x", leaves(start.queues), 6))]
-    late = [replace(w, submitted=start.now - timedelta(seconds=i)) for i, w in enumerate(more)]
-    return replace(start, workloads=(*start.workloads, *late))
-
-
-@st.composite
-def _unlike(draw: st.DrawFn, work: Workload) -> Workload:
-    if draw(st.booleans()):
-        return work
-    small, large = draw(st.sampled_from(ROLES))
-    cpus = draw(st.sampled_from([0, 0, 1000]))
-    head = Role("head", draw(st.sampled_from([1, 1, 2])), small * 1000, cpus)
-    rest = Role("rest", draw(st.sampled_from([1, 1, 2])), large * 1000)
-    extra = draw(st.sampled_from([(0, 0), (0, 0), (1, 0), (0, 1), (0, 3)]))
-    head, rest = replace(head, extra=extra[0]), replace(rest, extra=extra[1])
-    return in_parts(replace(work, elastic=any(extra), roles=(head, rest)))
